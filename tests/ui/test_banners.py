@@ -91,7 +91,7 @@ def test_that_messages_leave_is_said_as_long_as_they_do(app: Program) -> None:
 
 
 def test_what_was_wrong_with_a_server_is_forgotten_when_it_is_typed_anew(qtbot: QtBot, app: Program) -> None:
-    form = app.window.models.add_server
+    form = app.window.models.servers.form
     form.name.setText("no good name/")
     form.address.setText("https://host:8000/v1")
     form._submit()

@@ -19,7 +19,7 @@ from headstart.engine.backends.remote import refusal
 from headstart.engine.engine import EngineKind, LoadOptions, Remote, Request, Sampling
 from headstart.errors import HeadstartError
 from headstart.server import server
-from headstart.ui.models.export_run import ExportRun
+from headstart.ui.models.add_model_controller import ExportRun
 from headstart.ui.translation import said
 from tests import translations
 from tests.translations import Message, is_of_a_terminal

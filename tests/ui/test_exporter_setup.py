@@ -18,14 +18,14 @@ from pytestqt.qtbot import QtBot
 
 from headstart import exporter, paths
 from headstart.ui.engine_request import installed_model
-from headstart.ui.models import export_run
+from headstart.ui.models import add_model_controller
+from headstart.ui.models.add_model import FIRST
 from headstart.ui.models.add_model_controller import ExporterSetup
 from headstart.ui.program import Program
 from tests import fake_python
 from tests.fake_python import Plan
-from tests.ui.test_models import press, words
+from tests.ui.person import WAIT, press, words
 
-WAIT = 60_000
 ROOT = Path(__file__).parents[2]
 Open = Callable[..., Program]
 Planned = Callable[[Plan], None]
@@ -108,12 +108,12 @@ def test_one_button_sets_the_exporter_up_and_goes_on_to_the_model(
     shares: list[tuple[int, int]] = []
     app.models.adding._setup.progressed.connect(lambda done, total: shares.append((done, total)))
     page.welcome.setFocus()
-    qtbot.waitUntil(page.welcome._offer._set_up.hasFocus, timeout=WAIT)
+    qtbot.waitUntil(page.welcome._setup.set_up.hasFocus, timeout=WAIT)
     press(page.welcome, "Set up the exporter")
     qtbot.waitUntil(page.work._cancel.hasFocus, timeout=WAIT)
-    assert not page.add._offer._set_up.isEnabled()
+    assert not page.add._setup.set_up.isEnabled()
     qtbot.waitUntil(lambda: app.loader.is_ready, timeout=WAIT)
-    assert (headstart_home / "models" / export_run.FIRST).is_dir()
+    assert (headstart_home / "models" / FIRST).is_dir()
     assert told == [
         "Looking for Python",
         "Making an environment for it",
@@ -125,7 +125,7 @@ def test_one_button_sets_the_exporter_up_and_goes_on_to_the_model(
     ]
     assert shares == [(26, 104)]
     assert sorted(path.name for path in (headstart_home / "exporter").iterdir()) == ["bin"]
-    assert page.add._offer.isHidden()
+    assert page.add._setup.isHidden()
     assert not page.add._go.isHidden()
     qtbot.waitUntil(lambda: page.add.source.findText("tiny") >= 0, timeout=WAIT)
 
@@ -281,7 +281,7 @@ def test_nothing_runs_before_the_button_is_pressed(
     open_program: Open, plan: Planned, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[object] = []
-    monkeypatch.setattr(export_run.LineProcess, "start", lambda *words: started.append(words))
+    monkeypatch.setattr(add_model_controller.LineProcess, "start", lambda *words: started.append(words))
     monkeypatch.setattr(exporter.SetUp, "run", started.append)
     plan(Plan())
     app = open_program(find=installed_model, loaded=False)

@@ -109,7 +109,7 @@ def test_who_has_gone_on_is_not_called_back(qtbot: QtBot, root: Path, open_progr
 
 def test_adding_a_server_leaves_the_keyboard_at_its_form(app: Program) -> None:
     app.window.actions_by_name["models"].trigger()
-    form = app.window.models.add_server
+    form = app.window.models.servers.form
     form.name.setText("office")
     form.address.setText("https://office.example/v1")
     press(app, form._add)

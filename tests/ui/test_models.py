@@ -9,17 +9,18 @@ import psutil
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
-from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton, QWidget
+from PySide6.QtWidgets import QMessageBox
 from pytestqt.qtbot import QtBot
 
 from headstart import exporter as exporting
 from headstart import paths
 from headstart.ui.engine_request import installed_model
+from headstart.ui.models.model_card import ModelCard
 from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import ChoiceEditor
 from tests.model_folders import write_model, write_pair
+from tests.ui.person import WAIT, press, words
 
-WAIT = 60_000
 Open = Callable[..., Program]
 
 # An exporter that lists a recipe, or says a line a moment for some time and then writes the model asked for.
@@ -66,15 +67,10 @@ def exporter(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Non
     return put
 
 
-def words(widget: QWidget) -> str:
-    """What stands there to be read."""
-    return "\n".join(label.text() for label in widget.findChildren(QLabel) if not label.isHidden())
-
-
-def press(widget: QWidget, name: str) -> None:
-    button = next(b for b in widget.findChildren(QPushButton) if name in (b.text(), b.accessibleName()))
-    assert not button.isHidden()
-    button.click()
+def card_of(app: Program, name: str) -> ModelCard:
+    found = app.window.models.card(name)
+    assert found
+    return found
 
 
 def choices(app: Program, name: str) -> dict[str, str]:
@@ -93,30 +89,19 @@ def test_models_are_shown_with_what_matters(qtbot: QtBot, root: Path, open_progr
     write_pair(root / "both")
     (write_model(root / "torn") / "openvino_model.bin").unlink()
     app = open_program(find=installed_model)
+    app.choices.free = lambda: 1_000_000_000
     app.window.actions_by_name["models"].trigger()
     page = app.window.models
-    smol, both, torn = (page.card(name) for name in ("smol", "both", "torn"))
-    assert smol
-    assert both
-    assert torn
-    for fact in ("1.78 GB", "INT8", "98.7 % of 512 tokens", "KL 0.0040", "perplexity ×1.012", "1.93 GB", "Apache-2.0"):
+    smol, both, torn = (card_of(app, name) for name in ("smol", "both", "torn"))
+    for fact in ("1.78 GB", "INT8", "98.7 % of 512 tokens", "KL 0.0040", "perplexity ×1.012", "Apache-2.0"):
         assert fact in words(smol)
+    assert "Takes about 1.93 GB of memory; 1.00 GB is free." in words(smol)
+    assert smol._memory.property("kind") == "danger"
     assert "pair" in words(both)
     assert "in use" in words(both)
     assert "openvino_model.bin is missing" in words(torn)
     assert "is free for a model" in words(page.placement)
     qtbot.waitUntil(lambda: "TOY: everything runs here." in words(page.placement), timeout=WAIT)
-
-
-def test_what_does_not_fit_into_memory_is_marked(root: Path, open_program: Open) -> None:
-    write_model(root / "smol")
-    app = open_program(find=installed_model)
-    app.choices.free = lambda: 1_000_000_000
-    app.window.actions_by_name["models"].trigger()
-    card = app.window.models.card("smol")
-    assert card
-    assert "Takes about 1.93 GB of memory; 1.00 GB is free." in words(card)
-    assert card._memory.property("kind") == "danger"
 
 
 def test_devices_and_context_are_chosen_for_all_chats(qtbot: QtBot, root: Path, open_program: Open) -> None:
@@ -146,56 +131,36 @@ def test_a_chosen_model_is_loaded_and_remembered(qtbot: QtBot, root: Path, open_
 
 def test_verifying_reads_loads_and_asks(qtbot: QtBot, root: Path, open_program: Open) -> None:
     folder = write_model(root / "smol")
-    app = open_program(find=installed_model)
-    card = app.window.models.card("smol")
-    assert card
-    press(card, "Verify smol")
-    qtbot.waitUntil(lambda: "as it was exported; it loads and answers." in words(card), timeout=WAIT)
-    (folder / "openvino_model.bin").write_bytes(bytes(256))
-    press(card, "Verify smol")
-    qtbot.waitUntil(lambda: "openvino_model.bin does not have the content" in words(card), timeout=WAIT)
-    assert card._state.property("kind") == "danger"
-
-
-def test_a_model_that_does_not_load_fails_its_verification(qtbot: QtBot, root: Path, open_program: Open) -> None:
     write_model(root / "broken")  # the name that the toy engine refuses
     app = open_program(find=installed_model, loaded=False)
-    card = app.window.models.card("broken")
-    assert card
-    press(card, "Verify broken")
-    qtbot.waitUntil(lambda: "is no model; export it" in words(card), timeout=WAIT)
+    smol, broken = card_of(app, "smol"), card_of(app, "broken")
+    press(smol, "Verify smol")
+    qtbot.waitUntil(lambda: "as it was exported; it loads and answers." in words(smol), timeout=WAIT)
+    press(broken, "Verify broken")
+    qtbot.waitUntil(lambda: "is no model; export it" in words(broken), timeout=WAIT)
     assert not app.models._verifications
+    (folder / "openvino_model.bin").write_bytes(bytes(256))
+    press(smol, "Verify smol")
+    qtbot.waitUntil(lambda: "openvino_model.bin does not have the content" in words(smol), timeout=WAIT)
+    assert smol._state.property("kind") == "danger"
+    press(smol, "Verify smol")
+    app.window.close()  # ends a verification
 
 
-def test_closing_ends_a_verification(root: Path, open_program: Open) -> None:
-    write_model(root / "smol")
-    app = open_program(find=installed_model)
-    press(app.window.models, "Verify smol")
-    app.window.close()
-
-
-def test_removing_asks_first(qtbot: QtBot, root: Path, open_program: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_model(root / "smol")
-    write_model(root / "other")
-    app = open_program(find=installed_model)
-    monkeypatch.setattr(QMessageBox, "exec", lambda _box: 0)
-    press(app.window.models, "Remove other")
-    assert (root / "other").exists()
-    monkeypatch.setattr(app.models, "_confirms", lambda _entry: True)
-    press(app.window.models, "Remove other")
-    assert not (root / "other").exists()
-    assert app.window.models.card("other") is None
-
-
-def test_removing_the_chosen_one_falls_back_to_another(
+def test_removing_asks_first_and_falls_back_to_another_model(
     qtbot: QtBot, root: Path, open_program: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_model(root / "smol")
     write_model(root / "other")
     app = open_program(find=installed_model)
     press(app.window.models, "Use smol")
-    monkeypatch.setattr(app.models, "_confirms", lambda _entry: True)
+    monkeypatch.setattr(QMessageBox, "exec", lambda _box: 0)
     press(app.window.models, "Remove smol")
+    assert (root / "smol").exists()
+    monkeypatch.setattr(QMessageBox, "exec", lambda box: press(box, "Remove"))
+    press(app.window.models, "Remove smol")
+    assert not (root / "smol").exists()
+    assert app.window.models.card("smol") is None
     qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.model == "other"), timeout=WAIT)
     assert app.settings.now.model == ""
 
@@ -248,30 +213,21 @@ def test_an_exporter_that_is_killed_leaves_a_sentence_and_no_files(
     assert not list(root.iterdir())
 
 
-def test_a_refused_export_says_why(
-    qtbot: QtBot, root: Path, open_program: Open, exporter: Callable[[int], None]
-) -> None:
-    exporter(0)
-    app = open_program(find=installed_model, loaded=False)
-    add = app.window.models.add
-    add.source.setCurrentText("bad")
-    add.draft.setCurrentText("small one")
-    add.weights.setCurrentText("INT4")
-    press(add, "Export")
-    work = app.window.models.work
-    qtbot.waitUntil(lambda: "bad is no recipe." in work.text, timeout=WAIT)
-    assert "Fetching bad --draft small one --weights int4 --json ..." in work.log
-
-
-def test_the_catalogue_comes_from_the_exporter(
+def test_recipes_are_listed_and_a_refused_export_says_why(
     qtbot: QtBot, open_program: Open, exporter: Callable[[int], None]
 ) -> None:
     exporter(0)
     app = open_program(find=installed_model, loaded=False)
-    add = app.window.models.add
+    add, work = app.window.models.add, app.window.models.work
     qtbot.waitUntil(lambda: add.source.findText("tiny") >= 0, timeout=WAIT)
     add.source.setCurrentText("tiny")
     assert "Tiny · licence: MIT · downloads up to 9 MB, takes up to 8 MB on the disk" in words(add)
+    add.source.setCurrentText("bad")
+    add.draft.setCurrentText("small one")
+    add.weights.setCurrentText("INT4")
+    press(add, "Export")
+    qtbot.waitUntil(lambda: "bad is no recipe." in work.text, timeout=WAIT)
+    assert "Fetching bad --draft small one --weights int4 --json ..." in work.log
 
 
 def drop(app: Program, path: Path) -> None:
@@ -284,63 +240,45 @@ def drop(app: Program, path: Path) -> None:
     page.dropEvent(QDropEvent(QPointF(9, 9), Qt.DropAction.CopyAction, data, left, none))
 
 
-def test_an_exported_folder_that_is_dropped_is_installed(
+def test_what_is_dropped_is_installed_refused_or_named_for_the_export(
     qtbot: QtBot, root: Path, tmp_path: Path, open_program: Open
 ) -> None:
-    app = open_program(find=installed_model, loaded=False)
-    drop(app, write_pair(tmp_path / "brought"))
-    qtbot.waitUntil(lambda: app.loader.is_ready, timeout=WAIT)
-    assert "brought is installed; every file is as it was exported." in app.window.models.work.text
-    assert (root / "brought" / "draft" / "openvino_model.bin").is_file()
-    drop(app, tmp_path / "brought")
-    qtbot.waitUntil(lambda: "A model named brought is installed already" in app.window.models.work.text, timeout=WAIT)
-
-
-def test_a_broken_folder_that_is_dropped_is_refused(
-    qtbot: QtBot, root: Path, tmp_path: Path, open_program: Open
-) -> None:
-    folder = write_model(tmp_path / "brought")
-    (folder / "openvino_model.bin").write_bytes(bytes(256))
-    app = open_program(find=installed_model, loaded=False)
-    drop(app, folder)
-    qtbot.waitUntil(lambda: "does not have the content it was exported with" in app.window.models.work.text)
-    assert not list(root.iterdir())
-
-
-def test_what_must_be_exported_first_fills_the_field(tmp_path: Path, open_program: Open) -> None:
-    app = open_program(find=installed_model, loaded=False)
+    damaged = write_model(tmp_path / "damaged")
+    (damaged / "openvino_model.bin").write_bytes(bytes(256))
     file = tmp_path / "a model.gguf"
     file.write_bytes(b"GGUF")
+    app = open_program(find=installed_model, loaded=False)
+    work = app.window.models.work
     drop(app, file)
     assert app.window.models.add.source.currentText() == str(file)
     drop(app, tmp_path)
-    assert "This is no model" in app.window.models.work.text
+    assert "This is no model" in work.text
+    drop(app, damaged)
+    qtbot.waitUntil(lambda: "does not have the content it was exported with" in work.text, timeout=WAIT)
+    assert not list(root.iterdir())
+    drop(app, write_pair(tmp_path / "brought"))
+    qtbot.waitUntil(lambda: app.loader.is_ready, timeout=WAIT)
+    assert "brought is installed; every file is as it was exported." in work.text
+    assert (root / "brought" / "draft" / "openvino_model.bin").is_file()
+    drop(app, tmp_path / "brought")
+    qtbot.waitUntil(lambda: "A model named brought is installed already" in work.text, timeout=WAIT)
 
 
+@pytest.mark.parametrize("wheel", [None, Path("/exporter/headstart-0.1.0-py3-none-any.whl")])
 def test_without_the_exporter_the_command_is_named(
-    qtbot: QtBot, open_program: Open, monkeypatch: pytest.MonkeyPatch
+    open_program: Open, monkeypatch: pytest.MonkeyPatch, wheel: Path | None
 ) -> None:
-    monkeypatch.setattr(exporting, "command", lambda: None)
-    app = open_program(find=installed_model, loaded=False)
-    assert 'pip install ".[export]"' in words(app.window.models.welcome)
-    press(app.window.models.welcome, "Copy command")
-    assert QGuiApplication.clipboard().text().endswith("headstart-export smollm2-135m-instruct")
-
-
-def test_an_installed_program_names_the_package_that_came_with_it(
-    tmp_path: Path, open_program: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    wheel = tmp_path / "exporter" / "headstart-0.1.0-py3-none-any.whl"
     monkeypatch.setattr(exporting, "command", lambda: None)
     monkeypatch.setattr(paths, "bundled_wheel", lambda: wheel)
-    app = open_program(find=installed_model, loaded=False)
-    assert "PyTorch" in words(app.window.models.welcome)
-    press(app.window.models.welcome, "Copy command")
-    own = paths.exporter_folder()
-    assert QGuiApplication.clipboard().text() == (
+    welcome = open_program(find=installed_model, loaded=False).window.models.welcome
+    assert ("PyTorch" if wheel else 'pip install ".[export]"') in words(welcome)
+    press(welcome, "Copy command")
+    copied, own = QGuiApplication.clipboard().text(), paths.exporter_folder()
+    installed = (
         f'python3 -m venv --clear "{own}" && "{own}/bin/pip" install "{wheel}[export]" && '
         f'"{own}/bin/headstart-export" smollm2-135m-instruct'
     )
+    assert copied == installed if wheel else copied.endswith("headstart-export smollm2-135m-instruct")
 
 
 def test_an_exporter_in_its_own_environment_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

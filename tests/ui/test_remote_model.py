@@ -13,7 +13,7 @@ from headstart.chat.store import open_store
 from headstart.engine.engine import Remote
 from headstart.settings import Settings
 from headstart.ui.engine_request import installed_model
-from headstart.ui.models import model_facts
+from headstart.ui.models import model_choices
 from headstart.ui.program import EngineChoice, Program
 from tests.model_folders import write_model
 from tests.model_server import Script, serving
@@ -127,12 +127,12 @@ def test_choosing_it_says_once_that_messages_leave(open_program: Open, headstart
 def test_offline_is_said_only_where_it_is_true(open_program: Open) -> None:
     assert open_program().window.chat.composer._reach.text() == "Offline"
     here = Remote("here", "http://127.0.0.1:1/v1")
-    assert model_facts.reach(Settings(), [here]).text == "Offline"
-    assert model_facts.reach(Settings(), [here, OFFICE]).text == "On this computer"
-    assert model_facts.reach(Settings(), [here], fetching=True).text == "On this computer"
-    assert model_facts.reach(Settings(model="remote:office"), [here, OFFICE]).leaves
-    assert not model_facts.reach(Settings(model="remote:here"), [here, OFFICE]).leaves
-    assert model_facts.reach(Settings(model="remote:gone"), [here]).text == ""
+    assert model_choices.reach(Settings(), [here]).text == "Offline"
+    assert model_choices.reach(Settings(), [here, OFFICE]).text == "On this computer"
+    assert model_choices.reach(Settings(), [here], fetching=True).text == "On this computer"
+    assert model_choices.reach(Settings(model="remote:office"), [here, OFFICE]).leaves
+    assert not model_choices.reach(Settings(model="remote:here"), [here, OFFICE]).leaves
+    assert model_choices.reach(Settings(model="remote:gone"), [here]).text == ""
 
 
 def test_another_computer_is_never_chosen_automatically(headstart_home: Path) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton, QWidget
+from PySide6.QtWidgets import QMessageBox
 from pytestqt.qtbot import QtBot
 
 from headstart import keys, remotes
@@ -13,30 +13,21 @@ from headstart.settings import Settings
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.models.model_card import RemoteServerCard
 from headstart.ui.models.models_page import ModelsPage
-from headstart.ui.models.remote_servers_controller import RemoteServersController
+from headstart.ui.models.remote_servers import RemoteServersController
 from headstart.ui.program import Program
 from tests.model_server import Script, serving
-from tests.ui.conftest import WAIT
-
-
-def words(widget: QWidget) -> str:
-    """What stands there to be read."""
-    return "\n".join(label.text() for label in widget.findChildren(QLabel) if not label.isHidden())
-
-
-def press(widget: QWidget, name: str) -> None:
-    next(each for each in widget.findChildren(QPushButton) if each.text() == name).click()
+from tests.ui.person import WAIT, press, words
 
 
 def card(app: Program, name: str) -> RemoteServerCard:
-    found = app.window.models.server_card(name)
+    found = app.window.models.servers.card(name)
     assert found
     return found
 
 
 def fill(page: ModelsPage, name: str, address: str, key: str = "", certificate: str = "") -> None:
     """Type into the form and press its button."""
-    form = page.add_server
+    form = page.servers.form
     form.name.setText(name)
     form.address.setText(address)
     form.key.setText(key)
@@ -56,13 +47,13 @@ def test_a_server_is_added_with_its_key(qtbot: QtBot, app: Program) -> None:
     fill(page, "office", "http://10.0.0.7:8000", key="secret-1")
     assert remotes.configured() == (Remote("office", "http://10.0.0.7:8000/v1"),)
     qtbot.waitUntil(lambda: keys.find("office") is not None, timeout=WAIT)
-    qtbot.waitUntil(lambda: "no keyring" in words(page.add_server), timeout=WAIT)
+    qtbot.waitUntil(lambda: "no keyring" in words(page.servers.form), timeout=WAIT)
     qtbot.waitUntil(lambda: "The key is in" in words(card(app, "office")), timeout=WAIT)
     found = keys.find("office")
     assert found
     assert found.secret == "secret-1"  # noqa: S105 - of no server
     assert "secret-1" not in words(page)
-    assert page.add_server.key.text() == ""
+    assert page.servers.form.key.text() == ""
     assert "http does not encrypt" in words(card(app, "office"))
     assert "another computer" in words(card(app, "office"))
     assert [server.name for server in app.choices.servers] == ["office"]
@@ -78,8 +69,8 @@ def test_what_cannot_be_an_address_a_key_or_a_certificate_is_told(qtbot: QtBot, 
         (("x", "https://x/v1", "", "/no/such.pem"), "There is no file"),
     ):
         fill(page, *wrong)
-        assert told in words(page.add_server)
-        assert page.add_server.name.text() == wrong[0]
+        assert told in words(page.servers.form)
+        assert page.servers.form.name.text() == wrong[0]
     assert remotes.configured() == ()
 
 
@@ -96,7 +87,7 @@ def test_a_server_is_used_and_removed(qtbot: QtBot, app: Program, monkeypatch: p
     answer_box(monkeypatch, "Remove")
     press(card(app, "office"), "Remove…")
     assert remotes.configured() == ()
-    assert page.server_card("office") is None
+    assert page.servers.card("office") is None
     assert app.settings.now.model == ""
     qtbot.waitUntil(lambda: keys.find("office") is None, timeout=WAIT)
 
@@ -108,7 +99,7 @@ def controller(qtbot: QtBot) -> Callable[[str], RemoteServersController]:
     def show(address: str) -> RemoteServersController:
         page = ModelsPage()
         qtbot.addWidget(page)
-        made = RemoteServersController(page, lambda: EngineLink(program()), page)
+        made = RemoteServersController(page.servers, lambda: EngineLink(program()), page)
         made.show((Remote("office", address),), Settings())
         return made
 
@@ -120,7 +111,7 @@ def test_a_check_says_whether_the_server_answers(
 ) -> None:
     with serving(Script()) as address:
         made = controller(address)
-        shown = made._page.server_card("office")
+        shown = made._view.card("office")
         assert shown
         press(shown, "Check")
         assert "Asking it" in words(shown)

@@ -111,13 +111,13 @@ def test_a_verification_tells_what_the_loading_is_at(qtbot: QtBot, headstart_hom
     page = app.window.models
     app.window.show_page(page)
     page.action_requested.emit("check", "smol")
-    qtbot.waitUntil(lambda: app.models._verifications["smol"]._trying is not None, timeout=WAIT)
-    trying = app.models._verifications["smol"]._trying
+    qtbot.waitUntil(lambda: app.models._verifications["smol"]._test is not None, timeout=WAIT)
+    test = app.models._verifications["smol"]._test
     card = page.card("smol")
-    assert trying
+    assert test
     assert card
-    trying.loading.note(Loading(Phase.MODEL, 30.0))
-    trying.loading.changed.emit()
+    test.loading.note(Loading(Phase.MODEL, 30.0))
+    test.loading.changed.emit()
     assert card._state.text().endswith("checking and compiling the model · 0 s, usually about 30 s")
     qtbot.waitUntil(lambda: "it loads and answers" in card._state.text(), timeout=WAIT)
 

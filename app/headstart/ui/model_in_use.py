@@ -13,7 +13,7 @@ from headstart.settings import Settings
 from headstart.ui.chat.live_answer import NOTICE
 from headstart.ui.current_settings import CurrentSettings
 from headstart.ui.main_window import MainWindow
-from headstart.ui.models import model_facts
+from headstart.ui.models import model_choices
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.models.models_controller import ModelsController
 from headstart.ui.settings.settings_form import title, word
@@ -22,7 +22,7 @@ from headstart.ui.spelling import titled
 from headstart.ui.translation import said
 from headstart.ui.widgets.notice_bar import Cause
 
-_WARNED = "told that {} is elsewhere"  # the memo with the address that a person was told of
+_WARNED = "told that {} is elsewhere"  # the memo with the address that the user was warned of
 
 
 class ModelInUse(QObject):
@@ -39,7 +39,7 @@ class ModelInUse(QObject):
         settings: CurrentSettings,
         store: Store,
     ) -> None:
-        """`store` remembers of which servers a person was warned."""
+        """`store` remembers the servers that the user was warned of."""
         super().__init__(window)
         self._window, self._loader, self._chats = window, loader, chats
         self._models, self._settings, self._store = models, settings, store
@@ -108,8 +108,8 @@ class ModelInUse(QObject):
         """What answers now, or what keeps it from answering, below the message box."""
         session, loader = self._chats.current, self._loader
         is_loaded = bool(session and loader.holds(session.settings))
-        is_told = bool(session and session.is_answering)  # below the name of the one that waits for it
-        progress = ("", "") if is_told else (loader.loading.step, loader.loading.seconds)
+        is_shown_above = bool(session and session.is_answering)  # below the name of the one that waits for it
+        progress = ("", "") if is_shown_above else (loader.loading.step, loader.loading.seconds)
         self._window.chat.composer.show_model(*self._model_words(is_loaded=is_loaded), progress)
         self._window.chat.composer.set_blocked(self._loader.occupation)
         if not loader.occupation and self._loader.link.generation is None:
@@ -122,14 +122,14 @@ class ModelInUse(QObject):
         session, servers = self._chats.current, self._models.choices.servers
         if session is None:
             return
-        reach = model_facts.reach(session.settings, servers, fetching=self._models.adding.is_fetching)
+        reach = model_choices.reach(session.settings, servers, fetching=self._models.adding.is_fetching)
         self._window.chat.composer.show_reach(reach.text, reach.tip, leaves=reach.leaves)
-        server = model_facts.chosen(session.settings, servers)
+        server = model_choices.server_of(session.settings, servers)
         if not reach.leaves:
             self._window.chat.notice.retract(Cause.REACH)
         if server and reach.leaves and self._store.recall(_WARNED.format(server.name)) != server.url:
             self._store.remember(_WARNED.format(server.name), server.url)
-            self._window.chat.notice.say(model_facts.warning(server), cause=Cause.REACH)
+            self._window.chat.notice.say(model_choices.warning(server), cause=Cause.REACH)
 
     def _model_words(self, *, is_loaded: bool) -> tuple[str, str, str]:
         """Name, what else is to be known, and what is still to come."""
@@ -224,10 +224,10 @@ class ModelInUse(QObject):
     @Slot(str)
     def _note_server_removal(self, name: str) -> None:
         session, servers = self._chats.current, self._models.choices.servers
-        used = model_facts.chosen(session.settings, servers) if session else None
+        used = model_choices.server_of(session.settings, servers) if session else None
         if used and used.name == name:
             self._loader.unload()
-        usual = model_facts.chosen(self._settings.now, servers)
+        usual = model_choices.server_of(self._settings.now, servers)
         if usual and usual.name == name:
             self._settings.change(model="", draft="")
 

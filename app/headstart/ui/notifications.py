@@ -26,7 +26,7 @@ from PySide6.QtWidgets import QApplication, QStyle, QSystemTrayIcon, QWidget
 from headstart.settings import Settings
 
 if TYPE_CHECKING:
-    from PySide6.QtDBus import QDBusConnection
+    from PySide6.QtDBus import QDBusConnection, QDBusPendingCallWatcher
 
 
 def session_bus() -> QDBusConnection | None:
@@ -44,9 +44,6 @@ def session_bus() -> QDBusConnection | None:
     return bus if bus.isConnected() else None
 
 
-if TYPE_CHECKING:
-    from PySide6.QtDBus import QDBusPendingCallWatcher
-
 _MOTION_SERVICE, _MOTION_PATH = "org.freedesktop.portal.Desktop", "/org/freedesktop/portal/desktop"
 _PORTAL = "org.freedesktop.portal.Settings"
 _WISH = ("org.gnome.desktop.interface", "enable-animations")  # where desktops keep it, KDE's portal included
@@ -60,7 +57,7 @@ _EFFECTS = (
 
 
 class Motion(QObject):
-    """`changed` tells when `reduced` has become another. Systems without a portal leave it to the settings."""
+    """Emits `changed` when `reduced` has changed. Without a portal, only the settings decide."""
 
     changed = Signal(bool)
 
@@ -82,7 +79,7 @@ class Motion(QObject):
 
     @Slot(object)
     def set_settings(self, settings: Settings) -> None:
-        """What the person wants here."""
+        """The setting may have changed."""
         self._set(self._by_desktop, settings.reduced_motion)
 
     def restore(self) -> None:
@@ -116,9 +113,9 @@ class Motion(QObject):
 
     @Slot(object)
     def _note_answer(self, watcher: QDBusPendingCallWatcher) -> None:
-        told = watcher.reply().arguments()
-        if not watcher.isError() and told:
-            self._note(told[0])
+        values = watcher.reply().arguments()
+        if not watcher.isError() and values:
+            self._note(values[0])
         watcher.deleteLater()
 
     @Slot(str, str, "QDBusVariant")
@@ -237,14 +234,14 @@ def _arguments(replaces: int, title: str, text: str) -> tuple[Any, ...]:
     )
 
 
-LONG = 10.0  # seconds; who waits less is still there
+LONG = 10.0  # seconds; after a shorter wait the user is still there
 _LETTERS = 160
 
 
 class Attention(QObject):
     """Silent while the window has the keyboard, and where the settings say so."""
 
-    wanted = Signal()  # the person answered the call
+    wanted = Signal()  # a message was clicked
 
     def __init__(self, application: QApplication, window: QWidget, settings: Settings, parent: QObject) -> None:
         """Looks for the desktop's messages when the first is due."""
@@ -260,7 +257,7 @@ class Attention(QObject):
 
     @Slot(str, str, float)
     def note_answer(self, title: str, text: str, seconds: float) -> None:
-        """An answer has ended in the chat with this title. Its text is shown to nobody who has not asked for it."""
+        """An answer has ended in the chat with this title. Its text is shown only if the settings say so."""
         if seconds >= LONG:
             shown = " ".join(text.split())[:_LETTERS] if self._settings.notification_text else title
             self.call(self.tr("The answer is complete"), shown)

@@ -1554,41 +1554,6 @@
     </message>
 </context>
 <context>
-    <name>ExporterOffer</name>
-    <message>
-        <source>Set up the exporter</source>
-        <translation>设置导出工具</translation>
-    </message>
-    <message>
-        <source>Copy command</source>
-        <translation>复制命令</translation>
-    </message>
-    <message>
-        <source>The exporter needs PyTorch and is not part of the installed program. The button sets it up in a folder of its own and then exports the model. It needs Python 3.11 or newer with venv on this computer and the network: it fetches about {fetched}, which take {size} on the disk, and much more where PyTorch comes with libraries for graphics cards, as it usually does on Linux. Nothing is fetched before you press it.</source>
-        <translation>导出工具需要 PyTorch，未包含在安装的程序中。此按钮会将它安装到独立的文件夹中，然后导出该模型。这需要本计算机上有 Python 3.11 或更高版本及 venv，并需要网络：将下载约 {fetched}，在磁盘上占用 {size}；如果 PyTorch 附带显卡库（在 Linux 上通常如此），则会大得多。按下按钮之前不会下载任何内容。</translation>
-    </message>
-    <message>
-        <source>The exporter is not installed here.</source>
-        <translation>此处未安装导出工具。</translation>
-    </message>
-    <message>
-        <source>In a terminal, this does the same:
-{}
-It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
-        <translation>在终端中运行以下命令，效果相同：
-{}
-也可以在另一台计算机上运行：将它生成的文件夹（其 --output）带到这里，拖放到本页面。</translation>
-    </message>
-    <message>
-        <source>In Headstart&apos;s source folder, this installs it and exports the model:
-{}
-It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
-        <translation>在 Headstart 的源代码文件夹中运行以下命令即可安装它并导出模型：
-{}
-也可以在另一台计算机上运行：将它生成的文件夹（由 --output 指定）带到这里，拖放到本页面。</translation>
-    </message>
-</context>
-<context>
     <name>ExporterSetup</name>
     <message>
         <source>Fetching {} ({})</source>
@@ -1621,6 +1586,41 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Making an environment for it</source>
         <translation>正在为它创建环境</translation>
+    </message>
+</context>
+<context>
+    <name>ExporterSetupForm</name>
+    <message>
+        <source>Set up the exporter</source>
+        <translation type="unfinished">设置导出工具</translation>
+    </message>
+    <message>
+        <source>Copy command</source>
+        <translation type="unfinished">复制命令</translation>
+    </message>
+    <message>
+        <source>The exporter needs PyTorch and is not part of the installed program. The button sets it up in a folder of its own and then exports the model. It needs Python 3.11 or newer with venv on this computer and the network: it fetches about {fetched}, which take {size} on the disk, and much more where PyTorch comes with libraries for graphics cards, as it usually does on Linux. Nothing is fetched before you press it.</source>
+        <translation type="unfinished">导出工具需要 PyTorch，未包含在安装的程序中。此按钮会将它安装到独立的文件夹中，然后导出该模型。这需要本计算机上有 Python 3.11 或更高版本及 venv，并需要网络：将下载约 {fetched}，在磁盘上占用 {size}；如果 PyTorch 附带显卡库（在 Linux 上通常如此），则会大得多。按下按钮之前不会下载任何内容。</translation>
+    </message>
+    <message>
+        <source>In a terminal, this does the same:
+{}
+It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
+        <translation type="unfinished">在终端中运行以下命令，效果相同：
+{}
+也可以在另一台计算机上运行：将它生成的文件夹（其 --output）带到这里，拖放到本页面。</translation>
+    </message>
+    <message>
+        <source>The exporter is not installed here.</source>
+        <translation type="unfinished">此处未安装导出工具。</translation>
+    </message>
+    <message>
+        <source>In Headstart&apos;s source folder, this installs it and exports the model:
+{}
+It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
+        <translation type="unfinished">在 Headstart 的源代码文件夹中运行以下命令即可安装它并导出模型：
+{}
+也可以在另一台计算机上运行：将它生成的文件夹（由 --output 指定）带到这里，拖放到本页面。</translation>
     </message>
 </context>
 <context>
@@ -3422,10 +3422,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <source>Models are in {}</source>
         <translation>模型位于 {}</translation>
     </message>
-    <message>
-        <source>Servers</source>
-        <translation>服务器</translation>
-    </message>
 </context>
 <context>
     <name>NamedCard</name>
@@ -4176,6 +4172,13 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>RemoteServersList</name>
+    <message>
+        <source>Servers</source>
+        <translation type="unfinished"></translation>
+    </message>
+</context>
+<context>
     <name>RequestLog</name>
     <message>
         <source>Requests</source>
@@ -4238,65 +4241,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>ServeWords</name>
-    <message>
-        <source>Off</source>
-        <translation>已关闭</translation>
-    </message>
-    <message>
-        <source>Starting</source>
-        <translation>正在启动</translation>
-    </message>
-    <message>
-        <source>Ready</source>
-        <translation>就绪</translation>
-    </message>
-    <message>
-        <source>Busy</source>
-        <translation>忙碌</translation>
-    </message>
-    <message>
-        <source>Stopping</source>
-        <translation>正在停止</translation>
-    </message>
-    <message>
-        <source>Failed</source>
-        <translation>出错</translation>
-    </message>
-    <message>
-        <source>Model: {}</source>
-        <translation>模型：{}</translation>
-    </message>
-    <message>
-        <source>The open chat has another model or other settings now; switch off and on to serve those.</source>
-        <translation>当前对话已改用其他模型或设置；关闭后再打开即可提供它们。</translation>
-    </message>
-    <message>
-        <source>Programs send it as their API key. Copy it now: when this window closes, only its hash is left.</source>
-        <translation>程序将其作为 API 密钥发送。请现在复制：此窗口关闭后只保留其哈希值。</translation>
-    </message>
-    <message>
-        <source>The key was shown when it was made. Who has lost it makes a new one; the old one ends then.</source>
-        <translation>密钥只在生成时显示。如已遗失，可生成新密钥；旧密钥随即失效。</translation>
-    </message>
-    <message>
-        <source>It is made when the server is switched on for the first time.</source>
-        <translation>首次打开服务器时生成。</translation>
-    </message>
-    <message>
-        <source>Port {} is taken by another program; choose another port, then switch the server on again.</source>
-        <translation>端口 {} 已被另一个程序占用；请选择其他端口，然后重新打开服务器。</translation>
-    </message>
-    <message>
-        <source>A request is being answered; waiting: {}.</source>
-        <translation>正在应答一个请求；等待中：{}。</translation>
-    </message>
-    <message>
-        <source>A request is being answered.</source>
-        <translation>正在应答一个请求。</translation>
-    </message>
-</context>
-<context>
     <name>ServerAddress</name>
     <message>
         <source>New key</source>
@@ -4327,6 +4271,26 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>复制命令</translation>
     </message>
     <message>
+        <source>kept as a hash only</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>none yet</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Programs send it as their API key. Copy it now: when this window closes, only its hash is left.</source>
+        <translation type="unfinished">程序将其作为 API 密钥发送。请现在复制：此窗口关闭后只保留其哈希值。</translation>
+    </message>
+    <message>
+        <source>The key was shown when it was made. If you have lost it, make a new one; the old one ends then.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>It is made when the server is switched on for the first time.</source>
+        <translation type="unfinished">首次打开服务器时生成。</translation>
+    </message>
+    <message>
         <source>For your programs</source>
         <translation>供您的程序使用</translation>
     </message>
@@ -4342,6 +4306,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>服务器意外停止；详情请见“帮助 › 查看日志”。</translation>
     </message>
     <message>
+        <source>A request is being answered; waiting: {}.</source>
+        <translation type="unfinished">正在应答一个请求；等待中：{}。</translation>
+    </message>
+    <message>
+        <source>A request is being answered.</source>
+        <translation type="unfinished">正在应答一个请求。</translation>
+    </message>
+    <message>
         <source>The window has changed to a model on another computer, so the server ended.</source>
         <translation>窗口已改用另一台电脑上的模型，因此服务器已停止。</translation>
     </message>
@@ -4354,6 +4326,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>正在用新密钥重新启动。</translation>
     </message>
     <message>
+        <source>Port {} is taken by another program; choose another port, then switch the server on again.</source>
+        <translation type="unfinished">端口 {} 已被另一个程序占用；请选择其他端口，然后重新打开服务器。</translation>
+    </message>
+    <message>
         <source>Make another key? Programs that have the present one are turned away until they get it.</source>
         <translation>要生成新密钥吗？使用现有密钥的程序在换用新密钥之前会被拒绝。</translation>
     </message>
@@ -4364,14 +4340,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Make another key</source>
         <translation>生成新密钥</translation>
-    </message>
-    <message>
-        <source>kept as a hash only</source>
-        <translation>只保存了哈希值</translation>
-    </message>
-    <message>
-        <source>none yet</source>
-        <translation>尚无</translation>
     </message>
 </context>
 <context>
@@ -4411,12 +4379,44 @@ The model is loaded a second time there and takes its memory again.</source>
 <context>
     <name>ServerSwitch</name>
     <message>
+        <source>Off</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Starting</source>
+        <translation type="unfinished">正在启动</translation>
+    </message>
+    <message>
+        <source>Ready</source>
+        <translation type="unfinished">就绪</translation>
+    </message>
+    <message>
+        <source>Busy</source>
+        <translation type="unfinished">忙碌</translation>
+    </message>
+    <message>
+        <source>Stopping</source>
+        <translation type="unfinished">正在停止</translation>
+    </message>
+    <message>
+        <source>Failed</source>
+        <translation type="unfinished">出错</translation>
+    </message>
+    <message>
         <source>Answer programs of this computer</source>
         <translation>应答这台电脑上的程序</translation>
     </message>
     <message>
         <source>The server is being started</source>
         <translation>正在启动服务器</translation>
+    </message>
+    <message>
+        <source>Model: {}</source>
+        <translation type="unfinished">模型：{}</translation>
+    </message>
+    <message>
+        <source>The open chat has another model or other settings now; switch off and on to serve those.</source>
+        <translation type="unfinished">当前对话已改用其他模型或设置；关闭后再打开即可提供它们。</translation>
     </message>
 </context>
 <context>

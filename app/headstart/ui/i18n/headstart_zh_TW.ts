@@ -1554,41 +1554,6 @@
     </message>
 </context>
 <context>
-    <name>ExporterOffer</name>
-    <message>
-        <source>Set up the exporter</source>
-        <translation>設定匯出工具</translation>
-    </message>
-    <message>
-        <source>Copy command</source>
-        <translation>複製命令</translation>
-    </message>
-    <message>
-        <source>The exporter needs PyTorch and is not part of the installed program. The button sets it up in a folder of its own and then exports the model. It needs Python 3.11 or newer with venv on this computer and the network: it fetches about {fetched}, which take {size} on the disk, and much more where PyTorch comes with libraries for graphics cards, as it usually does on Linux. Nothing is fetched before you press it.</source>
-        <translation>匯出工具需要 PyTorch，未包含在安裝的程式中。此按鈕會將它安裝到獨立的資料夾中，然後匯出該模型。這需要這台電腦上有 Python 3.11 或更新版本及 venv，並需要網路：將下載約 {fetched}，在磁碟上佔用 {size}；如果 PyTorch 附帶顯示卡函式庫（在 Linux 上通常如此），則會大得多。按下按鈕之前不會下載任何內容。</translation>
-    </message>
-    <message>
-        <source>The exporter is not installed here.</source>
-        <translation>這裡尚未安裝匯出工具。</translation>
-    </message>
-    <message>
-        <source>In a terminal, this does the same:
-{}
-It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
-        <translation>在終端機中執行以下命令，效果相同：
-{}
-也可以在另一台電腦上執行：將它產生的資料夾（其 --output）帶到這裡，拖放到本頁面。</translation>
-    </message>
-    <message>
-        <source>In Headstart&apos;s source folder, this installs it and exports the model:
-{}
-It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
-        <translation>在 Headstart 的原始碼資料夾中執行以下命令，即可安裝並匯出模型：
-{}
-也可以在另一台電腦上執行：將它產生的資料夾（由 --output 指定）帶到這裡，拖放到本頁面。</translation>
-    </message>
-</context>
-<context>
     <name>ExporterSetup</name>
     <message>
         <source>Fetching {} ({})</source>
@@ -1621,6 +1586,41 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Making an environment for it</source>
         <translation>正在為它建立環境</translation>
+    </message>
+</context>
+<context>
+    <name>ExporterSetupForm</name>
+    <message>
+        <source>Set up the exporter</source>
+        <translation type="unfinished">設定匯出工具</translation>
+    </message>
+    <message>
+        <source>Copy command</source>
+        <translation type="unfinished">複製命令</translation>
+    </message>
+    <message>
+        <source>The exporter needs PyTorch and is not part of the installed program. The button sets it up in a folder of its own and then exports the model. It needs Python 3.11 or newer with venv on this computer and the network: it fetches about {fetched}, which take {size} on the disk, and much more where PyTorch comes with libraries for graphics cards, as it usually does on Linux. Nothing is fetched before you press it.</source>
+        <translation type="unfinished">匯出工具需要 PyTorch，未包含在安裝的程式中。此按鈕會將它安裝到獨立的資料夾中，然後匯出該模型。這需要這台電腦上有 Python 3.11 或更新版本及 venv，並需要網路：將下載約 {fetched}，在磁碟上佔用 {size}；如果 PyTorch 附帶顯示卡函式庫（在 Linux 上通常如此），則會大得多。按下按鈕之前不會下載任何內容。</translation>
+    </message>
+    <message>
+        <source>In a terminal, this does the same:
+{}
+It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
+        <translation type="unfinished">在終端機中執行以下命令，效果相同：
+{}
+也可以在另一台電腦上執行：將它產生的資料夾（其 --output）帶到這裡，拖放到本頁面。</translation>
+    </message>
+    <message>
+        <source>The exporter is not installed here.</source>
+        <translation type="unfinished">這裡尚未安裝匯出工具。</translation>
+    </message>
+    <message>
+        <source>In Headstart&apos;s source folder, this installs it and exports the model:
+{}
+It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
+        <translation type="unfinished">在 Headstart 的原始碼資料夾中執行以下命令，即可安裝並匯出模型：
+{}
+也可以在另一台電腦上執行：將它產生的資料夾（由 --output 指定）帶到這裡，拖放到本頁面。</translation>
     </message>
 </context>
 <context>
@@ -3422,10 +3422,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <source>Models are in {}</source>
         <translation>模型位於 {}</translation>
     </message>
-    <message>
-        <source>Servers</source>
-        <translation>伺服器</translation>
-    </message>
 </context>
 <context>
     <name>NamedCard</name>
@@ -4176,6 +4172,13 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>RemoteServersList</name>
+    <message>
+        <source>Servers</source>
+        <translation type="unfinished"></translation>
+    </message>
+</context>
+<context>
     <name>RequestLog</name>
     <message>
         <source>Requests</source>
@@ -4238,65 +4241,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>ServeWords</name>
-    <message>
-        <source>Off</source>
-        <translation>已關閉</translation>
-    </message>
-    <message>
-        <source>Starting</source>
-        <translation>正在啟動</translation>
-    </message>
-    <message>
-        <source>Ready</source>
-        <translation>就緒</translation>
-    </message>
-    <message>
-        <source>Busy</source>
-        <translation>忙碌</translation>
-    </message>
-    <message>
-        <source>Stopping</source>
-        <translation>正在停止</translation>
-    </message>
-    <message>
-        <source>Failed</source>
-        <translation>發生錯誤</translation>
-    </message>
-    <message>
-        <source>Model: {}</source>
-        <translation>模型：{}</translation>
-    </message>
-    <message>
-        <source>The open chat has another model or other settings now; switch off and on to serve those.</source>
-        <translation>目前對話已改用其他模型或設定；關閉後再開啟即可提供它們。</translation>
-    </message>
-    <message>
-        <source>Programs send it as their API key. Copy it now: when this window closes, only its hash is left.</source>
-        <translation>程式將其作為 API 金鑰傳送。請現在複製：此視窗關閉後只保留其雜湊值。</translation>
-    </message>
-    <message>
-        <source>The key was shown when it was made. Who has lost it makes a new one; the old one ends then.</source>
-        <translation>金鑰只在產生時顯示。如已遺失，可產生新金鑰；舊金鑰隨即失效。</translation>
-    </message>
-    <message>
-        <source>It is made when the server is switched on for the first time.</source>
-        <translation>首次開啟伺服器時產生。</translation>
-    </message>
-    <message>
-        <source>Port {} is taken by another program; choose another port, then switch the server on again.</source>
-        <translation>連接埠 {} 已被另一個程式占用；請選擇其他連接埠，然後重新開啟伺服器。</translation>
-    </message>
-    <message>
-        <source>A request is being answered; waiting: {}.</source>
-        <translation>正在回應一個要求；等待中：{}。</translation>
-    </message>
-    <message>
-        <source>A request is being answered.</source>
-        <translation>正在回應一個要求。</translation>
-    </message>
-</context>
-<context>
     <name>ServerAddress</name>
     <message>
         <source>New key</source>
@@ -4327,6 +4271,26 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>複製命令</translation>
     </message>
     <message>
+        <source>kept as a hash only</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>none yet</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Programs send it as their API key. Copy it now: when this window closes, only its hash is left.</source>
+        <translation type="unfinished">程式將其作為 API 金鑰傳送。請現在複製：此視窗關閉後只保留其雜湊值。</translation>
+    </message>
+    <message>
+        <source>The key was shown when it was made. If you have lost it, make a new one; the old one ends then.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>It is made when the server is switched on for the first time.</source>
+        <translation type="unfinished">首次開啟伺服器時產生。</translation>
+    </message>
+    <message>
         <source>For your programs</source>
         <translation>供您的程式使用</translation>
     </message>
@@ -4342,6 +4306,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>伺服器意外停止；詳情請見「說明 › 檢視記錄檔」。</translation>
     </message>
     <message>
+        <source>A request is being answered; waiting: {}.</source>
+        <translation type="unfinished">正在回應一個要求；等待中：{}。</translation>
+    </message>
+    <message>
+        <source>A request is being answered.</source>
+        <translation type="unfinished">正在回應一個要求。</translation>
+    </message>
+    <message>
         <source>The window has changed to a model on another computer, so the server ended.</source>
         <translation>視窗已改用另一台電腦上的模型，因此伺服器已停止。</translation>
     </message>
@@ -4354,6 +4326,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>正在用新金鑰重新啟動。</translation>
     </message>
     <message>
+        <source>Port {} is taken by another program; choose another port, then switch the server on again.</source>
+        <translation type="unfinished">連接埠 {} 已被另一個程式占用；請選擇其他連接埠，然後重新開啟伺服器。</translation>
+    </message>
+    <message>
         <source>Make another key? Programs that have the present one are turned away until they get it.</source>
         <translation>要產生新金鑰嗎？使用現有金鑰的程式在換用新金鑰之前會被拒絕。</translation>
     </message>
@@ -4364,14 +4340,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Make another key</source>
         <translation>產生新金鑰</translation>
-    </message>
-    <message>
-        <source>kept as a hash only</source>
-        <translation>只保存了雜湊值</translation>
-    </message>
-    <message>
-        <source>none yet</source>
-        <translation>尚無</translation>
     </message>
 </context>
 <context>
@@ -4411,12 +4379,44 @@ The model is loaded a second time there and takes its memory again.</source>
 <context>
     <name>ServerSwitch</name>
     <message>
+        <source>Off</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Starting</source>
+        <translation type="unfinished">正在啟動</translation>
+    </message>
+    <message>
+        <source>Ready</source>
+        <translation type="unfinished">就緒</translation>
+    </message>
+    <message>
+        <source>Busy</source>
+        <translation type="unfinished">忙碌</translation>
+    </message>
+    <message>
+        <source>Stopping</source>
+        <translation type="unfinished">正在停止</translation>
+    </message>
+    <message>
+        <source>Failed</source>
+        <translation type="unfinished">發生錯誤</translation>
+    </message>
+    <message>
         <source>Answer programs of this computer</source>
         <translation>回應這台電腦上的程式</translation>
     </message>
     <message>
         <source>The server is being started</source>
         <translation>正在啟動伺服器</translation>
+    </message>
+    <message>
+        <source>Model: {}</source>
+        <translation type="unfinished">模型：{}</translation>
+    </message>
+    <message>
+        <source>The open chat has another model or other settings now; switch off and on to serve those.</source>
+        <translation type="unfinished">目前對話已改用其他模型或設定；關閉後再開啟即可提供它們。</translation>
     </message>
 </context>
 <context>

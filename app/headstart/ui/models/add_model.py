@@ -1,8 +1,10 @@
-"""What model to add, from where and how; or an exporter first, where there is none."""
+"""The form that adds a model, and how to get the exporter first."""
 
+import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from PySide6.QtCore import QCoreApplication, Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QComboBox,
@@ -17,121 +19,139 @@ from PySide6.QtWidgets import (
 
 from headstart import paths
 from headstart.exporter import FETCHED, SIZE, install_command
-from headstart.ui.models.export_run import FIRST, Recipe
 from headstart.ui.spelling import amount
-from headstart.ui.widgets.labels import button, muted, section
+from headstart.ui.widgets.labels import button, muted
 from headstart.ui.widgets.layouts import Card, row
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import SMALL
 
+FIRST = "smollm2-135m-instruct"
+_TRIED = "run"  # the exporter's word for a recipe that its tests carry out
 
-class ExporterOffer(QWidget):
-    """The button is there in an installed program, which brings the exporter's package; elsewhere the command alone."""
 
-    setup_requested = Signal()
+@dataclass(frozen=True)
+class Recipe:
+    """One that can be exported by name. Sizes are in bytes: the most that is downloaded, and that it takes."""
+
+    name: str
+    kind: str
+    title: str
+    licence: str
+    is_tried: bool
+    download: int
+    result: int
+
+
+def recipes(text: str) -> tuple[Recipe, ...]:
+    """The list as the exporter prints it. Raises ValueError, KeyError or TypeError."""
+    return tuple(
+        Recipe(
+            str(item["name"]),
+            str(item["kind"]),
+            str(item["title"]),
+            str(item["licence"]),
+            is_tried=item["checked"] == _TRIED,
+            download=int(item["download"]),
+            result=int(item["result"]),
+        )
+        for item in json.loads(text)
+    )
+
+
+class ExporterSetupForm(QWidget):
+    """How to get the exporter: a button in an installed program, which brings its package, and a command."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._command = ""
         self._text = muted("", self, selectable=True)
         self._by_hand = muted("", self, selectable=True)
-        self._set_up = button(self.tr("Set up the exporter"), self, "primary")
+        self.set_up = button(self.tr("Set up the exporter"), self, "primary")
         self._copy = button(self.tr("Copy command"), self)
-        self._lay_out()
-        self._set_up.clicked.connect(self.setup_requested)
-        self._copy.clicked.connect(self._copy_command)
-        self.setFocusProxy(self._set_up)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(SMALL)
+        column.addWidget(self._text)
+        column.addWidget(self._by_hand)
+        column.addLayout(row(self.set_up, self._copy))
+        self._copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self._command))
 
     def show_words(self, words: Sequence[str]) -> None:
         """The command makes the model that these name."""
         brought = paths.bundled_wheel() is not None
         self._command = install_command(words)
-        self._set_up.setVisible(brought)
-        self.setFocusProxy(self._set_up if brought else self._copy)
+        self.set_up.setVisible(brought)
+        self.setFocusProxy(self.set_up if brought else self._copy)
         dress(self._copy, "plain" if brought else "primary")
-        self._text.setText(self._offer() if brought else self._absence())
-        self._by_hand.setText(self._instead().format(self._command))
+        if brought:
+            text = self.tr(
+                "The exporter needs PyTorch and is not part of the installed program. The button sets it up in a "
+                "folder of its own and then exports the model. It needs Python 3.11 or newer with venv on this "
+                "computer and the network: it fetches about {fetched}, which take {size} on the disk, and much more "
+                "where PyTorch comes with libraries for graphics cards, as it usually does on Linux. Nothing is "
+                "fetched before you press it."
+            ).format(fetched=amount(FETCHED), size=amount(SIZE))
+            by_hand = self.tr(
+                "In a terminal, this does the same:\n{}\nIt may run on another computer, too: bring the folder that it "
+                "makes (its --output) here and drop it on this page."
+            )
+        else:
+            text = self.tr("The exporter is not installed here.")
+            by_hand = self.tr(
+                "In Headstart's source folder, this installs it and exports the model:\n{}\nIt may run on another "
+                "computer, too: bring the folder that it makes (its --output) here and drop it on this page."
+            )
+        self._text.setText(text)
+        self._by_hand.setText(by_hand.format(self._command))
 
     def set_brief(self, *, brief: bool) -> None:
         """Only the buttons, where the same words stand beside it already."""
         for label in (self._text, self._by_hand):
             label.setHidden(brief)
 
-    def set_busy(self, *, busy: bool) -> None:
-        """While something is being added."""
-        self._set_up.setEnabled(not busy)
-
-    def _lay_out(self) -> None:
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(SMALL)
-        column.addWidget(self._text)
-        column.addWidget(self._by_hand)
-        column.addLayout(row(self._set_up, self._copy))
-
-    def _offer(self) -> str:
-        return self.tr(
-            "The exporter needs PyTorch and is not part of the installed program. The button sets it up in a folder of "
-            "its own and then exports the model. It needs Python 3.11 or newer with venv on this computer and "
-            "the network: it fetches about {fetched}, which take {size} on the disk, and much more where PyTorch comes "
-            "with libraries for graphics cards, as it usually does on Linux. Nothing is fetched before you press it."
-        ).format(fetched=amount(FETCHED), size=amount(SIZE))
-
-    def _absence(self) -> str:
-        return self.tr("The exporter is not installed here.")
-
-    def _instead(self) -> str:
-        if paths.bundled_wheel():
-            return self.tr(
-                "In a terminal, this does the same:\n{}\nIt may run on another computer, too: bring the folder that it "
-                "makes (its --output) here and drop it on this page."
-            )
-        return self.tr(
-            "In Headstart's source folder, this installs it and exports the model:\n{}\nIt may run on another "
-            "computer, too: bring the folder that it makes (its --output) here and drop it on this page."
-        )
-
-    @Slot()
-    def _copy_command(self) -> None:
-        QGuiApplication.clipboard().setText(self._command)
-
 
 WEIGHTS = ("", "int8", "int8-sym", "int4", "int4-sym", "fp16")
 
 
 class AddModel(Card):
-    """A form. `start_requested` has the words of `headstart-export`."""
+    """The form that names a model. `start_requested` has the words of `headstart-export`."""
 
     start_requested = Signal(object)  # tuple[str, ...]
     setup_requested = Signal(object)  # the same, where there is no exporter yet; empty where no model is named
     path_chosen = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(parent, self.tr("Add a model"))
         self._can_export, self._busy = True, False
         self._recipes: dict[str, Recipe] = {}
-        self._text = muted(
-            self.tr(
-                "A recipe, a hub id, a folder with weights or a .gguf file; the export checks what it makes. A model "
-                "that was exported elsewhere can be dropped here as a folder."
-            ),
-            self,
-            selectable=True,
+        text = self.tr(
+            "A recipe, a hub id, a folder with weights or a .gguf file; the export checks what it makes. A model "
+            "that was exported elsewhere can be dropped here as a folder."
         )
         self._about = muted("", self, selectable=True)
         self.source = self._box(self.tr("Recipe, hub id, folder or .gguf file"), (FIRST,))
         self.draft = self._box(self.tr("Draft model: recipe, hub id, folder or .gguf file"), ("",))
+        edit = self.draft.lineEdit()
+        assert edit
+        edit.setPlaceholderText(self.tr("none"))
         self.weights = QComboBox(self)
         self.weights.setAccessibleName(self.tr("Precision of the weights"))
         for value in WEIGHTS:
             self.weights.addItem(value.upper() or self.tr("As recommended"), value)
         self._browse = button(self.tr("Browse"), self)
+        menu = QMenu(self._browse)
+        menu.addAction(self.tr("Folder with weights, or an exported model…"), self._ask_for_folder)
+        menu.addAction(self.tr("GGUF file…"), self._ask_for_file)
+        self._browse.setMenu(menu)
         self._go = button(self.tr("Export"), self, "primary")
-        self._offer = ExporterOffer(self)
-        self._lay_out()
-        self._fill_menu()
+        self._setup = ExporterSetupForm(self)
+        self.column.addWidget(muted(text, self, selectable=True))
+        self.column.addLayout(self._form())
+        self.column.addWidget(self._about)
+        self.column.addWidget(self._go, 0, Qt.AlignmentFlag.AlignLeft)
+        self.column.addWidget(self._setup)
         self._go.clicked.connect(self._act)
-        self._offer.setup_requested.connect(lambda: self.setup_requested.emit(self._words()))
+        self._setup.set_up.clicked.connect(lambda: self.setup_requested.emit(self._words()))
         for box in (self.source, self.draft, self.weights):
             box.currentTextChanged.connect(self._describe)
         self._describe()
@@ -143,7 +163,7 @@ class AddModel(Card):
 
     def set_brief(self, *, brief: bool) -> None:
         """Whether another card stands first, and says already how to get an exporter."""
-        self._offer.set_brief(brief=brief)
+        self._setup.set_brief(brief=brief)
         mark(self._go, "kind", "plain" if brief else "primary")
 
     def set_catalogue(self, recipes: Iterable[Recipe]) -> None:
@@ -159,13 +179,13 @@ class AddModel(Card):
     def show_source(self, source: str) -> None:
         """Put a path or a name into the field."""
         self.source.setCurrentText(source)
-        (self._go if self._can_export else self._offer).setFocus()
+        (self._go if self._can_export else self._setup).setFocus()
 
     def set_busy(self, busy: bool) -> None:
         """While something is being added."""
         for part in (self._go, self.source, self._browse):
             part.setEnabled(not busy)
-        self._offer.set_busy(busy=busy)
+        self._setup.set_up.setDisabled(busy)
         self._busy = busy
         self._describe()
 
@@ -177,17 +197,6 @@ class AddModel(Card):
         box.addItems(items)
         box.setAccessibleName(name)
         return box
-
-    def _lay_out(self) -> None:
-        edit = self.draft.lineEdit()
-        assert edit
-        edit.setPlaceholderText(self.tr("none"))
-        self.column.addWidget(section(self.tr("Add a model"), self))
-        self.column.addWidget(self._text)
-        self.column.addLayout(self._form())
-        self.column.addWidget(self._about)
-        self.column.addWidget(self._go, 0, Qt.AlignmentFlag.AlignLeft)
-        self.column.addWidget(self._offer)
 
     def _form(self) -> QGridLayout:
         grid = QGridLayout()
@@ -204,12 +213,6 @@ class AddModel(Card):
         grid.addWidget(self.weights, 2, 1, Qt.AlignmentFlag.AlignLeft)
         grid.setColumnStretch(1, 1)
         return grid
-
-    def _fill_menu(self) -> None:
-        menu = QMenu(self._browse)
-        menu.addAction(self.tr("Folder with weights, or an exported model…"), self._ask_for_folder)
-        menu.addAction(self.tr("GGUF file…"), self._ask_for_file)
-        self._browse.setMenu(menu)
 
     @Slot()
     def _ask_for_folder(self) -> None:
@@ -229,11 +232,11 @@ class AddModel(Card):
         is_pair = recipe is not None and recipe.kind == "pair"
         for part in (self.draft, self.weights):
             part.setEnabled(not is_pair and not self._busy)
-        self._about.setText(_about(recipe) if recipe else "")
+        self._about.setText(self._description(recipe) if recipe else "")
         self._about.setVisible(recipe is not None)
         self._go.setVisible(self._can_export)
-        self._offer.setVisible(not self._can_export)
-        self._offer.show_words(self._words() or (FIRST,))
+        self._setup.setVisible(not self._can_export)
+        self._setup.show_words(self._words() or (FIRST,))
 
     @Slot()
     def _act(self) -> None:
@@ -242,27 +245,21 @@ class AddModel(Card):
 
     def _words(self) -> tuple[str, ...]:
         source = self._source()
-        return (source, *self._options()) if source else ()
-
-    def _options(self) -> tuple[str, ...]:
         draft, weights = self.draft.currentText().strip(), self.weights.currentData()
-        if not self.draft.isEnabled():
-            return ()
-        return (*(("--draft", draft) if draft else ()), *(("--weights", weights) if weights else ()))
+        if not source or not self.draft.isEnabled():
+            return (source,) if source else ()
+        return (source, *(("--draft", draft) if draft else ()), *(("--weights", weights) if weights else ()))
+
+    def _description(self, recipe: Recipe) -> str:
+        words = self.tr(
+            "{title} · licence: {licence} · downloads up to {download}, takes up to {result} on the disk"
+        ).format(
+            title=recipe.title,
+            licence=recipe.licence,
+            download=amount(recipe.download),
+            result=amount(recipe.result),
+        )
+        return words if recipe.is_tried else words + self.tr(" · not tried by Headstart's own tests")
 
     def _source(self) -> str:
         return self.source.currentText().strip()
-
-
-def _about(recipe: Recipe) -> str:
-    words = QCoreApplication.translate(
-        "AddModel", "{title} · licence: {licence} · downloads up to {download}, takes up to {result} on the disk"
-    ).format(
-        title=recipe.title,
-        licence=recipe.licence,
-        download=amount(recipe.download),
-        result=amount(recipe.result),
-    )
-    if recipe.is_tried:
-        return words
-    return words + QCoreApplication.translate("AddModel", " · not tried by Headstart's own tests")

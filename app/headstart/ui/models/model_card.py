@@ -1,4 +1,4 @@
-"""One installed model or pair: what it is, and what can be done with it."""
+"""The cards of models and servers."""
 
 from collections.abc import Iterable
 
@@ -8,8 +8,9 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 from headstart import remotes
 from headstart.engine.engine import Remote
 from headstart.library import Broken, Entry, Model, Pair
-from headstart.ui.models import model_facts
-from headstart.ui.spelling import amount
+from headstart.manifest import Precision
+from headstart.ui.models import model_choices
+from headstart.ui.spelling import amount, decimal, whole
 from headstart.ui.translation import said, translate
 from headstart.ui.widgets.labels import ElidedLabel, StatusLine, button, label, muted
 from headstart.ui.widgets.layouts import Card, row
@@ -20,7 +21,7 @@ _TITLE = 1.15  # of the usual size of text
 
 
 class NamedCard(Card):
-    """Named for what it is about; its buttons say that name to whoever presses them."""
+    """A card with a name, which its buttons pass on."""
 
     _check: QPushButton
     action_requested = Signal(str, str)  # "use", "check", "folder" or "remove", and the name
@@ -111,7 +112,7 @@ class RemoteServerCard(NamedCard):
     def _lay_out(self, server: Remote) -> None:
         self.column.addLayout(self.heading())
         self.column.addLayout(
-            self.badges([model_facts.place(server), server.model or self.tr("the only model it has")])
+            self.badges([model_choices.place_of(server), server.model or self.tr("the only model it has")])
         )
         self.column.addWidget(muted(server.url, self))
         if remotes.is_exposed(server):
@@ -160,14 +161,14 @@ class ModelCard(NamedCard):
 def _badges(entry: Entry) -> list[str]:
     if isinstance(entry, Broken):
         return [translate("ModelCard", "cannot be used")]
-    facts = [model_facts.precision(entry), amount(model_facts.size(entry)), model_facts.licences(entry)]
+    facts = [_precision(entry), amount(model_choices.size_of(entry)), _licences(entry)]
     return [translate("ModelCard", "pair"), *facts] if isinstance(entry, Pair) else facts
 
 
 def _lines(entry: Entry) -> list[tuple[str, str]]:
     if isinstance(entry, Broken):
         return [(said(entry.reason), "danger")]
-    models = model_facts.models(entry)
+    models = model_choices.models_of(entry)
     faults = [(said(model.misreading), "danger") for model in models if model.misreading]
     return [*((_part(model, entry), "muted") for model in models), *faults]
 
@@ -177,5 +178,41 @@ def _part(model: Model, entry: Model | Pair) -> str:
     if isinstance(entry, Pair):
         role = translate("ModelCard", "Target: ") if model is entry.target else translate("ModelCard", "Draft: ")
     return translate("ModelCard", "{role}{parameters} parameters · {quality}").format(
-        role=role, parameters=model_facts.parameters(model), quality=model_facts.quality(model)
+        role=role, parameters=_parameters(model), quality=_quality(model)
     )
+
+
+def _licences(entry: Model | Pair) -> str:
+    """Each licence once."""
+    return ", ".join(dict.fromkeys(model.manifest.licence for model in model_choices.models_of(entry)))
+
+
+def _precision(entry: Model | Pair) -> str:
+    """How the weights are stored."""
+    return " + ".join(_weights(model.manifest.precision) for model in model_choices.models_of(entry))
+
+
+def _quality(model: Model) -> str:
+    """How true the compressed model is to its source weights, as measured by the export."""
+    found = model.manifest.quality
+    if found is None:
+        return translate("ModelFacts", "quality not measured")
+    return translate(
+        "ModelFacts",
+        "agrees with its source on {share} % of {tokens} tokens · KL {kl} · perplexity ×{ratio}",
+    ).format(
+        share=decimal(found.top1_agreement * 100, 1),
+        tokens=whole(found.tokens),
+        kl=decimal(found.mean_kl, 4),
+        ratio=decimal(found.perplexity_ratio, 3),
+    )
+
+
+def _parameters(model: Model) -> str:
+    """Such as "135 M"."""
+    count = model.manifest.parameters
+    return f"{decimal(count / 1e9, 2)} B" if count >= 1e9 else f"{decimal(count / 1e6, 0)} M"
+
+
+def _weights(found: Precision) -> str:
+    return found.weights.upper() + (f" (g{found.group_size})" if found.group_size and found.group_size > 0 else "")

@@ -1,23 +1,118 @@
-"""Which models, drafts and devices can be chosen, and what speaks against each."""
+"""The models, drafts and devices to choose from, with their sizes and the reasons against them."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
-from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QToolButton
 
 from headstart import library, remotes
 from headstart.engine import generation_config, memory
 from headstart.engine.engine import EngineKind, KvPrecision, Numerics, Remote
-from headstart.library import NO_DRAFT, Broken, Entry, Model, Pair
+from headstart.engine.memory import need
+from headstart.library import ELSEWHERE, NO_DRAFT, Broken, Entry, Model, Pair
 from headstart.settings import Settings, about, defaults
 from headstart.ui.background_task import BackgroundTask
-from headstart.ui.models import model_facts
 from headstart.ui.settings.settings_form import Choices, word
-from headstart.ui.spelling import amount, whole
+from headstart.ui.spelling import amount, listed, sentences, whole
 from headstart.ui.translation import said, translate
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far the messages of a chat go. `leaves`: beyond this computer."""
+
+    text: str
+    tip: str
+    leaves: bool = False
+
+
+def reach(settings: Settings, servers: Sequence[Remote], *, fetching: bool = False) -> Reach:
+    """For a chat with these settings. "Offline" is said only where nothing else could happen.
+
+    `fetching`: something that the user asked for comes from the network just now.
+    """
+    server, here = server_of(settings, servers), translate("Outside", "On this computer")
+    away = [each.name for each in servers if not remotes.is_here(each)]
+    if server and remotes.is_here(server):
+        tip = translate("Outside", "Messages go to another program on this computer: {}.").format(server.url)
+        return Reach(here, tip)
+    if server:
+        return Reach(translate("Outside", "Leaves this computer"), warning(server), leaves=True)
+    if remotes.is_remote(settings.model):  # of a server that is known no more
+        return Reach("", "")
+    if away:
+        tip = translate("Outside", "This chat stays on this computer. Others are configured: {}.").format(listed(away))
+        return Reach(here, tip)
+    if fetching:
+        tip = translate("Outside", "Nothing you write leaves this computer; what you asked for is being fetched.")
+        return Reach(here, tip)
+    tip = translate("Outside", "Nothing you write leaves this computer, and no other one is configured.")
+    return Reach(translate("Outside", "Offline"), tip)
+
+
+def server_of(settings: Settings, servers: Sequence[Remote]) -> Remote | None:
+    """The server that answers, if one does."""
+    if not remotes.is_remote(settings.model):
+        return None
+    name = settings.model.removeprefix(ELSEWHERE).partition("/")[0]
+    return next((server for server in servers if server.name == name), None)
+
+
+def warning(server: Remote) -> str:
+    """What the user should know before the first message."""
+    leaving = translate("Outside", "Messages of this chat leave this computer: they go to {name} at {address}.").format(
+        name=server.name, address=server.url
+    )
+    if not remotes.is_exposed(server):
+        return leaving
+    return sentences(leaving, translate("Outside", "On the way they can be read by others, as http does not encrypt."))
+
+
+def place_of(server: Remote) -> str:
+    """Where its models are, in few words."""
+    if remotes.is_here(server):
+        return translate("Outside", "another program")
+    return translate("Outside", "another computer")
+
+
+def model_words(server: Remote) -> str:
+    """A model in a list beside those that are here."""
+    return translate("Outside", "{name} ({place})").format(name=server.label, place=place_of(server))
+
+
+def models_of(entry: Model | Pair) -> tuple[Model, ...]:
+    """The model, or target and draft."""
+    return (entry.target, entry.draft) if isinstance(entry, Pair) else (entry,)
+
+
+def size_of(entry: Model | Pair) -> int:
+    """Bytes on disk."""
+    return sum(model.manifest.size_bytes for model in models_of(entry))
+
+
+def memory_of(parts: Iterable[Model], settings: Settings) -> int:
+    """Bytes of memory that these take together, with this context and precision of keys and values."""
+    known = [model.manifest for model in parts]
+    return need(known, settings.context, KvPrecision(settings.kv_precision)).total
+
+
+def device_limits(name: str) -> str:
+    """What a device can and cannot do for Headstart, in one sentence."""
+    if name.startswith("NPU"):
+        return translate(
+            "ModelFacts",
+            "NPU: OpenVINO GenAI runs models of symmetric weights, their longest prompt compiled in; not tried yet.",
+        )
+    if name.startswith("GPU"):
+        return translate(
+            "ModelFacts",
+            "GPU: if a check at the first load fails, OpenVINO GenAI runs the model; not tried on a real one yet.",
+        )
+    return translate("ModelFacts", "{}: everything runs here.").format(name)
+
 
 _Key = tuple[str, str]  # for target and draft: fingerprint of the vocabulary and rows of the output
 
@@ -88,7 +183,7 @@ def kv_precisions(settings: Settings) -> Choices:
 
 
 def kv_note(models: Sequence[Model], settings: Settings) -> str:
-    """How much memory keys and values take when the context is full, either way; empty where nobody knows."""
+    """How much memory keys and values take when the context is full, either way; empty where unknown."""
     if not models or remotes.is_remote(settings.model):
         return ""
     known = [model.manifest for model in models]
@@ -117,7 +212,7 @@ def _against_8_bits(settings: Settings) -> str:
 
 
 class ModelChoices(QObject):
-    """One for the window; `changed` tells that something else speaks against a choice, or nothing any more."""
+    """One for the window. Emits `changed` when the choices differ, or the reasons against them."""
 
     changed = Signal()
 
@@ -170,14 +265,14 @@ class ModelChoices(QObject):
         return {"kv_precision": kv_note(self._chosen(settings), settings)}
 
     def usual(self, settings: Settings) -> dict[str, float]:
-        """What is sampled with where that is left to the model, by setting; empty where nobody knows."""
+        """What is sampled with where that is left to the model, by setting; empty where unknown."""
         models = self._chosen(settings)
         found = asdict(generation_config.read(models[0].folder)) if models else {}
         return {name: value for name, value in found.items() if defaults().get(name, value) is None}
 
     def lack(self, models: Iterable[Model], settings: Settings) -> int:
         """Bytes of memory that are missing for these; 0 where none are."""
-        return max(0, model_facts.memory(models, settings) - self.free())
+        return max(0, memory_of(models, settings) - self.free())
 
     def _models(self) -> Choices:
         automatic = self.usable[0].name if self.usable else ""
@@ -187,16 +282,16 @@ class ModelChoices(QObject):
             if isinstance(entry, Broken):
                 choices.append((entry.name, entry.name, said(entry.reason)))
             else:
-                size = amount(model_facts.size(entry))
+                size = amount(size_of(entry))
                 choices.append((entry.name, f"{entry.name} ({size})", ""))
         for server in self.servers:
-            choices.append((remotes.model_name(server), model_facts.model_words(server), ""))
+            choices.append((remotes.model_name(server), model_words(server), ""))
         return choices
 
     def _drafts(self, settings: Settings) -> Choices:
         """Every model; those that do not fit are there with the reason."""
         target = self._target(settings)
-        parts = {part.name: part for entry in self.usable for part in model_facts.models(entry)}
+        parts = {part.name: part for entry in self.usable for part in models_of(entry)}
         if remotes.is_remote(settings.model):
             return [("", self.tr("As the server has it"), "")]
         choices: Choices = [("", self.tr("Automatic"), ""), (NO_DRAFT, self.tr("None (n-grams only)"), "")]
@@ -206,7 +301,7 @@ class ModelChoices(QObject):
 
     def _target(self, settings: Settings) -> Model | None:
         named = [entry for entry in self.usable if entry.name == settings.model]
-        return next((model_facts.models(entry)[0] for entry in named or self.usable), None)
+        return next((models_of(entry)[0] for entry in named or self.usable), None)
 
     def _chosen(self, settings: Settings) -> tuple[Model, ...]:
         """Target and draft of these settings; none where they name what is not here."""
@@ -214,8 +309,8 @@ class ModelChoices(QObject):
         entry = next(iter(named or ([] if settings.model else self.usable)), None)
         if entry is None:
             return ()
-        target, *usual = model_facts.models(entry)
-        parts = [part for each in self.usable for part in model_facts.models(each) if part.name == settings.draft]
+        target, *usual = models_of(entry)
+        parts = [part for each in self.usable for part in models_of(each) if part.name == settings.draft]
         return (target, *(parts[:1] if settings.draft else usual))
 
     def _misfit(self, target: Model, draft: Model, settings: Settings) -> str:
@@ -256,33 +351,22 @@ class ModelSwitch(QObject):
         usable = self._choices.usable
         current = self.settings.model or (usable[0].name if usable else "")
         for entry in usable:
-            action = QAction(self._words(entry), self.menu)
-            action.setCheckable(True)
-            action.setChecked(entry.name == current)
-            action.triggered.connect(partial(self.chosen.emit, entry.name))
-            self.menu.addAction(action)
-        self._fill_servers()
+            self._add(entry.name, entry.name, self._need(entry), current)
+        self.menu.addSeparator()
+        for server in self._choices.servers:
+            self._add(remotes.model_name(server), server.label, place_of(server), current)
         self.menu.addSeparator()
         self.menu.addAction(self.tr("All Models…"), self.page_requested.emit)
 
-    def _fill_servers(self) -> None:
-        self.menu.addSeparator()
-        for server in self._choices.servers:
-            name = remotes.model_name(server)
-            action = QAction(f"{self._short(server.label)}\t{model_facts.place(server)}", self.menu)
-            action.setCheckable(True)
-            action.setChecked(name == self.settings.model)
-            action.triggered.connect(partial(self.chosen.emit, name))
-            self.menu.addAction(action)
+    def _add(self, name: str, label: str, detail: str, current: str) -> None:
+        """`detail` stands at the right edge."""
+        shown = self.menu.fontMetrics().elidedText(label, Qt.TextElideMode.ElideMiddle, _NAME_WIDTH)
+        action = self.menu.addAction(f"{shown.replace('&', '&&')}\t{detail}", partial(self.chosen.emit, name))
+        action.setCheckable(True)
+        action.setChecked(name == current)
 
-    def _words(self, entry: Model | Pair) -> str:
-        """The name, and at the right edge what it takes."""
-        models = model_facts.models(entry)
+    def _need(self, entry: Model | Pair) -> str:
+        models = models_of(entry)
         lack = self._choices.lack(models, self.settings)
-        needed = amount(model_facts.memory(models, self.settings))
-        detail = self.tr("{}, {} too much").format(needed, amount(lack)) if lack else needed
-        return f"{self._short(entry.name)}\t{detail}"
-
-    def _short(self, name: str) -> str:
-        shown = self.menu.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, _NAME_WIDTH)
-        return shown.replace("&", "&&")
+        needed = amount(memory_of(models, self.settings))
+        return self.tr("{}, {} too much").format(needed, amount(lack)) if lack else needed

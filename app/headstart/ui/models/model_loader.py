@@ -1,18 +1,19 @@
 """Loads the models that a chat's settings ask for, and only when they differ from those loaded."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal, Slot
 
 from headstart import remotes
-from headstart.engine.engine import LoadOptions, Phase
+from headstart.engine.engine import LoadOptions, Message, Phase, Request
 from headstart.engine.protocol import Facts, Failed, Load, Loading
 from headstart.errors import EngineBusyError, HeadstartError, MemoryBudgetError
 from headstart.settings import Settings
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.engine_request import Find, Loadable
-from headstart.ui.models.model_facts import no_model
 from headstart.ui.spelling import titled, whole
+from headstart.ui.translation import translate
 
 _TICK = 1000  # ms: the seconds are shown
 
@@ -25,7 +26,7 @@ class LoadProgress(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         """Nothing is being loaded."""
         super().__init__(parent)
-        self._stage: Loading | None = None  # told last
+        self._stage: Loading | None = None  # the last one reported
         self._clock = QElapsedTimer()  # valid while a model is being loaded
         self._tick = QTimer(self, interval=_TICK)
         self._tick.timeout.connect(self.changed)
@@ -77,6 +78,11 @@ class LoadProgress(QObject):
                 return self.tr("starting the engine")
 
 
+def no_model() -> str:
+    """What is said where everything begins with a model."""
+    return translate("ModelFacts", "No model is installed yet.")
+
+
 class ModelLoader(QObject):
     """What is loaded, and how it goes with the loading."""
 
@@ -90,11 +96,11 @@ class ModelLoader(QObject):
         self._find = find
         self.status = ""  # what is being loaded, in words
         self.fault = ""  # why nothing is loaded
-        self.occupation = ""  # the sentence for whoever wants the engine while a benchmark or a race has it
+        self.occupation = ""  # why chats wait, while a benchmark, a race or a tuning has the engine
         self._options: LoadOptions | None = None
         self._lost: LoadOptions | None = None
-        self._insisted: LoadOptions | None = None  # what a person wants loaded whatever it needs
-        self.model = ""  # that was loaded last, by the name that a person chose
+        self._insisted: LoadOptions | None = None  # to be loaded even if memory seems too small
+        self.model = ""  # that was loaded last, by the name that was chosen
         self.settings = Settings()  # that were loaded for last
         self.loading = LoadProgress(self)
         self.loading.changed.connect(self.changed)
@@ -146,7 +152,7 @@ class ModelLoader(QObject):
         return ""
 
     def occupy(self, sentence: str) -> None:
-        """Keep chats from the engine until `release`; `sentence` is what they are told."""
+        """Keep chats from the engine until `release`; `sentence` says why."""
         self.occupation = sentence
         self.changed.emit()
 
@@ -162,7 +168,7 @@ class ModelLoader(QObject):
         self.load(settings)
 
     def load(self, settings: Settings) -> None:
-        """The same for whoever occupies the engine."""
+        """The same for the job that occupies the engine. Raises a HeadstartError."""
         wanted = self._find(settings)
         options = replace(wanted.options, ignore_memory=wanted.options == self._insisted)
         if options != self._options:
@@ -185,7 +191,7 @@ class ModelLoader(QObject):
         self.link.unload()
 
     def close(self) -> None:
-        """The window closes: nobody looks at the clock."""
+        """The window closes."""
         self.loading.end()
 
     @Slot(object)
@@ -223,3 +229,55 @@ class ModelLoader(QObject):
         self._end(sentence)
         self._lost, self._options = self._options, None  # asked for again unless the link restarts by itself
         self.changed.emit()
+
+
+_QUESTION = Request((Message("user", "Hello"),), max_new_tokens=1)
+
+
+class LoadTest(QObject):
+    """Loads a model in an engine of its own and asks it for one token. Runs once."""
+
+    ended = Signal(str)  # why it did not answer; empty where it did
+
+    def __init__(
+        self, options: LoadOptions, make_link: Callable[[], EngineLink], parent: QObject | None = None
+    ) -> None:
+        """`make_link` starts an engine for this test alone."""
+        super().__init__(parent)
+        self._options, self._make_link = options, make_link
+        self.loading = LoadProgress(self)
+        self._link: EngineLink | None = None
+
+    def start(self) -> None:
+        """`ended` follows, unless it is closed before."""
+        self._link = link = self._make_link()
+        link.setParent(self)
+        link.loading.connect(self.loading.note)
+        link.loaded.connect(self._ask)
+        link.failed.connect(self._end)
+        link.crashed.connect(self._end)
+        link.finished.connect(self._pass)
+        link.load(self._options)
+
+    def close(self) -> None:
+        """End it; `ended` does not follow."""
+        self.loading.end()
+        link, self._link = self._link, None
+        if link:
+            link.close()
+            link.deleteLater()
+
+    @Slot()
+    def _ask(self) -> None:
+        self.loading.end()
+        if self._link:
+            self._link.generate(_QUESTION)
+
+    @Slot()
+    def _pass(self) -> None:
+        self._end("")
+
+    @Slot(str)
+    def _end(self, sentence: str) -> None:
+        self.close()
+        self.ended.emit(sentence)

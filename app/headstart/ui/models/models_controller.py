@@ -6,21 +6,98 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, QThreadPool, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 
-from headstart import exporter, library, paths
+from headstart import exporter, intake, library, paths
+from headstart.engine.engine import LoadOptions
 from headstart.errors import HeadstartError
-from headstart.library import Broken, Entry
+from headstart.library import Broken, Entry, Model, Pair
 from headstart.settings import Settings
+from headstart.ui.background_task import BackgroundTask
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.engine_request import Find
-from headstart.ui.models import model_facts
+from headstart.ui.models import model_choices
 from headstart.ui.models.add_model_controller import AddModelController
 from headstart.ui.models.model_choices import ModelChoices
+from headstart.ui.models.model_loader import LoadTest
 from headstart.ui.models.models_page import ModelsPage
-from headstart.ui.models.remote_servers_controller import RemoteServersController
-from headstart.ui.models.verification import Verification
-from headstart.ui.spelling import amount, place
+from headstart.ui.models.remote_servers import RemoteServersController
+from headstart.ui.spelling import amount, place, sentences
 from headstart.ui.translation import said
 from headstart.ui.widgets.dialog import confirms
+
+
+class Verification(QObject):
+    """Compares the files of a model with their hashes, then loads it and asks it for one token. Runs once."""
+
+    progressed = Signal(str, str)  # name, what is going on
+    ended = Signal(str, object, str)  # name, faults of its files (list[str]), why it did not answer (or empty)
+
+    def __init__(
+        self,
+        entry: Model | Pair,
+        options: LoadOptions,
+        make_link: Callable[[], EngineLink],
+        parent: QObject | None = None,
+    ) -> None:
+        """`make_link` starts an engine for this verification alone."""
+        super().__init__(parent)
+        self.entry = entry
+        self._options, self._make_link = options, make_link
+        self._test: LoadTest | None = None
+        self._task = BackgroundTask(self._check, self)
+        self._task.progressed.connect(self._note_progress)
+        self._task.done.connect(self._load)
+        self._task.failed.connect(self._note_trouble)
+
+    def start(self) -> None:
+        """`ended` follows, unless it is closed before."""
+        self._note_progress(0, 1)
+        self._task.start()
+
+    def close(self) -> None:
+        """End it; `ended` does not follow."""
+        self._task.cancel()
+        if self._test:
+            self._test.close()
+
+    def _check(self, task: BackgroundTask) -> list[str]:
+        def go_on(done: int, total: int) -> bool:
+            task.progressed.emit(done, total)
+            return not task.is_cancelled
+
+        try:
+            return intake.check(self.entry, go_on)
+        except intake.Stopped:
+            return []
+
+    @Slot(object, object)
+    def _note_progress(self, done: int, total: int) -> None:
+        words = self.tr("Comparing every file with its hash: {} %").format(done * 100 // max(total, 1))
+        self.progressed.emit(self.entry.name, words)
+
+    @Slot(object)
+    def _load(self, faults: list[str]) -> None:
+        if faults:
+            self._end(faults, "")
+            return
+        self._test = LoadTest(self._options, self._make_link, self)
+        self._test.loading.changed.connect(self._show_loading)
+        self._show_loading()
+        self._test.ended.connect(self._note_trouble)
+        self._test.start()
+
+    @Slot()
+    def _show_loading(self) -> None:
+        words = self.tr("Every file is as it was exported. Loading it and asking for a word…")
+        step = self._test.loading.step if self._test else ""
+        self.progressed.emit(self.entry.name, sentences(words, step) if step else words)
+
+    @Slot(str)
+    def _note_trouble(self, sentence: str) -> None:
+        self._end([], sentence)
+
+    def _end(self, faults: list[str], sentence: str) -> None:
+        self.close()
+        self.ended.emit(self.entry.name, faults, sentence)
 
 
 class ModelsController(QObject):
@@ -45,7 +122,7 @@ class ModelsController(QObject):
         self._settings = Settings()
         self._verifications: dict[str, Verification] = {}
         self.adding = AddModelController(page.work, self)
-        self.servers = RemoteServersController(page, make_link, self)
+        self.servers = RemoteServersController(page.servers, make_link, self)
         self._connect_page()
         self._connect_adding()
 
@@ -67,7 +144,7 @@ class ModelsController(QObject):
         for entry in self.choices.usable:
             card = self._page.card(entry.name)
             if card:
-                card.show_memory(model_facts.memory(model_facts.models(entry), self._settings), free)
+                card.show_memory(model_choices.memory_of(model_choices.models_of(entry), self._settings), free)
 
     def close(self) -> None:
         """The window closes: an export ends, a verification is waited for."""
@@ -83,6 +160,7 @@ class ModelsController(QObject):
         page.action_requested.connect(self._act)
         page.entered.connect(self.show_memory)
         page.entered.connect(self.adding.find_recipes)
+        page.entered.connect(self.servers.find_keys)
         page.dropped.connect(self.adding.take)
         page.add.path_chosen.connect(self.adding.take)
         for part in (page.add, page.welcome):
@@ -121,7 +199,7 @@ class ModelsController(QObject):
             return
         card.set_busy(True)
         self._verifications[name] = made = Verification(entry, options, self._make_link, self)
-        made.told.connect(self._note_progress)
+        made.progressed.connect(self._note_progress)
         made.ended.connect(self._note_verified)
         made.start()
 
@@ -157,7 +235,7 @@ class ModelsController(QObject):
         self.changed.emit()
 
     def _confirms(self, entry: Entry) -> bool:
-        size = "" if isinstance(entry, Broken) else f" ({amount(model_facts.size(entry))})"
+        size = "" if isinstance(entry, Broken) else f" ({amount(model_choices.size_of(entry))})"
         question = self.tr("Remove {name}{size} from this computer? Chats written with it stay.").format(
             name=entry.name, size=size
         )

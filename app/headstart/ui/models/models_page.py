@@ -12,17 +12,15 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from headstart.engine.engine import Remote
 from headstart.library import Entry
 from headstart.settings import Settings
-from headstart.ui.models import model_facts
-from headstart.ui.models.add_model import AddModel, ExporterOffer
-from headstart.ui.models.add_remote_server import AddRemoteServer
-from headstart.ui.models.export_run import FIRST
-from headstart.ui.models.model_card import ModelCard, RemoteServerCard
+from headstart.ui.models import model_choices
+from headstart.ui.models.add_model import FIRST, AddModel, ExporterSetupForm
+from headstart.ui.models.model_card import ModelCard
+from headstart.ui.models.remote_servers import RemoteServersList
 from headstart.ui.settings.settings_form import Choices, SettingsForm
 from headstart.ui.spelling import amount
-from headstart.ui.widgets.labels import Heading, button, muted, section
+from headstart.ui.widgets.labels import Heading, button, muted
 from headstart.ui.widgets.layouts import Card, row
 from headstart.ui.widgets.page import Page
 from headstart.ui.widgets.progress import WorkCard
@@ -38,14 +36,14 @@ class Placement(Card):
     edited = Signal(str, object)  # name, plain value
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(parent, self.tr("Where models run"))
         self._form = SettingsForm([("", _NAMES)], self)
         form = self._form.layout()
         assert form
         form.setContentsMargins(0, 0, 0, 0)
         self._limits = muted("", self)
         self._memory = muted("", self)
-        for part in (section(self.tr("Where models run"), self), self._form, self._limits, self._memory):
+        for part in (self._form, self._limits, self._memory):
             self.column.addWidget(part)
         self._form.edited.connect(self.edited)
 
@@ -57,7 +55,8 @@ class Placement(Card):
         """What can be chosen, by setting."""
         for name, offered in choices.items():
             self._form.set_choices(name, offered)
-        self._limits.setText(_limits(name for name, _, _ in choices.get("device", []) if name))
+        devices = [name for name, _, _ in choices.get("device", []) if name]
+        self._limits.setText("\n".join(map(model_choices.device_limits, devices)))
 
     def show_notes(self, notes: Mapping[str, str]) -> None:
         """What is worth knowing with these models, by setting."""
@@ -70,10 +69,6 @@ class Placement(Card):
         )
 
 
-def _limits(devices: Iterable[str]) -> str:
-    return "\n".join(model_facts.device_limits(device) for device in devices)
-
-
 _COMMAND = "headstart serve --model {}"
 
 
@@ -83,13 +78,12 @@ class ServerNote(Card):
     page_requested = Signal()  # of the local server
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(parent, self.tr("Answer other programs"))
         self._command = ""
         self._text = muted("", self, selectable=True)
         copy, here = button(self.tr("Copy command"), self), button(self.tr("Local server…"), self)
-        copy.clicked.connect(self._copy)
+        copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self._command))
         here.clicked.connect(self.page_requested)
-        self.column.addWidget(section(self.tr("Answer other programs"), self))
         self.column.addWidget(self._text)
         self.column.addLayout(row(here, copy))
         self.hide()
@@ -105,10 +99,6 @@ class ServerNote(Card):
         self._text.setText(words.format(self._command))
         self.setVisible(bool(name))
 
-    @Slot()
-    def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(self._command)
-
 
 class Welcome(Card):
     """Asks for the export of the first model."""
@@ -118,50 +108,43 @@ class Welcome(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, spacing=MEDIUM)
-        self._title = Heading(self.tr("Welcome. One thing is missing: a model."), 1.4, self)
-        self._text = muted("", self, selectable=True)
+        title = Heading(self.tr("Welcome. One thing is missing: a model."), 1.4, self)
+        title.setWordWrap(True)
+        title.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        # Sizes of the recipe's two sources, and of the folder that the export makes of either; time on two cores.
+        text = self.tr(
+            "SmolLM2 135M Instruct is small and quick on any computer, and knows little. Getting it downloads "
+            "100 to 270 MB once, then converts for about a minute, and takes 144 MB on the disk. Afterwards "
+            "everything stays on this computer."
+        )
         self._button = button(self.tr("Get SmolLM2 135M Instruct"), self, "primary")
-        self._offer = ExporterOffer(self)
-        self._lay_out()
+        self._setup = ExporterSetupForm(self)
+        self.column.setContentsMargins(LARGE, LARGE, LARGE, LARGE)
+        self.column.addWidget(title)
+        self.column.addWidget(muted(text, self, selectable=True))
+        self.column.addWidget(self._button, 0, Qt.AlignmentFlag.AlignLeft)
+        self.column.addWidget(self._setup)
         self._button.clicked.connect(lambda: self.start_requested.emit((FIRST,)))
-        self._offer.setup_requested.connect(lambda: self.setup_requested.emit((FIRST,)))
+        self._setup.set_up.clicked.connect(lambda: self.setup_requested.emit((FIRST,)))
         self.set_exporter(installed=True)
 
     def set_exporter(self, *, installed: bool) -> None:
         """Whether models can be made here."""
         self._button.setVisible(installed)
-        self._offer.setVisible(not installed)
-        self.setFocusProxy(self._button if installed else self._offer)
-        self._offer.show_words((FIRST,))
+        self._setup.setVisible(not installed)
+        self.setFocusProxy(self._button if installed else self._setup)
+        self._setup.show_words((FIRST,))
 
     def set_busy(self, busy: bool) -> None:
         """While a model is being added."""
         self._button.setEnabled(not busy)
-        self._offer.set_busy(busy=busy)
-
-    def _lay_out(self) -> None:
-        self.column.setContentsMargins(LARGE, LARGE, LARGE, LARGE)
-        self._title.setWordWrap(True)
-        self._title.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        for part in (self._title, self._text):
-            self.column.addWidget(part)
-        self.column.addWidget(self._button, 0, Qt.AlignmentFlag.AlignLeft)
-        self.column.addWidget(self._offer)
-        # Sizes of the recipe's two sources, and of the folder that the export makes of either; time on two cores.
-        self._text.setText(
-            self.tr(
-                "SmolLM2 135M Instruct is small and quick on any computer, and knows little. Getting it downloads "
-                "100 to 270 MB once, then converts for about a minute, and takes 144 MB on the disk. Afterwards "
-                "everything stays on this computer."
-            )
-        )
+        self._setup.set_up.setDisabled(busy)
 
 
 class ModelsPage(Page):
-    """Signals name an entry or a server; `welcome`, `add`, `work`, `add_server` and `placement` have their own."""
+    """The installed models, adding one, where models run, and the servers."""
 
     action_requested = Signal(str, str)  # as cards have it, with an entry
-    server_action_requested = Signal(str, str)
     dropped = Signal(str)  # a path
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -169,13 +152,11 @@ class ModelsPage(Page):
         self.set_title(self.tr("Models"))
         self.setAcceptDrops(True)
         self._cards: dict[str, ModelCard] = {}
-        self._server_cards: dict[str, RemoteServerCard] = {}
         self._folder = muted("", self, selectable=True)
-        self._elsewhere = Heading(self.tr("Servers"), 1.2, self)
         self.welcome = Welcome(self)
         self.work = WorkCard(self)
         self.add = AddModel(self)
-        self.add_server = AddRemoteServer(self)
+        self.servers = RemoteServersList(self)
         self.serve = ServerNote(self)
         self.placement = Placement(self)
         self._lay_out()
@@ -198,20 +179,6 @@ class ModelsPage(Page):
     def card(self, name: str) -> ModelCard | None:
         """The card of an entry, if it is still there."""
         return self._cards.get(name)
-
-    def show_servers(self, servers: Iterable[Remote], chosen: str) -> None:
-        """Which servers are known, and which of them new chats use."""
-        for card in self._server_cards.values():
-            card.deleteLater()
-        self._server_cards = {server.name: self._server_card(server) for server in servers}
-        for name, card in self._server_cards.items():
-            self._servers.addWidget(card)
-            card.show_chosen(name == chosen)
-        self._elsewhere.setVisible(bool(self._server_cards))
-
-    def server_card(self, name: str) -> RemoteServerCard | None:
-        """The card of a server, if it is still known."""
-        return self._server_cards.get(name)
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
         super().showEvent(event)
@@ -239,13 +206,8 @@ class ModelsPage(Page):
         self._list.setSpacing(MEDIUM)
         self.column.addWidget(self.welcome)
         self.column.addLayout(self._list)
-        self._servers = QVBoxLayout()
-        self._servers.setSpacing(MEDIUM)
-        for part in (self.work, self.add, self.placement, self._folder, self._elsewhere):
+        for part in (self.work, self.add, self.placement, self._folder, self.servers, self.serve):
             self.column.addWidget(part)
-        self.column.addLayout(self._servers)
-        self.column.addWidget(self.add_server)
-        self.column.addWidget(self.serve)
         self.column.addStretch(1)
         self.work.begun.connect(lambda: QTimer.singleShot(0, self, self._reveal_work))
 
@@ -256,9 +218,4 @@ class ModelsPage(Page):
     def _card(self, entry: Entry) -> ModelCard:
         card = ModelCard(entry, self)
         card.action_requested.connect(self.action_requested)
-        return card
-
-    def _server_card(self, server: Remote) -> RemoteServerCard:
-        card = RemoteServerCard(server, self)
-        card.action_requested.connect(self.server_action_requested)
         return card

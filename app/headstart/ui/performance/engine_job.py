@@ -10,8 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QSpinBox, QWidget
 from headstart.engine.protocol import Failed, Load
 from headstart.errors import HeadstartError
 from headstart.settings import Settings
-from headstart.ui.models.model_facts import no_model
-from headstart.ui.models.model_loader import ModelLoader
+from headstart.ui.models.model_loader import ModelLoader, no_model
 from headstart.ui.translation import said
 from headstart.ui.widgets.labels import button, muted
 from headstart.ui.widgets.notice_bar import NoticeBar

@@ -1,0 +1,356 @@
+"""Servers on other computers, on the page of models."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QVBoxLayout,
+    QWidget,
+)
+
+from headstart import keys, remotes
+from headstart.engine.engine import Remote
+from headstart.errors import HeadstartError, SettingsError
+from headstart.settings import Settings
+from headstart.ui.background_task import BackgroundTask
+from headstart.ui.engine_link import EngineLink
+from headstart.ui.models import model_choices
+from headstart.ui.models.model_card import RemoteServerCard
+from headstart.ui.models.model_loader import LoadTest
+from headstart.ui.translation import said
+from headstart.ui.widgets.dialog import confirms
+from headstart.ui.widgets.labels import Heading, StatusLine, button, muted
+from headstart.ui.widgets.layouts import Card
+from headstart.ui.widgets.theme import MEDIUM, SMALL
+
+
+@dataclass(frozen=True)
+class NewRemoteServer:
+    """What was typed: nothing of it is checked. Without a key the one that is kept stays."""
+
+    server: Remote
+    key: str = field(default="", repr=False)
+
+
+class AddRemoteServer(Card):
+    """The form that names a server."""
+
+    add_requested = Signal(object)  # NewRemoteServer
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent, self.tr("Add a server"))
+        self.setAccessibleName(self.tr("Add a server"))
+        self.name = self._field(self.tr("such as {}").format("office"))
+        self.address = self._field(self.tr("such as {}").format("https://host:8000/v1"))
+        self.model = self._field(self.tr("the only one that it has"))
+        self.key = self._field(self.tr("none, or as it is kept"))
+        self.key.setEchoMode(QLineEdit.EchoMode.Password)
+        self.certificate = self._field(self.tr("those that the system trusts"))
+        self._browse = button(self.tr("Browse"), self)
+        self._browse.setAccessibleName(self.tr("Browse for a certificate"))
+        self._add = button(self.tr("Add"), self, "primary")
+        self._add.setAccessibleName(self.tr("Add this server"))
+        self._state = StatusLine(self)
+        self._state.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        about = self.tr(
+            "A model may run on another computer, behind a server that speaks OpenAI's protocol: OpenVINO Model "
+            "Server, vLLM, llama.cpp, another Headstart. Nothing is sent to it before you check or use it; a name "
+            "that is there already is changed."
+        )
+        self.column.addWidget(muted(about, self, selectable=True))
+        self.column.addLayout(self._grid())
+        self.column.addWidget(self._state)
+        self.column.addWidget(self._add, 0, Qt.AlignmentFlag.AlignLeft)
+        self._browse.clicked.connect(self._ask_for_certificate)
+        self._add.clicked.connect(self._submit)
+        for edit in self._edits():
+            edit.returnPressed.connect(self._submit)
+        for edit in (self.name, self.address):
+            edit.textChanged.connect(self._describe)
+        self._describe()
+
+    def say(self, text: str, *, bad: bool = False) -> None:
+        """How adding went."""
+        self._state.say(text, bad=bad)
+
+    def clear(self) -> None:
+        """Ready for another one."""
+        for edit in self._edits():
+            edit.clear()
+
+    def _edits(self) -> tuple[QLineEdit, ...]:
+        return self.name, self.address, self.model, self.key, self.certificate
+
+    def _field(self, hint: str) -> QLineEdit:
+        edit = QLineEdit(self)
+        edit.setPlaceholderText(hint)
+        return edit
+
+    def _grid(self) -> QGridLayout:
+        certificate = QHBoxLayout()
+        certificate.setSpacing(SMALL)
+        certificate.addWidget(self.certificate, 1)
+        certificate.addWidget(self._browse)
+        titles = (self.tr("Name"), self.tr("Address"), self.tr("Model"), self.tr("Key"), self.tr("Certificate"))
+        grid = QGridLayout()
+        grid.setSpacing(SMALL)
+        for number, (text, edit) in enumerate(zip(titles, self._edits(), strict=True)):
+            label = QLabel(text, self)
+            label.setBuddy(edit)
+            edit.setAccessibleName(text)
+            grid.addWidget(label, number, 0)
+            if edit is not self.certificate:
+                grid.addWidget(edit, number, 1)
+        grid.addLayout(certificate, len(titles) - 1, 1)
+        grid.setColumnStretch(1, 1)
+        return grid
+
+    @Slot()
+    def _ask_for_certificate(self) -> None:
+        kinds = self.tr("Certificates (*.pem *.crt)")
+        path, _ = QFileDialog.getOpenFileName(self, self.tr("Certificate of an authority"), filter=kinds)
+        if path:
+            self.certificate.setText(path)
+
+    @Slot()
+    def _describe(self) -> None:
+        self.say("")  # it was about what stood there before
+        self._add.setEnabled(bool(self.name.text().strip() and self.address.text().strip()))
+
+    @Slot()
+    def _submit(self) -> None:
+        if not self._add.isEnabled():
+            return
+        name, address, model, key, file = (edit.text().strip() for edit in self._edits())
+        certificate = Path(file).expanduser().absolute() if file else None
+        self.add_requested.emit(NewRemoteServer(Remote(name, address, model or None, certificate), key))
+
+
+class RemoteServersList(QWidget):
+    """A card for each known server, and the form below them."""
+
+    action_requested = Signal(str, str)  # as cards have it, with the name of a server
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._cards: dict[str, RemoteServerCard] = {}
+        self._title = Heading(self.tr("Servers"), 1.2, self)
+        self.form = AddRemoteServer(self)
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(MEDIUM)
+        self._column.addWidget(self._title)
+        self._column.addWidget(self.form)
+
+    def show_servers(self, servers: Iterable[Remote], chosen: str) -> None:
+        """Which servers are known, and which of them new chats use."""
+        for card in self._cards.values():
+            card.deleteLater()
+        self._cards = {server.name: RemoteServerCard(server, self) for server in servers}
+        for name, card in self._cards.items():
+            card.action_requested.connect(self.action_requested)
+            card.show_chosen(name == chosen)
+            self._column.insertWidget(self._column.count() - 1, card)
+        self._title.setVisible(bool(self._cards))
+
+    def card(self, name: str) -> RemoteServerCard | None:
+        """The card of a server, if it is still known."""
+        return self._cards.get(name)
+
+
+class RemoteServersController(QObject):
+    """Lists, adds, uses, checks and removes servers. One for the window."""
+
+    chosen = Signal(str)  # a model, as settings name it
+    changed = Signal()  # other servers are known
+    removing = Signal(str)  # a server, before it is forgotten
+
+    def __init__(
+        self, view: RemoteServersList, make_link: Callable[[], EngineLink], parent: QObject | None = None
+    ) -> None:
+        """Shows nothing yet. `make_link` gives an engine to ask a server with."""
+        super().__init__(parent)
+        self._view, self._make_link = view, make_link
+        self._servers: dict[str, Remote] = {}
+        self._checks: dict[str, LoadTest] = {}
+        self._finding: BackgroundTask | None = None
+        self._keeping: BackgroundTask | None = None
+        view.form.add_requested.connect(self._add)
+        view.action_requested.connect(self._act)
+
+    def show(self, servers: Sequence[Remote], settings: Settings) -> None:
+        """List the servers; new chats have these settings."""
+        self._servers = {server.name: server for server in servers}
+        used = model_choices.server_of(settings, servers)
+        self._view.show_servers(servers, used.name if used else "")
+        for name in self._checks:
+            self._show_check(name)
+        if self._view.isVisible():
+            self.find_keys()
+
+    def close(self) -> None:
+        """The window closes."""
+        for task in (self._finding, self._keeping):
+            if task:
+                task.cancel()
+        for check in self._checks.values():
+            check.blockSignals(True)  # noqa: FBT003 - Qt's own; its last words would reach cards that are gone
+            check.close()
+
+    @Slot(object)
+    def _add(self, new: NewRemoteServer) -> None:
+        form = self._view.form
+        fault = self._fault(new)
+        if fault:
+            form.say(fault, bad=True)
+            return
+        try:
+            server = remotes.checked(new.server)
+            remotes.add(server)
+        except HeadstartError as error:
+            form.say(said(error), bad=True)
+            return
+        form.clear()
+        form.say(
+            self.tr("{name} is {address}. Check it, or choose it for a chat.").format(
+                name=server.name, address=server.url
+            )
+        )
+        if new.key:
+            self._keeping = BackgroundTask(partial(_keep, server.name, new.key), self)
+            self._keeping.done.connect(self._note_kept)
+            self._keeping.failed.connect(self._note_unkept)
+            self._keeping.start()
+        self.changed.emit()
+
+    def _fault(self, new: NewRemoteServer) -> str:
+        if new.key and not (new.key.isascii() and new.key.isprintable()):
+            return self.tr("A key is one line of letters, digits and signs; nothing was kept.")
+        certificate = new.server.certificate
+        if certificate and not certificate.is_file():
+            sentence = self.tr("There is no file {}; name the certificate of the authority in PEM form.")
+            return sentence.format(certificate)
+        return ""
+
+    @Slot(object)
+    def _note_kept(self, key: keys.Key) -> None:
+        if key.place is keys.Place.FILE:
+            words = self.tr("This system has no keyring, so the key is in {}, which only you can read.")
+            self._view.form.say(words.format(key.where))
+        self.find_keys()
+
+    @Slot(str)
+    def _note_unkept(self, sentence: str) -> None:
+        self._view.form.say(sentence, bad=True)
+
+    @Slot(str, str)
+    def _act(self, action: str, name: str) -> None:
+        match action:
+            case "use":
+                self.chosen.emit(remotes.model_name(self._servers[name]))
+            case "check":
+                self._check(name)
+            case "remove":
+                self._remove(name)
+
+    def _check(self, name: str) -> None:
+        if name in self._checks or name not in self._servers:
+            return
+        options = remotes.load_options(self._servers[name])
+        self._checks[name] = check = LoadTest(options, self._make_link, self)
+        check.ended.connect(partial(self._note_checked, name))
+        self._show_check(name)
+        check.start()
+
+    def _show_check(self, name: str) -> None:
+        card = self._view.card(name)
+        if card:
+            card.set_busy(True)
+            card.show_state(self.tr("Asking it for its models and for a word…"))
+
+    def _note_checked(self, name: str, trouble: str) -> None:
+        self._checks.pop(name).deleteLater()
+        card = self._view.card(name)
+        if card:
+            card.set_busy(False)
+            card.show_state(trouble or self.tr("It answers."), bad=bool(trouble))
+
+    def _remove(self, name: str) -> None:
+        if name not in self._servers or not self._confirms(name):
+            return
+        if name in self._checks:
+            self._checks.pop(name).close()
+        self.removing.emit(name)
+        try:
+            remotes.remove(name)
+        except HeadstartError as error:
+            self._view.form.say(said(error), bad=True)
+            return
+        self._keeping = BackgroundTask(partial(_forget, name), self)
+        self._keeping.start()
+        self._view.form.say("")
+        self.changed.emit()
+
+    def _confirms(self, name: str) -> bool:
+        question = self.tr("Forget the server {} and its key? Chats written with it stay.").format(name)
+        return confirms(self._view, self.tr("Remove server"), question, self.tr("Remove"))
+
+    @Slot()
+    def find_keys(self) -> None:
+        """Show where each key is. A keyring may take its time, or ask its owner to open it."""
+        if self._finding:
+            self._finding.cancel()
+            self._finding = None
+        if self._servers:
+            self._finding = BackgroundTask(partial(_where_keys_are, tuple(self._servers)), self)
+            self._finding.done.connect(self._show_keys)
+            self._finding.start()
+
+    @Slot(object)
+    def _show_keys(self, found: "dict[str, keys.Key | str | None]") -> None:
+        for name, key in found.items():
+            card = self._view.card(name)
+            if card is None:
+                continue
+            if isinstance(key, str):
+                card.show_key(key, bad=True)
+            else:
+                card.show_key(self._key_words(key))
+
+    def _key_words(self, key: keys.Key | None) -> str:
+        if key is None:
+            return self.tr("Without a key.")
+        match key.place:
+            case keys.Place.KEYRING:
+                return self.tr("The key is in the system's keyring.")
+            case keys.Place.ENVIRONMENT:
+                return self.tr("The key is in an environment variable.")
+            case keys.Place.FILE:
+                return self.tr("The key is in {}.").format(key.where)
+
+
+def _keep(name: str, secret: str, _task: BackgroundTask) -> keys.Key:
+    return keys.keep(name, secret)
+
+
+def _forget(name: str, _task: BackgroundTask) -> None:
+    keys.forget(name)
+
+
+def _where_keys_are(names: Iterable[str], _task: BackgroundTask) -> dict[str, keys.Key | str | None]:
+    return {name: _key(name) for name in names}
+
+
+def _key(name: str) -> keys.Key | str | None:
+    try:
+        return keys.find(name)
+    except SettingsError as error:
+        return said(error)
