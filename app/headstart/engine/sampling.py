@@ -81,7 +81,7 @@ class Candidates:
         weight = _sum(before) + ties * float(self.weights[place])
         if self.nucleus <= weight < self.nucleus + self.doubt:
             raise _InDoubtError
-        return weight < self.nucleus
+        return bool(weight < self.nucleus)
 
     def token_at(self, place: int) -> int:
         """The token at a place."""
