@@ -258,21 +258,15 @@ def test_a_full_disk_keeps_what_was_answered(place: Place, capsys: Captured, mon
     assert [line["id"] for line in place.answers()] == [1, 2, 3]
 
 
-def test_an_engine_that_is_lost_keeps_what_was_answered(place: Place, capsys: Captured) -> None:
-    place.load.engine.scripts = ("One.", EngineLostError("It is gone."))
-    place.ask(*questions(3))
+def test_a_refused_setting_is_an_error_of_its_line_and_a_lost_engine_ends_the_run(
+    place: Place, capsys: Captured
+) -> None:
+    refusal = SettingsError("It has no table of likely next tokens.")
+    place.load.engine.scripts = ("One.", refusal, "Three.", EngineLostError("It is gone."))
+    place.ask(*questions(5))
     assert place.run() == 1
-    assert [line["id"] for line in place.answers()] == [1]
+    assert [line.get("text", line.get("error")) for line in place.answers()] == ["One.", str(refusal), "Three."]
     assert capsys.readouterr().err.endswith("headstart: It is gone.\n")
-
-
-def test_a_setting_that_the_engine_refuses_is_an_error_of_its_line(place: Place) -> None:
-    place.load.engine.scripts = ("One.", SettingsError("It has no table of likely next tokens."), "Three.")
-    place.ask(*questions(3))
-    assert place.run() == 1
-    found = {line["id"]: line for line in place.answers()}
-    assert found[2]["error"] == "It has no table of likely next tokens."
-    assert (found[1]["text"], found[3]["text"]) == ("One.", "Three.")
 
 
 def test_without_a_draft_model_two_prompts_are_enough_for_openvino_genai(

@@ -13,13 +13,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.text import Text
 
 from headstart.cli.command import INTERRUPTED, TEXT, YES_OR_NO, Load, flag
 from headstart.cli.options import Settings, described, named, writable_file
-from headstart.cli.render import count, harmless, on_ctrl_c, stats_json
+from headstart.cli.render import Screen, count, on_ctrl_c, stats_json
 from headstart.engine import generation_config
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
@@ -396,19 +394,16 @@ class _Batch:
         self._started: float | None = None  # with the first token: loading a model is not counted
         self._speed = ""
         self._stopping, self._cancel = threading.Event(), CancelEvent()  # the first Ctrl+C, the second
-        self._console = Console(stderr=True, highlight=False)
+        screen = Screen()
+        self.tell = screen.remark  # above the bar
         speed = TextColumn("{task.fields[speed]}", markup=False)
         self.bar = Progress(
             *(BarColumn(), MofNCompleteColumn(), speed, TimeRemainingColumn()),
-            console=self._console,
-            disable=not self._console.is_terminal,
+            console=screen.remarks,
+            disable=not screen.remarks.is_terminal,
             redirect_stdout=False,
         )
         self._task = self.bar.add_task("answers", total=total, completed=total - left, speed="")
-
-    def tell(self, sentence: str) -> None:
-        """One line on standard error, above the bar."""
-        self._console.print(Text(f"· {harmless(sentence)}"), soft_wrap=True)
 
     def fail(self, line: int, identity: Identity | None, reason: str) -> None:
         """A line has no answer."""

@@ -91,7 +91,7 @@ class Screen:
     def __init__(self, *, colour: bool = True, origins: bool = False, text: bool = True) -> None:
         """`origins`: style tokens by origin; `text=False`: show no answer (it will be printed as JSON)."""
         self._out = Console(no_color=None if colour else True, highlight=False)
-        self._remarks = Console(stderr=True, no_color=None if colour else True, highlight=False)
+        self.remarks = Console(stderr=True, no_color=None if colour else True, highlight=False)
         self._origins = origins
         self._text = text
         self._line_open = False
@@ -102,9 +102,9 @@ class Screen:
         if prefill.note:
             self.end_answer()
             self.remark(prefill.note)
-        if self._remarks.is_terminal and prefill.total >= _PROGRESS_FROM:
+        if self.remarks.is_terminal and prefill.total >= _PROGRESS_FROM:
             self._erase_progress()
-            self._remarks.print(f"reading {prefill.done} of {prefill.total} tokens", end="")
+            self.remarks.print(f"reading {prefill.done} of {prefill.total} tokens", end="")
             self._progress_shown = True
 
     def step(self, step: Step) -> None:
@@ -125,18 +125,18 @@ class Screen:
     def remark(self, *sentences: str) -> None:
         """One line each, apart from the answer."""
         for sentence in sentences:
-            self._remarks.print(Text(f"· {harmless(sentence)}"), soft_wrap=True)
+            self.remarks.print(Text(f"· {harmless(sentence)}"), soft_wrap=True)
 
     def complain(self, sentence: str) -> None:
         """What went wrong and what to do."""
         self._erase_progress()
-        self._remarks.print(Text(f"headstart: {harmless(sentence)}"), soft_wrap=True)
+        self.remarks.print(Text(f"headstart: {harmless(sentence)}"), soft_wrap=True)
 
     def legend(self) -> None:
         """What the styles of `origins` mean."""
         if self._origins and self._text and self._out.is_terminal:
             words = [Text(meaning, style=STYLES[origin]) for origin, meaning in _LEGEND.items()]
-            self._remarks.print(Text("· tokens by origin: ") + Text(", ").join(words), soft_wrap=True)
+            self.remarks.print(Text("· tokens by origin: ") + Text(", ").join(words), soft_wrap=True)
 
     def _write(self, pieces: tuple[Piece, ...]) -> None:
         # Segments pass through rich untouched; its Text would expand tabs and wrap lines.
@@ -148,7 +148,7 @@ class Screen:
 
     def _erase_progress(self) -> None:
         if self._progress_shown:
-            self._remarks.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2)))
+            self.remarks.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2)))
         self._progress_shown = False
 
 
