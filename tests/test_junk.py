@@ -116,8 +116,8 @@ def test_a_recipe_is_read_or_refused(tmp_path: Path, data: st.DataObject) -> Non
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [
-        ('chat = "x"', "chat is 'x'"),
-        ('source = [{kind = "packages", package = "{}", member = "m", sha256 = "HASH", bytes = 1}]', "package is '{}'"),
+        ('chat = "x"', "chat"),
+        ('source = [{kind = "packages", package = "{}", member = "m", sha256 = "HASH", bytes = 1}]', "braces of '{}'"),
         (
             'source = [{kind = "packages", package = "p", member = "m", parts = 1001, sha256 = "HASH", bytes = 1}]',
             "parts",
@@ -127,7 +127,7 @@ def test_a_recipe_is_read_or_refused(tmp_path: Path, data: st.DataObject) -> Non
             "parts",
         ),
         ('source = ["x"]', "source"),
-        ("source = 5", "source is 5"),
+        ("source = 5", "source"),
     ],
 )
 def test_finds_in_recipes_stay_found(tmp_path: Path, wrong: str, reason: str) -> None:

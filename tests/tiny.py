@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart import manifest, vocabulary
-from headstart_export import quiet
+from headstart_export import process
 
 MODELS = ("target", "draft", "other")
 SPECIAL_TOKENS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")  # ids 0, 1, 2
@@ -50,7 +50,7 @@ PLANS = (
 def build(folder: Path) -> None:
     """Write `<name>-hf` (safetensors) and `<name>` (OpenVINO IR, a full model folder) for every plan."""
     os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1")
-    quiet.prepare()
+    process.prepare()
     for plan in PLANS:
         source, model = folder / f"{plan.name}-hf", folder / plan.name
         tokenizer = make_tokenizer(plan.vocabulary)

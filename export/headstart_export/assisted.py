@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
-from headstart_export import quiet
+from headstart_export import process
 from headstart_export.convert import first_line
 
 _LOOKUP = 10  # candidates of prompt lookup, as in the documentation of transformers
@@ -39,7 +39,7 @@ class Clock:
 def answer(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
     """A reply for each line."""
     first = json.loads(next(lines))
-    quiet.prepare()
+    process.prepare()
     try:
         target = _load(Path(first["target"]))
         draft = _load(Path(first["draft"])) if first["draft"] else None
@@ -92,7 +92,7 @@ def main(orders: TextIO = sys.stdin, replies: TextIO = sys.stdout) -> None:
 def _muted(replies: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """What the libraries print must not get between the replies."""
     while True:
-        with quiet.muted(io.StringIO()):
+        with process.muted(io.StringIO()):
             reply = next(replies, None)
         if reply is None:
             return

@@ -1,7 +1,4 @@
-"""`headstart-export bigram`: counts over a corpus which token usually follows which.
-
-Only the most telling entries are kept: those whose guess was right most often in the corpus.
-"""
+"""Tables of likely next tokens, counted over a corpus; the entries that were right most often are kept."""
 
 import argparse
 import dataclasses
@@ -30,7 +27,7 @@ Columns = dict[str, NDArray[Any]]
 
 
 def parser() -> argparse.ArgumentParser:
-    """The words behind `bigram`."""
+    """The options of `bigram`."""
     made = argparse.ArgumentParser(
         prog="headstart-export bigram",
         description="Build a table of likely next tokens from text, for a model to guess with where it has no draft.",

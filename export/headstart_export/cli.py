@@ -8,7 +8,6 @@ import signal
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import NoReturn
 
@@ -16,8 +15,7 @@ import headstart
 from headstart import manifest, paths
 from headstart.errors import HeadstartError, Translatable
 from headstart.manifest import Manifest
-from headstart_export import bigram, progress, quiet
-from headstart_export import order as orders
+from headstart_export import bigram, process, progress
 from headstart_export import recipe as recipes
 from headstart_export.recipe import HubSource, ModelRecipe, PackageSource, PairRecipe
 from headstart_export.workspace import STORED, TOKENIZER
@@ -168,16 +166,15 @@ def _export(options: argparse.Namespace) -> None:
         raise HeadstartError(
             "Name what to export: a recipe, a hub id, a folder or a .gguf file (--list shows recipes)."
         )
-    words = {field.name: getattr(options, field.name) for field in fields(orders.Words)}
-    order = orders.understand(orders.Words(**words))
+    order = recipes.understand(
+        recipes.Words(**{name: getattr(options, name) for name in recipes.Words.__struct_fields__})
+    )
     output = options.output or paths.models_folder() / order.name
     reporter = progress.reporter(sys.stderr)
     if options.if_missing and (output / manifest.FILE_NAME).is_file():
         reporter.note(f"{order.name} is exported already.")
     else:
-        if options.trust_remote_code:
-            reporter.note(TRUST_WARNING)
-        with _libraries(verbose=options.verbose):
+        with _libraries(options, reporter):
             from headstart_export import pipeline  # noqa: PLC0415
 
             pipeline.export(order, output, paths.cache_folder(), reporter, force=options.force)
@@ -187,21 +184,14 @@ def _export(options: argparse.Namespace) -> None:
     _print(output, as_json=options.json)
 
 
-def _print(output: Path, *, as_json: bool) -> None:
-    data = json.loads((output / manifest.FILE_NAME).read_text(encoding="utf-8"))
-    print(json.dumps({"output": str(output), "manifest": data}, ensure_ascii=False) if as_json else output)
-
-
 def _distil(options: argparse.Namespace) -> None:
     from headstart_export import distillation  # noqa: PLC0415
 
-    plan = distillation.understand(options)
-    output = options.output or paths.models_folder() / plan.order.name
+    order, plan = distillation.understand(options)
+    output = options.output or paths.models_folder() / order.name
     reporter = progress.reporter(sys.stderr)
-    if options.trust_remote_code:
-        reporter.note(TRUST_WARNING)
-    with _libraries(verbose=options.verbose):
-        distillation.distil(plan, output, paths.cache_folder(), reporter, force=options.force)
+    with _libraries(options, reporter):
+        distillation.distil(order, plan, output, paths.cache_folder(), reporter, force=options.force)
     _print(output, as_json=options.json)
 
 
@@ -209,14 +199,21 @@ def _count_bigrams(options: argparse.Namespace) -> None:
     print(bigram.run(options, progress.reporter(sys.stderr)))
 
 
+def _print(output: Path, *, as_json: bool) -> None:
+    data = json.loads((output / manifest.FILE_NAME).read_text(encoding="utf-8"))
+    print(json.dumps({"output": str(output), "manifest": data}, ensure_ascii=False) if as_json else output)
+
+
 @contextlib.contextmanager
-def _libraries(*, verbose: bool) -> Iterator[None]:
-    """Work for the libraries underneath, whose words are for nobody unless can_show for."""
-    quiet.prepare()
-    if verbose:
+def _libraries(options: argparse.Namespace, reporter: progress.Progress) -> Iterator[None]:
+    """Work for the libraries underneath, whose output is hidden unless --verbose asks for it."""
+    if options.trust_remote_code:
+        reporter.note(TRUST_WARNING)
+    process.prepare()
+    if options.verbose:
         yield
         return
-    with Path(os.devnull).open("w", encoding="utf-8") as nowhere, quiet.muted(nowhere):
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere, process.muted(nowhere):
         yield
 
 

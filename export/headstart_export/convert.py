@@ -1,4 +1,4 @@
-"""From source weights to an OpenVINO IR with 16-bit weights."""
+"""From source weights, of models and of EAGLE-3 heads, to an OpenVINO IR with 16-bit weights."""
 
 import contextlib
 from collections.abc import Iterator
@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from headstart import vocabulary
-from headstart.errors import ExportError
-from headstart_export import gguf, quiet
+from headstart.errors import ExportError, MismatchedDraftError
+from headstart_export import gguf, process
 
 MODEL_FILE = "openvino_model.xml"
 TASK = "text-generation-with-past"
@@ -37,7 +37,7 @@ def load_tokenizer(source: Path) -> Any:
             source=source.name,
             file_name=vocabulary.FILE_NAME,
         )
-    quiet.prepare()
+    process.prepare()
     from transformers import PreTrainedTokenizerFast  # noqa: PLC0415
 
     try:
@@ -50,7 +50,7 @@ def load_tokenizer(source: Path) -> Any:
 
 def load_config(source: Path, *, code: bool) -> Any:
     """The configuration of the source's text model. Raises ExportError."""
-    quiet.prepare()
+    process.prepare()
     from transformers import AutoConfig  # noqa: PLC0415
 
     folder, more = (source.parent, {"gguf_file": source.name}) if source.is_file() else (source, {})
@@ -65,7 +65,7 @@ def load_config(source: Path, *, code: bool) -> Any:
 
 def load_weights(source: Path, *, code: bool) -> Any:
     """The source as a PyTorch model in its stored precision; f16 where it comes from a GGUF file."""
-    quiet.prepare()
+    process.prepare()
     from transformers import AutoModelForCausalLM  # noqa: PLC0415
 
     options = {"local_files_only": True, "trust_remote_code": code, "output_loading_info": True}
@@ -161,3 +161,73 @@ def first_line(error: BaseException) -> str:
     """An error of a library, short enough for a sentence."""
     lines = str(error).strip().splitlines()
     return lines[0].rstrip(".")[:300] if lines else type(error).__name__
+
+
+# EAGLE-3 heads are drafts of one layer that read hidden states of their target. They have no tokenizer, and mostly no
+# embeddings: both are the target's.
+LEAST_LAYERS = 10  # of a target: OpenVINO GenAI chooses the layers that a head reads, and refuses fewer
+HEAD_READS = 3  # hidden states of the target for each token
+_EMBEDDINGS = "model.embed_tokens.weight"
+_OPTIONAL = (_EMBEDDINGS, "model.t2d")  # from the target; of no use for guesses
+
+
+def require_head_fits(head: Path, target: Path, names: tuple[str, str], *, code: bool) -> None:
+    """Raise MismatchedDraftError unless the head was made for the target's measures. `names`: target first."""
+    made, wanted = (load_config(path, code=code) for path in (head, target))
+    if made.model_type != "llama" or made.num_hidden_layers != 1:
+        raise ExportError(
+            "{head} is an EAGLE-3 head of a kind that cannot be converted ({model_type}, "
+            "{num_hidden_layers} layers); choose one of a single Llama layer.",
+            head=names[1],
+            model_type=made.model_type,
+            num_hidden_layers=made.num_hidden_layers,
+        )
+    for measure, known in (("hidden size", "hidden_size"), ("vocabulary size", "vocab_size")):
+        first, second = getattr(wanted, known), getattr(made, known)
+        if first != second:
+            raise MismatchedDraftError(
+                "{head} cannot guess for {target}: it was made for a {measure} of {second}, "
+                "but {target} has {first}; choose the EAGLE-3 head that was made for this model.",
+                head=names[1],
+                target=names[0],
+                measure=measure,
+                second=second,
+                first=first,
+            )
+    if wanted.num_hidden_layers < LEAST_LAYERS:
+        raise MismatchedDraftError(
+            "{target} has {num_hidden_layers} layers, but OpenVINO GenAI runs EAGLE-3 heads with models of "
+            "at least {least_layers}; choose an ordinary draft.",
+            target=names[0],
+            num_hidden_layers=wanted.num_hidden_layers,
+            least_layers=LEAST_LAYERS,
+        )
+
+
+def load_head(head: Path, target: Path, *, code: bool) -> Any:
+    """The head as a PyTorch model, with its target's embeddings where it has none. Raises ExportError."""
+    process.prepare()
+    from optimum.exporters.openvino.model_patcher import LlamaEagle3ForCausalLM  # noqa: PLC0415
+
+    # optimum tells from a class's module which library it belongs to, and does not know its own.
+    known: Any = type(
+        LlamaEagle3ForCausalLM.__name__,
+        (LlamaEagle3ForCausalLM,),
+        {"__module__": "transformers.models.llama.modeling_llama"},
+    )
+    config = load_config(head, code=False)
+    try:
+        model, info = known.from_pretrained(
+            head, config=config, dtype="auto", use_safetensors=True, local_files_only=True, output_loading_info=True
+        )
+    except FAULTS as error:
+        raise ExportError(
+            "The weights in {head} cannot be loaded ({error}).", head=head.name, error=first_line(error)
+        ) from None
+    missing = set(info["missing_keys"])
+    require_all(info | {"missing_keys": sorted(missing - set(_OPTIONAL))}, head)
+    model.config.architectures = [known.__name__]  # marks the IR for those who run it
+    if _EMBEDDINGS in missing:
+        embeddings = load_weights(target, code=code).get_input_embeddings().weight.data
+        model.model.embed_tokens.weight.data.copy_(embeddings)
+    return model.eval()

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.errors import Translatable
-from headstart_export import own_process, quality
+from headstart_export import process, quality
 from headstart_export.convert import MODEL_FILE
 
 PROMPTS_FILE = Path(__file__).parent / "counting_prompts.toml"
@@ -66,7 +66,7 @@ def count(folder: Path, output: Path) -> Counts:
     failure = Translatable(
         "The target cannot write the texts whose tokens are counted ({reason}); --draft-vocab full does without."
     )
-    own_process.call(_count, minutes=_MINUTES, failure=failure, folder=str(folder), output=str(output))
+    process.call(_count, minutes=_MINUTES, failure=failure, folder=str(folder), output=str(output))
     counts: Counts = np.load(output)
     return counts
 

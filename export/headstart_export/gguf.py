@@ -1,4 +1,4 @@
-"""GGUF files: whether one can be used, its metadata, its weights as a PyTorch model, and its tokenizer rebuilt right.
+"""GGUF files: whether they can be used, their weights as a PyTorch model, and their tokenizers rebuilt right.
 
 The format's own library makes an object of every string of a vocabulary, several times half a minute for a large one.
 Here a long array is taken as one piece. The tokenizers that transformers derives from GGUF files lose the digit
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart.errors import ExportError
-from headstart_export import own_process, quiet
+from headstart_export import process
 
 LONG = 1000  # entries; shorter arrays are left to the library
 ARRAY_HEAD = 12  # bytes: the kind of the entries and their number
@@ -29,7 +29,7 @@ _MINUTES = 2  # to look at a file; the metadata of the largest vocabularies take
 def probe(path: Path) -> dict[str, Any]:
     """Parameters, licence and layers of a sane file whose tokenizer can be rebuilt. Raises ExportError for another."""
     try:
-        found: dict[str, Any] = own_process.call(_look, minutes=_MINUTES, failure="{reason}", path=str(path))
+        found: dict[str, Any] = process.call(_look, minutes=_MINUTES, failure="{reason}", path=str(path))
     except ExportError as error:
         raise ExportError(
             "{path} is not a GGUF file that can be used: {error}. Fetch it again.", path=path.name, error=error.text
@@ -190,53 +190,30 @@ class Splitting:
 
 # The names are llama.cpp's; the patterns are those of the models' own tokenizer files.
 SPLITTINGS = {
-    "gpt-2": Splitting((_WORDS,)),
-    "mpt": Splitting((_WORDS,)),
-    "olmo": Splitting((_WORDS,)),
-    "phi-2": Splitting((_WORDS,)),
-    "smollm": Splitting((r"\p{N}", _WORDS)),
-    "starcoder": Splitting((r"\p{N}", _WORDS)),
-    "refact": Splitting((r"\p{N}", _WORDS)),
-    "qwen2": Splitting((_QWEN,), normal_form=True),
-    "deepseek-r1-qwen": Splitting((_QWEN,), normal_form=True),
-    "llama3": Splitting((_LLAMA,), ignore_merges=True),
-    "llama-v3": Splitting((_LLAMA,), ignore_merges=True),
-    "llama-bpe": Splitting((_LLAMA,), ignore_merges=True),
+    **dict.fromkeys(("gpt-2", "mpt", "olmo", "phi-2"), Splitting((_WORDS,))),
+    **dict.fromkeys(("smollm", "starcoder", "refact"), Splitting((r"\p{N}", _WORDS))),
+    **dict.fromkeys(("qwen2", "deepseek-r1-qwen"), Splitting((_QWEN,), normal_form=True)),
+    **dict.fromkeys(("llama3", "llama-v3", "llama-bpe"), Splitting((_LLAMA,), ignore_merges=True)),
 }
-
-
-@dataclass(frozen=True)
-class Metadata:
-    """The `tokenizer.*` fields of one GGUF file."""
-
-    tokens: tuple[str, ...]
-    merges: tuple[str, ...]
-    types: tuple[int, ...]
-    splitting: str
-    bos: int | None
-    eos: int | None
-    pad: int | None
-    add_bos: bool
-    chat_template: str | None
 
 
 def rebuild(path: Path) -> Any:
     """The file's tokenizer as a `PreTrainedTokenizerFast`. Raises ExportError for a kind that is not supported."""
-    quiet.prepare()
+    process.prepare()
     from transformers import PreTrainedTokenizerFast  # noqa: PLC0415
 
-    metadata = _read(path)
-    _require_known(metadata, path.name)
+    reader = read(path)
 
-    def text(index: int | None) -> str | None:
-        return None if index is None else metadata.tokens[index]
+    def text(key: str) -> str | None:
+        index = value(reader, f"tokenizer.ggml.{key}_token_id")
+        return None if index is None else value(reader, TOKENS)[index]
 
     return PreTrainedTokenizerFast(
-        tokenizer_object=_build(metadata),
-        bos_token=text(metadata.bos),
-        eos_token=text(metadata.eos),
-        pad_token=text(metadata.pad),
-        chat_template=metadata.chat_template,
+        tokenizer_object=tokenizer(reader, path.name),
+        bos_token=text("bos"),
+        eos_token=text("eos"),
+        pad_token=text("padding"),
+        chat_template=value(reader, "tokenizer.chat_template"),
         clean_up_tokenization_spaces=False,
     )
 
@@ -260,68 +237,48 @@ def require_supported(model: str | None, splitting: str | None, name: str) -> No
         )
 
 
-def _read(path: Path) -> Metadata:
-    reader = read(path)
+def tokenizer(reader: Any, name: str) -> Any:
+    """The tokenizer of a file that `read` read, for the library `tokenizers`. Raises ExportError."""
+    from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, processors  # noqa: PLC0415
 
     def of(key: str, default: Any = None) -> Any:
-        return value(reader, f"tokenizer.{key}", default)
+        return value(reader, f"tokenizer.ggml.{key}", default)
 
-    require_supported(of("ggml.model"), of("ggml.pre"), path.name)
-    return Metadata(
-        tokens=tuple(of("ggml.tokens")),
-        merges=tuple(of("ggml.merges")),
-        types=tuple(of("ggml.token_type")),
-        splitting=of("ggml.pre"),
-        bos=of("ggml.bos_token_id"),
-        eos=of("ggml.eos_token_id"),
-        pad=of("ggml.padding_token_id"),
-        # llama.cpp's own rule: the Llama 3 family begins with its marker unless the file says otherwise.
-        add_bos=of("ggml.add_bos_token", SPLITTINGS[of("ggml.pre")].ignore_merges),
-        chat_template=of("chat_template"),
-    )
-
-
-def _require_known(metadata: Metadata, name: str) -> None:
-    """Raise ExportError for a merge of what are no tokens: the library that builds the tokenizer only panics."""
-    known = set(metadata.tokens)
-    for merge in metadata.merges:
+    require_supported(of("model"), of("pre"), name)
+    splitting, tokens, types, bos = SPLITTINGS[of("pre")], of("tokens"), of("token_type"), of("bos_token_id")
+    vocabulary = {
+        token: index
+        for index, (token, kind) in enumerate(zip(tokens, types, strict=True))
+        if kind != UNUSED  # padding rows of the weights: no text belongs to them
+    }
+    known, merges = set(tokens), of("merges")
+    for merge in merges:
         first, _, second = merge.partition(" ")
-        if not {first, second, first + second} <= known:
+        if not {first, second, first + second} <= known:  # of which the library that builds the tokenizer only panics
             raise ExportError(
                 "{name} merges {merge!r}, but its vocabulary does not hold that; fetch the file again.",
                 name=name,
                 merge=merge,
             )
-
-
-def _build(metadata: Metadata) -> Any:
-    from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, processors  # noqa: PLC0415
-
-    splitting = SPLITTINGS[metadata.splitting]
-    vocabulary = {
-        token: index
-        for index, (token, kind) in enumerate(zip(metadata.tokens, metadata.types, strict=True))
-        if kind != UNUSED  # padding rows of the weights: no text belongs to them
-    }
-    merges = [tuple(merge.split(" ", 1)) for merge in metadata.merges]
-    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges, ignore_merges=splitting.ignore_merges))
+    pairs = [tuple(merge.split(" ", 1)) for merge in merges]
+    made = Tokenizer(models.BPE(vocab=vocabulary, merges=pairs, ignore_merges=splitting.ignore_merges))
     if splitting.normal_form:
-        tokenizer.normalizer = normalizers.NFC()
-    tokenizer.pre_tokenizer = _pre_tokenizer(splitting)
-    tokenizer.decoder = decoders.ByteLevel()
+        made.normalizer = normalizers.NFC()
+    made.pre_tokenizer = pre_tokenizer(splitting)
+    made.decoder = decoders.ByteLevel()
     for token, index in vocabulary.items():
-        if metadata.types[index] in {CONTROL, USER_DEFINED}:
-            special = metadata.types[index] == CONTROL
-            tokenizer.add_tokens([AddedToken(token, special=special, normalized=False)])
-    if metadata.add_bos and metadata.bos is not None:
-        bos = metadata.tokens[metadata.bos]
-        tokenizer.post_processor = processors.TemplateProcessing(
-            single=f"{bos} $A", pair=f"{bos} $A {bos} $B", special_tokens=[(bos, metadata.bos)]
+        if types[index] in {CONTROL, USER_DEFINED}:
+            made.add_tokens([AddedToken(token, special=types[index] == CONTROL, normalized=False)])
+    # llama.cpp's own rule: the Llama 3 family begins with its marker unless the file says otherwise.
+    if of("add_bos_token", splitting.ignore_merges) and bos is not None:
+        made.post_processor = processors.TemplateProcessing(
+            single=f"{tokens[bos]} $A", pair=f"{tokens[bos]} $A {tokens[bos]} $B", special_tokens=[(tokens[bos], bos)]
         )
-    return tokenizer
+    return made
 
 
-def _pre_tokenizer(splitting: Splitting) -> Any:
+def pre_tokenizer(splitting: Splitting) -> Any:
+    """What splits text so."""
     from tokenizers import Regex, pre_tokenizers  # noqa: PLC0415
 
     splits = [pre_tokenizers.Split(Regex(pattern), behavior="isolated") for pattern in splitting.patterns]

@@ -2,41 +2,38 @@
 
 import errno
 import gc
+import importlib.metadata
+import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
+import headstart
 from headstart import manifest, vocabulary
-from headstart.errors import ExportError, NotEnoughSpaceError
-from headstart_export import (
-    convert,
-    describe,
-    draft_vocab,
-    eagle,
-    quality,
-    quantize,
-    sources,
-    tokenizer_proof,
-    weights,
-    workspace,
-)
-from headstart_export.describe import Findings
-from headstart_export.order import ModelOrder, Order, PairOrder
-from headstart_export.progress import Progress
+from headstart.errors import ExportError, MismatchedDraftError, NotEnoughSpaceError
+from headstart_export import convert, draft_vocab, quality, quantize, sources, tokenizer_proof, weights, workspace
+from headstart_export.progress import Progress, megabytes
+from headstart_export.recipe import ModelOrder, ModelRecipe, Order, PairOrder, Sampling
 from headstart_export.sources import Fetched
 from headstart_export.weights import Facts
 from headstart_export.workspace import Workspace
 
+ENDS_OF_TEXT = ("<|endoftext|>", "<|end_of_text|>", "<eos>", "</s>")
+CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "seq_length", "max_sequence_length")
+PACKAGES = ("openvino", "openvino-tokenizers", "nncf", "optimum-intel", "transformers", "tokenizers", "torch", "gguf")
 TEXT_LIMIT = 768  # tokens of the fixed text that quality is measured on
 FULL = 1 << 20  # a disk with fewer free bytes is what made a write fail
 
 
 @dataclass(frozen=True)
 class Job:
-    """Where an export works and whom it tells."""
+    """Where an export works, and the reporter of its progress."""
 
     space: Workspace
     cache: Path
@@ -103,13 +100,12 @@ def _export_pair(order: PairOrder, job: Job) -> None:
         raise ExportError(
             "{order} guesses among the tokens that it was made for: leave out --draft-vocab.", order=draft.order.name
         )
-    names = (order.target.name, order.draft.name)
-    shared = describe.require_agreement(target.tokenizer, draft.tokenizer, names, job.space.scratch)
+    shared = _require_agreement(target, draft)
     target_folder, draft_folder = (job.space.result / name for name in (manifest.TARGET_FOLDER, manifest.DRAFT_FOLDER))
     build(target, target_folder, job)
     shortlist = _list_tokens(target, order.draft_vocab, target_folder, draft_folder, job)
     build(draft, draft_folder, job, shortlist)
-    describe.write_pair(job.space.result, order.name, shared)
+    write_pair(job.space.result, order.name, shared)
 
 
 def prepare(order: ModelOrder, job: Job, target: Prepared | None = None) -> Prepared:
@@ -147,7 +143,7 @@ def _head(order: ModelOrder, fetched: Fetched, facts: Facts, job: Job, target: P
             "{order} is an EAGLE-3 head, no model by itself: name its target, and it with --draft.", order=order.name
         )
     names = (target.order.name, order.name)
-    eagle.require_fit(fetched.path, target.fetched.path, names, code=target.order.code)
+    convert.require_head_fits(fetched.path, target.fetched.path, names, code=target.order.code)
     has_own = (fetched.path / vocabulary.FILE_NAME).is_file()
     tokenizer = convert.load_tokenizer(fetched.path) if has_own else target.tokenizer
     converted = _converted(order, fetched, tokenizer, job, target) if has_own else target.converted
@@ -175,29 +171,29 @@ def build(model: Prepared, folder: Path, job: Job, shortlist: manifest.Shortlist
     precision = _compress(model.order, half, folder, job)
     with job.progress.step("Checking the result against its source"):
         shutil.copytree(model.converted.folder, folder, dirs_exist_ok=True)
-        stop_ids = describe.settle_generation(folder, model.tokenizer, model.order.recipe, model.converted.tail)
-        answer = quality.run(quality.Request(str(folder), str(reference), ids, width))
-        facts = model.fetched.source, model.facts, precision, answer.quality, answer.ram_bytes
-        proof = model.converted.texts
-        found = Findings(*facts, shortlist, answer.activation_group, model.self_draft, proof)
-        written = describe.write_manifest(folder, model.order, found, stop_ids)
+        stop_ids = settle_generation(folder, model.tokenizer, model.order.recipe, model.converted.tail)
+        answer = quality.run(folder, reference, ids, width)
+        precision = replace(precision, activation_group=answer.activation_group)
+        written = _write_manifest(folder, model, precision, answer, stop_ids, shortlist)
     shutil.rmtree(half)
-    job.progress.note(describe.in_a_line(written, answer.agreement))
+    job.progress.note(_in_a_line(written, answer.agreement))
 
 
 def _convert(model: Prepared, ids: list[int], half: Path, reference: Path, job: Job) -> int:
-    """The width as quality.Request has it."""
-    source, code = model.fetched.path, model.order.code
+    """The width as `quality.run` has it."""
+    source, code, width = model.fetched.path, model.order.code, 0
     with job.progress.step(f"Loading {model.order.recipe.title}"):
-        head = model.head_of and eagle.load(source, model.head_of, code=code)
-        loaded = head or convert.load_weights(source, code=code)
-    width = eagle.width(loaded) if head else 0
+        if model.head_of:
+            loaded = convert.load_head(source, model.head_of, code=code)
+            width = convert.HEAD_READS * int(loaded.config.hidden_size)
+        else:
+            loaded = convert.load_weights(source, code=code)
     with job.progress.step("Reading the test text with the source model"):
-        further = {"hidden_states": eagle.hidden_states(len(ids), width)} if head else None
+        further = {"hidden_states": quality.hidden_states(len(ids), width)} if width else {}
         quality.write_reference(loaded, ids, reference, further)
     with job.progress.step("Converting to OpenVINO"):
         convert.to_openvino(loaded, half)
-    del loaded, head
+    del loaded
     gc.collect()
     return width
 
@@ -213,6 +209,134 @@ def _compress(order: ModelOrder, half: Path, folder: Path, job: Job) -> manifest
         if (half / name).is_file():
             (half / name).rename(folder / name)
     return precision
+
+
+def _write_manifest(
+    folder: Path,
+    model: Prepared,
+    precision: manifest.Precision,
+    answer: quality.Answer,
+    stop_ids: tuple[int, ...],
+    shortlist: manifest.Shortlist | None,
+) -> manifest.Manifest:
+    """Hash the folder's files and write `manifest.json`."""
+    config, order, facts = _config(folder), model.order, model.facts
+    contexts = [config[key] for key in CONTEXT_KEYS if isinstance(config.get(key), int)]
+    if not contexts:
+        raise ExportError("The model's config.json does not say how long its context is, so it cannot be used.")
+    rows, kv_bytes = quantize.shapes(folder / convert.MODEL_FILE)
+    files = manifest.hash_files(folder)
+    result = manifest.Manifest(
+        name=order.name,
+        role=order.role,
+        source=model.fetched.source,
+        licence=order.recipe.licence or facts.licence or "unknown",
+        architecture=config["architectures"][0],
+        parameters=facts.parameters,
+        precision=precision,
+        tokenizer=manifest.Tokenizer(
+            vocabulary.fingerprint(folder), len(vocabulary.read(folder)), stop_ids, model.converted.texts
+        ),
+        logit_rows=rows,
+        context_length=contexts[0],
+        size_bytes=sum(file.size for file in files.values()),
+        ram_bytes=answer.ram_bytes,
+        kv_bytes_per_token=kv_bytes,
+        quality=answer.quality,
+        files=files,
+        versions={"headstart": headstart.__version__, **{name: importlib.metadata.version(name) for name in PACKAGES}},
+        created=_now(),
+        notes=order.recipe.notes,
+        shortlist=shortlist,
+        self_draft=model.self_draft,
+    )
+    manifest.write(folder, result)
+    return result
+
+
+def _in_a_line(model: manifest.Manifest, agreement: float) -> str:
+    """One line for the user on a finished model. `agreement`: as in `quality.Answer`."""
+    sizes = f"{megabytes(model.size_bytes)} on disk, {megabytes(model.ram_bytes)} in memory"
+    quality = model.quality
+    found = (
+        f"{quality.tokens} tokens (KL {quality.mean_kl:.4f}, perplexity x {quality.perplexity_ratio:.3f})"
+        if quality
+        else "the places where it was tried with made-up hidden states"
+    )
+    return f"{model.name}: {model.precision.weights}, {sizes}; agrees with its source on {agreement:.1%} of {found}"
+
+
+def settle_generation(folder: Path, tokenizer: Any, recipe: ModelRecipe, tail: str) -> tuple[int, ...]:
+    """Every id that must end an answer, the chat's own marker first. `tail`: what the chat template puts behind one.
+
+    `generation_config.json` learns them, and how the recipe has the model sampled.
+    """
+    path = folder / "generation_config.json"
+    generation = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    known = {token.content: index for index, token in tokenizer.added_tokens_decoder.items()}
+    specials = [token.content for token in tokenizer.added_tokens_decoder.values() if token.special]
+    chat_ends = sorted((token for token in specials if tail.startswith(token)), key=len)[-1:]
+    for token in recipe.chat.stop:
+        if token not in known:
+            raise ExportError(
+                "The recipe says {token} ends an answer, but the tokenizer has no such token.", token=token
+            )
+    ids = [known[token] for token in (*recipe.chat.stop, *chat_ends)]
+    ids += _listed(generation.get("eos_token_id")) + _listed(_config(folder).get("eos_token_id"))
+    ids += _listed(tokenizer.eos_token_id) + [known[token] for token in ENDS_OF_TEXT if token in known]
+    unique = tuple(dict.fromkeys(ids))
+    if not unique:
+        raise ExportError(
+            "Neither the model nor its chat template says which token ends an answer, so it cannot be used."
+        )
+    generation["eos_token_id"] = list(unique)
+    if sampling := msgspec.to_builtins(recipe.sampling):
+        generation = {name: value for name, value in generation.items() if name not in Sampling.__struct_fields__}
+        generation |= {"do_sample": True, **sampling}
+    path.write_text(json.dumps(generation, indent=2) + "\n", encoding="utf-8")
+    return unique
+
+
+def _listed(value: Any) -> list[int]:
+    return [value] if isinstance(value, int) else list(value or [])
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    return data
+
+
+def _require_agreement(target: Prepared, draft: Prepared) -> int:
+    """How many ids the two tokenizers share. Raises MismatchedDraftError naming the first that differs.
+
+    Rows of the weights beyond the vocabulary are padding and do not count.
+    """
+    first, second = (vocabulary.read(model.converted.folder) for model in (target, draft))
+    difference = vocabulary.first_difference(first, second)
+    if difference is not None:
+        raise MismatchedDraftError(
+            "{draft} cannot draft for {target}: id {id} is {first} in {target} "
+            "but {second} in {draft}; choose a draft with the same vocabulary.",
+            draft=draft.order.name,
+            target=target.order.name,
+            id=difference.id,
+            first=_shown(difference.first),
+            second=_shown(difference.second),
+        )
+    return len(first)
+
+
+def write_pair(folder: Path, name: str, shared_ids: int) -> None:
+    """Describe a folder whose target and draft are finished."""
+    manifest.write(folder, manifest.PairManifest(name=name, shared_ids=shared_ids, created=_now()))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _shown(token: str | None) -> str:
+    return "nothing" if token is None else repr(token)
 
 
 @contextmanager

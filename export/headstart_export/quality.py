@@ -1,14 +1,11 @@
 """How far a finished model is from its source weights, on one fixed text, and how much memory it takes.
 
 Teacher-forced: both models read the same text, and at each position their distributions over the next token are
-compared. The source computes in f32, whatever precision its weights are stored in. The finished model has a process of
-its own.
+compared. The source computes in f32, whatever precision its weights are stored in.
 """
 
 import contextlib
-import dataclasses
-import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +15,7 @@ from numpy.typing import NDArray
 
 from headstart.errors import ExportError, Translatable
 from headstart.manifest import Quality
-from headstart_export import eagle, own_process, quantize
+from headstart_export import process, quantize
 from headstart_export.convert import MODEL_FILE
 
 TEXT_FILE = Path(__file__).parent / "probe_text.txt"
@@ -48,23 +45,15 @@ def write_reference(
 def compare(reference: Logits, found: Logits, ids: list[int]) -> Quality:
     """Both logits are [len(ids), vocabulary]; the last row predicts nothing that is known and is left out."""
     count = len(ids) - 1
-    totals = np.zeros(4)
+    totals = np.zeros(4)  # equal argmax, KL in nats, and both negative log likelihoods of what follows
     for start in range(0, count, ROWS):
         rows = slice(start, min(start + ROWS, count))
-        totals += _compare_rows(reference[rows], found[rows], ids[rows.start + 1 : rows.stop + 1])
+        p, q = _log_softmax(reference[rows]), _log_softmax(found[rows])
+        at = np.arange(len(p)), ids[rows.start + 1 : rows.stop + 1]
+        same = np.count_nonzero(p.argmax(axis=1) == q.argmax(axis=1))
+        totals += np.array([same, (np.exp(p) * (p - q)).sum(), -p[at].sum(), -q[at].sum()])
     same, divergence, source, compressed = (totals / count).tolist()
-    return Quality(
-        tokens=count,
-        top1_agreement=same,
-        mean_kl=divergence,
-        perplexity_source=float(np.exp(source)),
-        perplexity_compressed=float(np.exp(compressed)),
-    )
-
-
-def agreement(reference: Logits, found: Logits) -> float:
-    """Share of rows with the same argmax; both are [rows, vocabulary]."""
-    return float(np.mean(reference.argmax(axis=1) == found.argmax(axis=1)))
+    return Quality(count, same, divergence, float(np.exp(source)), float(np.exp(compressed)))
 
 
 def mean_divergence(reference: Logits, found: Logits) -> float:
@@ -74,15 +63,6 @@ def mean_divergence(reference: Logits, found: Logits) -> float:
         p, q = _log_softmax(reference[start : start + ROWS]), _log_softmax(found[start : start + ROWS])
         total += float((np.exp(p) * (p - q)).sum())
     return total / len(reference)
-
-
-def _compare_rows(reference: Logits, found: Logits, following: list[int]) -> NDArray[np.float64]:
-    """Sums over the rows: equal argmax, KL in nats, and both negative log likelihoods of what follows."""
-    p, q = _log_softmax(reference), _log_softmax(found)
-    each = np.arange(len(following))
-    same = np.count_nonzero(p.argmax(axis=1) == q.argmax(axis=1))
-    divergence = (np.exp(p) * (p - q)).sum()
-    return np.array([same, divergence, -p[each, following].sum(), -q[each, following].sum()])
 
 
 def _log_softmax(logits: Logits) -> NDArray[np.float64]:
@@ -130,26 +110,10 @@ PASS = 8  # tokens at once, as when guesses are checked; longer passes compute o
 _TOKENS = 256  # of the fixed text
 _SHARE = 0.5  # of what compressing the weights cost
 
-Build = Callable[[dict[str, str]], Any]  # from further properties to a session
-Read = Callable[[Any, list[int], int], Logits]  # from a session, ids and how many were read before
-
-
-@dataclass(frozen=True)
-class Request:
-    """What to try.
-
-    `width`: numbers of the hidden states that an EAGLE-3 head reads for each token; 0: it is a model.
-    """
-
-    folder: str
-    reference: str  # .npy file of the source's logits
-    ids: list[int]
-    width: int = 0
-
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of it. `agreement`: share of places at which its best token is the source's."""
+    """What came of trying a model. `agreement`: share of places at which its best token is the source's."""
 
     quality: Quality | None  # None: of an EAGLE-3 head, which reads no text by itself
     ram_bytes: int  # that the process grew by when the model was loaded and had read one token
@@ -158,48 +122,44 @@ class Answer:
     cache_fault: str = ""  # how keys and values that were kept give other logits than one pass over the whole text
 
 
-def run(request: Request) -> Answer:
-    """Try it in a child process. Raises ExportError when the child fails."""
+def run(folder: Path, reference: Path, ids: list[int], width: int = 0) -> Answer:
+    """Try the model in `folder` in a child process. Raises ExportError when it fails.
+
+    `reference`: .npy file of the source's logits. `width`: numbers of the hidden states that an EAGLE-3 head reads for
+    each token; 0: it is a model.
+    """
     failure = Translatable("The converted model cannot be used ({reason}); nothing was kept.")
-    answer = own_process.call(_answer, minutes=_MINUTES, failure=failure, **dataclasses.asdict(request))
-    measured = answer["quality"]
+    asked = {"folder": str(folder), "reference": str(reference), "ids": ids, "width": width}
+    answer = process.call(_measure, minutes=_MINUTES, failure=failure, **asked)
     if answer["cache_fault"]:
         raise ExportError(
             "The converted model computes otherwise {fault}; nothing was kept.", fault=answer["cache_fault"]
         )
+    measured = answer["quality"]
     return Answer(**{**answer, "quality": Quality(**measured) if measured else None})
 
 
-def _answer(**asked: Any) -> Answer:
-    request = Request(**asked)
-    found, ram_bytes = _infer(request)
-    reference = np.load(request.reference, mmap_mode="r")
-    fault, exact = _exact(request)
-    if request.width:
-        return Answer(None, ram_bytes, agreement(reference, found), cache_fault=fault)
-    compared = compare(reference, found, request.ids)
-    group = None
-    if exact is not None:
-        build = functools.partial(_session, request)
-        group = coarsest_group(exact, build, read, request.ids, compared.mean_kl)
+def _measure(folder: str, reference: str, ids: list[int], width: int) -> Answer:
+    found, ram_bytes = _infer(folder, ids, width)
+    source = np.load(reference, mmap_mode="r")
+    session = _session(folder, "0")
+    fault = _cache_fault(session, ids, width)
+    if width:
+        same = float(np.mean(source.argmax(axis=1) == found.argmax(axis=1)))
+        return Answer(None, ram_bytes, same, cache_fault=fault)
+    compared, group = compare(source, found, ids), None
+    precision = quantize.read_back(Path(folder) / MODEL_FILE)
+    # Else nothing is multiplied in INT8, or the weights' own groups make a single token slower.
+    if precision.weights != "fp16" and not precision.group_size:
+        group = coarsest_group(_in_passes(session, ids), folder, ids, compared.mean_kl)
     return Answer(compared, ram_bytes, compared.top1_agreement, group, fault)
 
 
-def _exact(request: Request) -> tuple[str, Logits | None]:
-    """What is wrong with the cache, and logits without rounded activations, where it is open how they are rounded."""
-    session = _session(request, {PROPERTY: "0"})
-    fault = _cache_fault(session, request)
-    precision = quantize.read_back(Path(request.folder) / MODEL_FILE)
-    if request.width or precision.weights == "fp16" or precision.group_size:
-        return fault, None  # nothing is multiplied in INT8, or the weights' own groups make a single token slower
-    return fault, _in_passes(session, read, request.ids)
-
-
-def _cache_fault(session: Any, request: Request) -> str:
+def _cache_fault(session: Any, text: list[int], width: int) -> str:
     """Compare one pass over the text with steps, with chunks, and with what comes after guesses that did not hold."""
     import openvino  # noqa: PLC0415
 
-    ids, guesses, width = request.ids[:_READ], request.ids[-_GUESSES:], request.width
+    ids, guesses = text[:_READ], text[-_GUESSES:]
     whole = read(session, ids, width=width).copy()
 
     def differ(sizes: Sequence[int], past: int = 0, mask: Sequence[int] = ()) -> bool:
@@ -228,11 +188,11 @@ def _cache_fault(session: Any, request: Request) -> str:
     return "after guesses that are taken out again" if differ([8, 1, 1], 40) else ""
 
 
-def coarsest_group(exact: Logits, build: Build, read: Read, ids: list[int], lost_kl: float) -> int | None:
+def coarsest_group(exact: Logits, folder: str, ids: list[int], lost_kl: float) -> int | None:
     """The largest of `GROUPS` that moves the `exact` logits by at most half of `lost_kl` nats (compression's)."""
     found = None
     for group in GROUPS:
-        coarse = _in_passes(build({PROPERTY: str(group)}), read, ids)
+        coarse = _in_passes(_session(folder, str(group)), ids)
         # What follows a text's first token says nothing.
         if mean_divergence(exact[PASS:], coarse[PASS:]) > _SHARE * lost_kl:
             break
@@ -240,32 +200,37 @@ def coarsest_group(exact: Logits, build: Build, read: Read, ids: list[int], lost
     return found
 
 
-def _in_passes(session: Any, read: Read, ids: list[int]) -> Logits:
+def _in_passes(session: Any, ids: list[int]) -> Logits:
     """Logits of the text's beginning, a few tokens at a time."""
     session.reset_state()
     starts = range(0, min(len(ids), _TOKENS), PASS)
     return np.concatenate([read(session, ids[start : start + PASS], start).copy() for start in starts])
 
 
-def _session(request: Request, further: Mapping[str, str]) -> Any:
-    """The model with the cache that it runs with, 16 bits."""
+def _session(folder: str, group: str) -> Any:
+    """The model with the cache that it runs with, 16 bits, and so many numbers that share a scale."""
     import openvino  # noqa: PLC0415
 
-    settings = {**SETTINGS, "KV_CACHE_PRECISION": "f16", **further}
-    return openvino.Core().compile_model(Path(request.folder) / MODEL_FILE, "CPU", settings).create_infer_request()
+    settings = {**SETTINGS, "KV_CACHE_PRECISION": "f16", PROPERTY: group}
+    return openvino.Core().compile_model(Path(folder) / MODEL_FILE, "CPU", settings).create_infer_request()
 
 
-def _infer(request: Request) -> tuple[Logits, int]:
+def _infer(folder: str, ids: list[int], width: int) -> tuple[Logits, int]:
     import openvino  # noqa: PLC0415
     import psutil  # noqa: PLC0415
 
     before = psutil.Process().memory_info().rss
-    model = openvino.Core().compile_model(Path(request.folder) / MODEL_FILE, "CPU", SETTINGS)
+    model = openvino.Core().compile_model(Path(folder) / MODEL_FILE, "CPU", SETTINGS)
     session = model.create_infer_request()
-    read(session, request.ids[:1], width=request.width)
+    read(session, ids[:1], width=width)
     grown = psutil.Process().memory_info().rss - before
     session.reset_state()
-    return read(session, request.ids, width=request.width), grown
+    return read(session, ids, width=width), grown
+
+
+def hidden_states(places: int, width: int) -> NDArray[np.float32]:
+    """Made up, and always the same: what a converted EAGLE-3 head is compared with its source on: [places, width]."""
+    return np.random.default_rng(0).standard_normal((places, width), np.float32)
 
 
 def read(session: Any, ids: list[int], past: int = 0, width: int = 0, mask: Sequence[int] = ()) -> Logits:
@@ -278,7 +243,7 @@ def read(session: Any, ids: list[int], past: int = 0, width: int = 0, mask: Sequ
         "attention_mask": np.array([[*(mask or [1] * past), *[1] * len(ids)]], np.int64),
         "position_ids": np.arange(past, past + len(ids), dtype=np.int64)[None],
         "beam_idx": np.zeros(1, np.int32),
-        "hidden_states": eagle.hidden_states(past + len(ids), width)[None, past:],
+        "hidden_states": hidden_states(past + len(ids), width)[None, past:],
     }
     wanted = {name for port in session.model_inputs for name in port.names}
     session.infer({name: value for name, value in inputs.items() if name in wanted})

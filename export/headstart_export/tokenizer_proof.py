@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from headstart import vocabulary
 from headstart.errors import ExportError, Translatable
-from headstart_export import convert, own_process
+from headstart_export import convert, process
 
 Item = TypeVar("Item")
 
@@ -109,9 +109,7 @@ def render(tokenizer: Any) -> Chat | None:
     except ValueError as error:  # several, and none for ordinary conversations
         raise ExportError(failure, reason=convert.first_line(error)) from None
     tokens = tokenizer.special_tokens_map
-    return Chat(
-        **own_process.call(_render, minutes=_TEMPLATE_MINUTES, failure=failure, template=template, tokens=tokens)
-    )
+    return Chat(**process.call(_render, minutes=_TEMPLATE_MINUTES, failure=failure, template=template, tokens=tokens))
 
 
 def _render(template: str, tokens: dict[str, Any]) -> Chat:
@@ -149,7 +147,7 @@ def prove(folder: Path, source: Path, tokenizer: Any, chat: Chat | None) -> int:
     `tokenizer` is the source's in transformers, `source` the folder with its `tokenizer.json`.
     """
     documents = [(text, tokenizer(text).input_ids) for text in (*PROBES, *([chat.text] if chat else []))]
-    answer = own_process.call(
+    answer = process.call(
         compare,
         minutes=_MINUTES,
         failure=Translatable(

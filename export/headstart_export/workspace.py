@@ -19,9 +19,16 @@ import psutil
 from headstart import manifest
 from headstart.errors import ExportError, NotEnoughSpaceError
 from headstart_export import sources, weights
-from headstart_export.order import ModelOrder, Order, PairOrder
 from headstart_export.progress import megabytes
-from headstart_export.recipe import HubSource, LocalSource, ModelRecipe, PackageSource, Source
+from headstart_export.recipe import (
+    HubSource,
+    LocalSource,
+    ModelOrder,
+    ModelRecipe,
+    Order,
+    PackageSource,
+    PairOrder,
+)
 
 PREFIX = ".headstart-export-"
 OWNER_FILE = "owner.json"
@@ -156,7 +163,24 @@ def require_room(order: Order, output: Path, cache: Path) -> None:
     """Raise NotEnoughSpaceError, with both numbers, when this order cannot be carried out here."""
     models = (order.target, order.draft) if isinstance(order, PairOrder) else (order,)
     counts = [parameters(model) for model in models]
-    _require_disk(order.name, [*_needs(models, counts, output), *_downloads(models, cache)])
+    results = [int(count * STORED[model.weights]) + TOKENIZER for model, count in zip(models, counts, strict=True)]
+    between = int(max(counts) * HALF) + REFERENCE  # files of the largest on the way
+    disks: dict[int, list[Need]] = defaultdict(list)
+    for place, wanted in ((output, sum(results)), (output, between), *_downloads(models, cache)):
+        there = next(folder for folder in (place.absolute(), *place.absolute().parents) if folder.exists())
+        disks[there.stat().st_dev].append((there, wanted))
+    for needs in disks.values():
+        place, wanted = needs[0][0], sum(size for _, size in needs)
+        free = shutil.disk_usage(place).free
+        if wanted > free:
+            raise NotEnoughSpaceError(
+                "Exporting {name} needs {wanted} of disk space at {place}, "
+                "but only {free} is free; make room, or choose another --output.",
+                name=order.name,
+                wanted=megabytes(wanted),
+                place=place,
+                free=megabytes(free),
+            )
     require_memory(order.name, max(memory(model.recipe, count) for model, count in zip(models, counts, strict=True)))
 
 
@@ -165,7 +189,7 @@ def parameters(order: ModelOrder) -> int:
     first = order.recipe.sources[0]
     if isinstance(first, LocalSource):
         return weights.inspect(first.path, code=order.code).parameters
-    return order.recipe.parameters or _download_size(first) // 2
+    return order.recipe.parameters or (sources.size(first) // 2 if isinstance(first, HubSource) else 0)
 
 
 def memory(recipe: ModelRecipe, count: int) -> int:
@@ -179,12 +203,6 @@ def memory(recipe: ModelRecipe, count: int) -> int:
     return LIBRARIES + int(count * (PER_WEIGHT_GGUF if gguf else PER_WEIGHT))
 
 
-def _needs(models: tuple[ModelOrder, ...], counts: list[int], output: Path) -> list[Need]:
-    """The results of all models, and the intermediate files of the largest."""
-    results = sum(int(count * STORED[model.weights]) + TOKENIZER for model, count in zip(models, counts, strict=True))
-    return [(output, results), (output, int(max(counts) * HALF) + REFERENCE)]
-
-
 def _downloads(models: tuple[ModelOrder, ...], cache: Path) -> list[Need]:
     """One need per model and place; which source will answer is not known yet, so the hungriest of a place counts."""
     needs: list[Need] = []
@@ -194,39 +212,10 @@ def _downloads(models: tuple[ModelOrder, ...], cache: Path) -> list[Need]:
             if isinstance(source, PackageSource):
                 hungriest[cache] = max(hungriest[cache], sources.missing_bytes(source, cache))
             elif isinstance(source, HubSource):
-                hungriest[sources.cache_folder()] = max(hungriest[sources.cache_folder()], _download_size(source))
+                place = sources.cache_folder()
+                hungriest[place] = max(hungriest[place], sources.size(source))
         needs += hungriest.items()
     return needs
-
-
-def _download_size(source: Source) -> int:
-    if not isinstance(source, HubSource) or sources.offline():
-        return 0
-    try:
-        return sources.size(source)
-    except sources.HubUnreachableError:
-        return 0
-
-
-def _require_disk(name: str, needs: list[Need]) -> None:
-    disks: dict[int, list[Need]] = defaultdict(list)
-    for need in needs:
-        place = need[0].absolute()
-        while not place.exists():
-            place = place.parent
-        disks[place.stat().st_dev].append((place, need[1]))
-    for together in disks.values():
-        place, wanted = together[0][0], sum(size for _, size in together)
-        free = shutil.disk_usage(place).free
-        if wanted > free:
-            raise NotEnoughSpaceError(
-                "Exporting {name} needs {wanted} of disk space at {place}, "
-                "but only {free} is free; make room, or choose another --output.",
-                name=name,
-                wanted=megabytes(wanted),
-                place=place,
-                free=megabytes(free),
-            )
 
 
 def require_memory(name: str, wanted: int) -> None:

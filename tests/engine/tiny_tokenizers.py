@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from headstart_export import quiet
+from headstart_export import process
 from tests import tiny
 
 BYTE_LEVEL = "byte-level"  # as Qwen and Llama 3
@@ -38,7 +38,7 @@ CHAT_TEMPLATE = "{{ bos_token if bos_token is defined and bos_token else '' }}" 
 
 def build(folder: Path) -> None:
     """Write one folder per kind: tokenizer.json, chat template, the two OpenVINO models and EXPECTED."""
-    quiet.prepare()
+    process.prepare()
     _save(folder / BYTE_LEVEL, _byte_level(), eos_token=SPECIAL[2], chat_template=CHAT_TEMPLATE)
     _save(folder / UNTEMPLATED, _byte_level(), eos_token=SPECIAL[2])
     _save(folder / TIDYING, _byte_level(), chat_template=CHAT_TEMPLATE, clean_up_tokenization_spaces=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart_export import convert, distillation
-from headstart_export.distillation import Course
+from headstart_export.distillation import Plan
 from headstart_export.draft_vocab import Text
 
 STOP = 5  # steps before the interruption
@@ -43,25 +43,25 @@ def difference(first: dict[str, Any], second: dict[str, Any]) -> dict[str, float
     return {name: float((first[name] - second[name]).abs().max()) for name in first}
 
 
-def learn(teacher: Any, course: Course, folder: Path, *, stops: bool) -> tuple[Any, list[float]]:
-    """Train a fresh copy to the end, in two parts if it `stops`: then nothing but the folder is handed on."""
-    folder.mkdir()
+def learn(teacher: Any, plan: Plan, state: Path, *, stops: bool) -> tuple[Any, list[float]]:
+    """Train a fresh copy to the end, in two parts if it `stops`: then nothing but the file is handed on."""
+    learned = list(texts(10))
     if stops:
         with contextlib.suppress(KeyboardInterrupt):
-            distillation.train(teacher, distillation.reduced(teacher, KEPT), course, folder, interrupt)
+            distillation.train(teacher, distillation.reduced(teacher, KEPT), learned, plan, state, interrupt)
     draft = distillation.reduced(teacher, KEPT)
-    return draft, distillation.train(teacher, draft, course, folder, lambda _said: None)
+    return draft, distillation.train(teacher, draft, learned, plan, state, lambda _said: None)
 
 
 def main() -> None:
     """Print the findings."""
     teacher = convert.load_weights(Path(sys.argv[1]), code=False).float()
     folder = Path(sys.argv[2])
-    course = Course(list(texts(10)), passes=4, rate=2e-3, seed=1)
+    plan = Plan(layers=3, texts=10, tokens=16, passes=4, rate=2e-3, seed=1)
     untrained, before = weights(distillation.reduced(teacher, KEPT)), weights(teacher)
     distillation.SAVE_EVERY = -1.0  # after each step
-    whole, losses = learn(teacher, course, folder / "whole", stops=False)
-    parts, resumed = learn(teacher, course, folder / "parts", stops=True)
+    whole, losses = learn(teacher, plan, folder / "whole", stops=False)
+    parts, resumed = learn(teacher, plan, folder / "parts", stops=True)
     print(
         json.dumps(
             {

