@@ -122,7 +122,7 @@ def test_a_run_shows_what_it_found_and_advises_what_to_set(qtbot: QtBot, open_pr
     shown, advised = cells(report.table), cells(report.advice.table)
     assert [row[0] for row in shown] == ["all prompts", *classes]
     assert all(float(cell.rstrip("×")) > 0.0 for row in shown for cell in row[1:])
-    assert "Everyone wrote the same texts" in report._remarks.text()
+    assert "Every setting wrote the same texts" in report._remarks.text()
     assert "An engine without a model" in report._where.text()
     assert "auto" in report.chart.accessibleDescription()
     assert [row[0] for row in advised] == classes

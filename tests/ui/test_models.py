@@ -252,7 +252,7 @@ def test_what_is_dropped_is_installed_refused_or_named_for_the_export(
     drop(app, file)
     assert app.window.models.add.source.currentText() == str(file)
     drop(app, tmp_path)
-    assert "This is no model" in work.text
+    assert "This is not a model" in work.text
     drop(app, damaged)
     qtbot.waitUntil(lambda: "does not have the content it was exported with" in work.text, timeout=WAIT)
     assert not list(root.iterdir())

@@ -365,7 +365,7 @@
         <translation>正在设置导出工具</translation>
     </message>
     <message>
-        <source>This is no model: wanted is a folder that headstart-export made, a folder with config.json and weights, or a .gguf file.</source>
+        <source>This is not a model. Choose a folder that headstart-export made, a folder with config.json and weights, or a .gguf file.</source>
         <translation>这不是模型：需要由 headstart-export 生成的文件夹、含有 config.json 和权重的文件夹，或 .gguf 文件。</translation>
     </message>
     <message>
@@ -467,7 +467,7 @@
 <context>
     <name>AdviceTable</name>
     <message>
-        <source>What to set</source>
+        <source>Recommended settings</source>
         <translation>建议的设置</translation>
     </message>
     <message>
@@ -475,7 +475,7 @@
         <translation>各类别的最佳设置</translation>
     </message>
     <message>
-        <source>What won among the fixed settings that were raced, the wait for the first token included. Automatic speculation chooses by itself; its speedup stands beside.</source>
+        <source>The fastest of the fixed settings, including the wait for the first token. Automatic speculation chooses by itself; its speedup is in the last column.</source>
         <translation>在参加比较的固定设置中胜出者，含首个 token 的等待时间。自动推测会自行选择，其加速比列在旁边。</translation>
     </message>
     <message>
@@ -487,11 +487,11 @@
         <translation>最佳设置</translation>
     </message>
     <message>
-        <source>its speedup</source>
+        <source>Speedup</source>
         <translation>其加速比</translation>
     </message>
     <message>
-        <source>that of automatic</source>
+        <source>Speedup of automatic</source>
         <translation>自动的加速比</translation>
     </message>
 </context>
@@ -804,7 +804,7 @@
 <context>
     <name>BenchmarkForm</name>
     <message>
-        <source>Race OpenVINO GenAI beside</source>
+        <source>Race OpenVINO GenAI as well</source>
         <translation>同时与 OpenVINO GenAI 比较</translation>
     </message>
     <message>
@@ -886,11 +886,11 @@
         <translation>自动模式与 {peer}（对方的最佳设置）相比：{ratio} 倍（{low} 至 {high}）</translation>
     </message>
     <message>
-        <source>Texts that differ from plain decoding&apos;s ({}).</source>
+        <source>Some texts differ from those of plain decoding ({}).</source>
         <translation>与普通解码不同的文本数（{}）。</translation>
     </message>
     <message>
-        <source>Everyone wrote the same texts as plain decoding.</source>
+        <source>Every setting wrote the same texts as plain decoding.</source>
         <translation>所有方式生成的文本都与普通解码相同。</translation>
     </message>
     <message>
@@ -1592,33 +1592,33 @@
     <name>ExporterSetupForm</name>
     <message>
         <source>Set up the exporter</source>
-        <translation type="unfinished">设置导出工具</translation>
+        <translation>设置导出工具</translation>
     </message>
     <message>
         <source>Copy command</source>
-        <translation type="unfinished">复制命令</translation>
+        <translation>复制命令</translation>
     </message>
     <message>
         <source>The exporter needs PyTorch and is not part of the installed program. The button sets it up in a folder of its own and then exports the model. It needs Python 3.11 or newer with venv on this computer and the network: it fetches about {fetched}, which take {size} on the disk, and much more where PyTorch comes with libraries for graphics cards, as it usually does on Linux. Nothing is fetched before you press it.</source>
-        <translation type="unfinished">导出工具需要 PyTorch，未包含在安装的程序中。此按钮会将它安装到独立的文件夹中，然后导出该模型。这需要本计算机上有 Python 3.11 或更高版本及 venv，并需要网络：将下载约 {fetched}，在磁盘上占用 {size}；如果 PyTorch 附带显卡库（在 Linux 上通常如此），则会大得多。按下按钮之前不会下载任何内容。</translation>
+        <translation>导出工具需要 PyTorch，未包含在安装的程序中。此按钮会将它安装到独立的文件夹中，然后导出该模型。这需要本计算机上有 Python 3.11 或更高版本及 venv，并需要网络：将下载约 {fetched}，在磁盘上占用 {size}；如果 PyTorch 附带显卡库（在 Linux 上通常如此），则会大得多。按下按钮之前不会下载任何内容。</translation>
     </message>
     <message>
         <source>In a terminal, this does the same:
 {}
 It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
-        <translation type="unfinished">在终端中运行以下命令，效果相同：
+        <translation>在终端中运行以下命令，效果相同：
 {}
 也可以在另一台计算机上运行：将它生成的文件夹（其 --output）带到这里，拖放到本页面。</translation>
     </message>
     <message>
         <source>The exporter is not installed here.</source>
-        <translation type="unfinished">此处未安装导出工具。</translation>
+        <translation>此处未安装导出工具。</translation>
     </message>
     <message>
         <source>In Headstart&apos;s source folder, this installs it and exports the model:
 {}
 It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
-        <translation type="unfinished">在 Headstart 的源代码文件夹中运行以下命令即可安装它并导出模型：
+        <translation>在 Headstart 的源代码文件夹中运行以下命令即可安装它并导出模型：
 {}
 也可以在另一台计算机上运行：将它生成的文件夹（由 --output 指定）带到这里，拖放到本页面。</translation>
     </message>
@@ -4108,7 +4108,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>它唯一的模型</translation>
     </message>
     <message>
-        <source>http does not encrypt: others can read on the way what is sent, and the key.</source>
+        <source>http does not encrypt: others can read the messages and the key on the way.</source>
         <translation>http 不加密：发送的内容和密钥在途中可能被他人读取。</translation>
     </message>
     <message>
@@ -4175,7 +4175,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <name>RemoteServersList</name>
     <message>
         <source>Servers</source>
-        <translation type="unfinished"></translation>
+        <translation>服务器</translation>
     </message>
 </context>
 <context>
@@ -4185,7 +4185,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>请求</translation>
     </message>
     <message>
-        <source>None yet. Each is listed here with its outcome; what was asked is not.</source>
+        <source>None yet. Requests are listed here with their outcome, without what was asked.</source>
         <translation>尚无请求。每个请求及其结果都会列在这里，但不列出所问的内容。</translation>
     </message>
     <message>
@@ -4272,23 +4272,23 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>kept as a hash only</source>
-        <translation type="unfinished"></translation>
+        <translation>只保存了哈希值</translation>
     </message>
     <message>
         <source>none yet</source>
-        <translation type="unfinished"></translation>
+        <translation>尚无</translation>
     </message>
     <message>
         <source>Programs send it as their API key. Copy it now: when this window closes, only its hash is left.</source>
-        <translation type="unfinished">程序将其作为 API 密钥发送。请现在复制：此窗口关闭后只保留其哈希值。</translation>
+        <translation>程序将其作为 API 密钥发送。请现在复制：此窗口关闭后只保留其哈希值。</translation>
     </message>
     <message>
         <source>The key was shown when it was made. If you have lost it, make a new one; the old one ends then.</source>
-        <translation type="unfinished"></translation>
+        <translation>密钥只在生成时显示。如已遗失，可生成新密钥；旧密钥随即失效。</translation>
     </message>
     <message>
         <source>It is made when the server is switched on for the first time.</source>
-        <translation type="unfinished">首次打开服务器时生成。</translation>
+        <translation>首次打开服务器时生成。</translation>
     </message>
     <message>
         <source>For your programs</source>
@@ -4307,11 +4307,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>A request is being answered; waiting: {}.</source>
-        <translation type="unfinished">正在应答一个请求；等待中：{}。</translation>
+        <translation>正在应答一个请求；等待中：{}。</translation>
     </message>
     <message>
         <source>A request is being answered.</source>
-        <translation type="unfinished">正在应答一个请求。</translation>
+        <translation>正在应答一个请求。</translation>
     </message>
     <message>
         <source>The window has changed to a model on another computer, so the server ended.</source>
@@ -4327,7 +4327,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>Port {} is taken by another program; choose another port, then switch the server on again.</source>
-        <translation type="unfinished">端口 {} 已被另一个程序占用；请选择其他端口，然后重新打开服务器。</translation>
+        <translation>端口 {} 已被另一个程序占用；请选择其他端口，然后重新打开服务器。</translation>
     </message>
     <message>
         <source>Make another key? Programs that have the present one are turned away until they get it.</source>
@@ -4372,7 +4372,7 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>本地服务器</translation>
     </message>
     <message>
-        <source>Editors and scripts on this computer can ask the model of the open chat as they ask OpenAI&apos;s API. No other computer and no web page gets in, and no program without the key; the server ends with this window.</source>
+        <source>Editors and scripts on this computer can ask the model of the open chat as they ask OpenAI&apos;s API. Other computers, web pages and programs without the key are refused. The server ends with this window.</source>
         <translation>这台电脑上的编辑器和脚本可以像调用 OpenAI 的 API 一样使用当前对话的模型。其他电脑、网页以及没有密钥的程序均无法访问；服务器随此窗口一同结束。</translation>
     </message>
 </context>
@@ -4380,27 +4380,27 @@ The model is loaded a second time there and takes its memory again.</source>
     <name>ServerSwitch</name>
     <message>
         <source>Off</source>
-        <translation type="unfinished"></translation>
+        <translation>关闭</translation>
     </message>
     <message>
         <source>Starting</source>
-        <translation type="unfinished">正在启动</translation>
+        <translation>正在启动</translation>
     </message>
     <message>
         <source>Ready</source>
-        <translation type="unfinished">就绪</translation>
+        <translation>就绪</translation>
     </message>
     <message>
         <source>Busy</source>
-        <translation type="unfinished">忙碌</translation>
+        <translation>忙碌</translation>
     </message>
     <message>
         <source>Stopping</source>
-        <translation type="unfinished">正在停止</translation>
+        <translation>正在停止</translation>
     </message>
     <message>
         <source>Failed</source>
-        <translation type="unfinished">出错</translation>
+        <translation>出错</translation>
     </message>
     <message>
         <source>Answer programs of this computer</source>
@@ -4412,11 +4412,11 @@ The model is loaded a second time there and takes its memory again.</source>
     </message>
     <message>
         <source>Model: {}</source>
-        <translation type="unfinished">模型：{}</translation>
+        <translation>模型：{}</translation>
     </message>
     <message>
         <source>The open chat has another model or other settings now; switch off and on to serve those.</source>
-        <translation type="unfinished">当前对话已改用其他模型或设置；关闭后再打开即可提供它们。</translation>
+        <translation>当前对话已改用其他模型或设置；关闭后再打开即可提供它们。</translation>
     </message>
 </context>
 <context>
@@ -5216,7 +5216,7 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>重新以默认设置加载此模型</translation>
     </message>
     <message>
-        <source>{}: what is measured</source>
+        <source>{}: measurements</source>
         <translation>{}：测量结果</translation>
     </message>
     <message>

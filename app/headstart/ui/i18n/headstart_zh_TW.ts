@@ -365,7 +365,7 @@
         <translation>正在設定匯出工具</translation>
     </message>
     <message>
-        <source>This is no model: wanted is a folder that headstart-export made, a folder with config.json and weights, or a .gguf file.</source>
+        <source>This is not a model. Choose a folder that headstart-export made, a folder with config.json and weights, or a .gguf file.</source>
         <translation>這不是模型：需要由 headstart-export 產生的資料夾、內含 config.json 與權重的資料夾，或 .gguf 檔案。</translation>
     </message>
     <message>
@@ -467,7 +467,7 @@
 <context>
     <name>AdviceTable</name>
     <message>
-        <source>What to set</source>
+        <source>Recommended settings</source>
         <translation>建議的設定</translation>
     </message>
     <message>
@@ -475,7 +475,7 @@
         <translation>各類別的最佳設定</translation>
     </message>
     <message>
-        <source>What won among the fixed settings that were raced, the wait for the first token included. Automatic speculation chooses by itself; its speedup stands beside.</source>
+        <source>The fastest of the fixed settings, including the wait for the first token. Automatic speculation chooses by itself; its speedup is in the last column.</source>
         <translation>在參加比較的固定設定中勝出者，含首個 token 的等待時間。自動推測會自行選擇，其加速比列在旁邊。</translation>
     </message>
     <message>
@@ -487,11 +487,11 @@
         <translation>最佳設定</translation>
     </message>
     <message>
-        <source>its speedup</source>
+        <source>Speedup</source>
         <translation>其加速比</translation>
     </message>
     <message>
-        <source>that of automatic</source>
+        <source>Speedup of automatic</source>
         <translation>自動的加速比</translation>
     </message>
 </context>
@@ -804,7 +804,7 @@
 <context>
     <name>BenchmarkForm</name>
     <message>
-        <source>Race OpenVINO GenAI beside</source>
+        <source>Race OpenVINO GenAI as well</source>
         <translation>同時與 OpenVINO GenAI 比較</translation>
     </message>
     <message>
@@ -886,11 +886,11 @@
         <translation>自動模式與 {peer}（對方的最佳設定）相比：{ratio} 倍（{low} 至 {high}）</translation>
     </message>
     <message>
-        <source>Texts that differ from plain decoding&apos;s ({}).</source>
+        <source>Some texts differ from those of plain decoding ({}).</source>
         <translation>與一般解碼不同的文字數（{}）。</translation>
     </message>
     <message>
-        <source>Everyone wrote the same texts as plain decoding.</source>
+        <source>Every setting wrote the same texts as plain decoding.</source>
         <translation>所有方式產生的文字都與一般解碼相同。</translation>
     </message>
     <message>
@@ -1592,33 +1592,33 @@
     <name>ExporterSetupForm</name>
     <message>
         <source>Set up the exporter</source>
-        <translation type="unfinished">設定匯出工具</translation>
+        <translation>設定匯出工具</translation>
     </message>
     <message>
         <source>Copy command</source>
-        <translation type="unfinished">複製命令</translation>
+        <translation>複製命令</translation>
     </message>
     <message>
         <source>The exporter needs PyTorch and is not part of the installed program. The button sets it up in a folder of its own and then exports the model. It needs Python 3.11 or newer with venv on this computer and the network: it fetches about {fetched}, which take {size} on the disk, and much more where PyTorch comes with libraries for graphics cards, as it usually does on Linux. Nothing is fetched before you press it.</source>
-        <translation type="unfinished">匯出工具需要 PyTorch，未包含在安裝的程式中。此按鈕會將它安裝到獨立的資料夾中，然後匯出該模型。這需要這台電腦上有 Python 3.11 或更新版本及 venv，並需要網路：將下載約 {fetched}，在磁碟上佔用 {size}；如果 PyTorch 附帶顯示卡函式庫（在 Linux 上通常如此），則會大得多。按下按鈕之前不會下載任何內容。</translation>
+        <translation>匯出工具需要 PyTorch，未包含在安裝的程式中。此按鈕會將它安裝到獨立的資料夾中，然後匯出該模型。這需要這台電腦上有 Python 3.11 或更新版本及 venv，並需要網路：將下載約 {fetched}，在磁碟上佔用 {size}；如果 PyTorch 附帶顯示卡函式庫（在 Linux 上通常如此），則會大得多。按下按鈕之前不會下載任何內容。</translation>
     </message>
     <message>
         <source>In a terminal, this does the same:
 {}
 It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
-        <translation type="unfinished">在終端機中執行以下命令，效果相同：
+        <translation>在終端機中執行以下命令，效果相同：
 {}
 也可以在另一台電腦上執行：將它產生的資料夾（其 --output）帶到這裡，拖放到本頁面。</translation>
     </message>
     <message>
         <source>The exporter is not installed here.</source>
-        <translation type="unfinished">這裡尚未安裝匯出工具。</translation>
+        <translation>這裡尚未安裝匯出工具。</translation>
     </message>
     <message>
         <source>In Headstart&apos;s source folder, this installs it and exports the model:
 {}
 It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
-        <translation type="unfinished">在 Headstart 的原始碼資料夾中執行以下命令，即可安裝並匯出模型：
+        <translation>在 Headstart 的原始碼資料夾中執行以下命令，即可安裝並匯出模型：
 {}
 也可以在另一台電腦上執行：將它產生的資料夾（由 --output 指定）帶到這裡，拖放到本頁面。</translation>
     </message>
@@ -4108,7 +4108,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>它唯一的模型</translation>
     </message>
     <message>
-        <source>http does not encrypt: others can read on the way what is sent, and the key.</source>
+        <source>http does not encrypt: others can read the messages and the key on the way.</source>
         <translation>http 不加密：傳送的內容和金鑰在途中可能被他人讀取。</translation>
     </message>
     <message>
@@ -4175,7 +4175,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <name>RemoteServersList</name>
     <message>
         <source>Servers</source>
-        <translation type="unfinished"></translation>
+        <translation>伺服器</translation>
     </message>
 </context>
 <context>
@@ -4185,7 +4185,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>要求</translation>
     </message>
     <message>
-        <source>None yet. Each is listed here with its outcome; what was asked is not.</source>
+        <source>None yet. Requests are listed here with their outcome, without what was asked.</source>
         <translation>尚無要求。每個要求及其結果都會列在這裡，但不列出所問的內容。</translation>
     </message>
     <message>
@@ -4272,23 +4272,23 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>kept as a hash only</source>
-        <translation type="unfinished"></translation>
+        <translation>只保存了雜湊值</translation>
     </message>
     <message>
         <source>none yet</source>
-        <translation type="unfinished"></translation>
+        <translation>尚無</translation>
     </message>
     <message>
         <source>Programs send it as their API key. Copy it now: when this window closes, only its hash is left.</source>
-        <translation type="unfinished">程式將其作為 API 金鑰傳送。請現在複製：此視窗關閉後只保留其雜湊值。</translation>
+        <translation>程式將其作為 API 金鑰傳送。請現在複製：此視窗關閉後只保留其雜湊值。</translation>
     </message>
     <message>
         <source>The key was shown when it was made. If you have lost it, make a new one; the old one ends then.</source>
-        <translation type="unfinished"></translation>
+        <translation>金鑰只在產生時顯示。如已遺失，可產生新金鑰；舊金鑰隨即失效。</translation>
     </message>
     <message>
         <source>It is made when the server is switched on for the first time.</source>
-        <translation type="unfinished">首次開啟伺服器時產生。</translation>
+        <translation>首次開啟伺服器時產生。</translation>
     </message>
     <message>
         <source>For your programs</source>
@@ -4307,11 +4307,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>A request is being answered; waiting: {}.</source>
-        <translation type="unfinished">正在回應一個要求；等待中：{}。</translation>
+        <translation>正在回應一個要求；等待中：{}。</translation>
     </message>
     <message>
         <source>A request is being answered.</source>
-        <translation type="unfinished">正在回應一個要求。</translation>
+        <translation>正在回應一個要求。</translation>
     </message>
     <message>
         <source>The window has changed to a model on another computer, so the server ended.</source>
@@ -4327,7 +4327,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>Port {} is taken by another program; choose another port, then switch the server on again.</source>
-        <translation type="unfinished">連接埠 {} 已被另一個程式占用；請選擇其他連接埠，然後重新開啟伺服器。</translation>
+        <translation>連接埠 {} 已被另一個程式占用；請選擇其他連接埠，然後重新開啟伺服器。</translation>
     </message>
     <message>
         <source>Make another key? Programs that have the present one are turned away until they get it.</source>
@@ -4372,7 +4372,7 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>本機伺服器</translation>
     </message>
     <message>
-        <source>Editors and scripts on this computer can ask the model of the open chat as they ask OpenAI&apos;s API. No other computer and no web page gets in, and no program without the key; the server ends with this window.</source>
+        <source>Editors and scripts on this computer can ask the model of the open chat as they ask OpenAI&apos;s API. Other computers, web pages and programs without the key are refused. The server ends with this window.</source>
         <translation>這台電腦上的編輯器和指令碼可以像呼叫 OpenAI 的 API 一樣使用目前對話的模型。其他電腦、網頁以及沒有金鑰的程式均無法存取；伺服器隨此視窗一同結束。</translation>
     </message>
 </context>
@@ -4380,27 +4380,27 @@ The model is loaded a second time there and takes its memory again.</source>
     <name>ServerSwitch</name>
     <message>
         <source>Off</source>
-        <translation type="unfinished"></translation>
+        <translation>關閉</translation>
     </message>
     <message>
         <source>Starting</source>
-        <translation type="unfinished">正在啟動</translation>
+        <translation>正在啟動</translation>
     </message>
     <message>
         <source>Ready</source>
-        <translation type="unfinished">就緒</translation>
+        <translation>就緒</translation>
     </message>
     <message>
         <source>Busy</source>
-        <translation type="unfinished">忙碌</translation>
+        <translation>忙碌</translation>
     </message>
     <message>
         <source>Stopping</source>
-        <translation type="unfinished">正在停止</translation>
+        <translation>正在停止</translation>
     </message>
     <message>
         <source>Failed</source>
-        <translation type="unfinished">發生錯誤</translation>
+        <translation>發生錯誤</translation>
     </message>
     <message>
         <source>Answer programs of this computer</source>
@@ -4412,11 +4412,11 @@ The model is loaded a second time there and takes its memory again.</source>
     </message>
     <message>
         <source>Model: {}</source>
-        <translation type="unfinished">模型：{}</translation>
+        <translation>模型：{}</translation>
     </message>
     <message>
         <source>The open chat has another model or other settings now; switch off and on to serve those.</source>
-        <translation type="unfinished">目前對話已改用其他模型或設定；關閉後再開啟即可提供它們。</translation>
+        <translation>目前對話已改用其他模型或設定；關閉後再開啟即可提供它們。</translation>
     </message>
 </context>
 <context>
@@ -5216,7 +5216,7 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>重新以預設設定載入此模型</translation>
     </message>
     <message>
-        <source>{}: what is measured</source>
+        <source>{}: measurements</source>
         <translation>{}：測量結果</translation>
     </message>
     <message>

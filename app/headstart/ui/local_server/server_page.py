@@ -193,7 +193,9 @@ class RequestLog(Card):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, self.tr("Requests"))
         self._rows: dict[int, _Row] = {}
-        self._empty = muted(self.tr("None yet. Each is listed here with its outcome; what was asked is not."), self)
+        self._empty = muted(
+            self.tr("None yet. Requests are listed here with their outcome, without what was asked."), self
+        )
         self.table = FigureTable(self.tr("Requests"), self)
         self.table.hide()
         self.column.addWidget(self._empty)
@@ -256,8 +258,8 @@ class ServerPage(Page):
         super().__init__(TEXT_WIDTH, parent)
         self.set_title(self.tr("Local server"))
         intro = self.tr(
-            "Editors and scripts on this computer can ask the model of the open chat as they ask OpenAI's API. No "
-            "other computer and no web page gets in, and no program without the key; the server ends with this window."
+            "Editors and scripts on this computer can ask the model of the open chat as they ask OpenAI's API. Other "
+            "computers, web pages and programs without the key are refused. The server ends with this window."
         )
         self.card = ServerSwitch(self)
         self.address = ServerAddress(self)

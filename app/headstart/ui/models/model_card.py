@@ -116,7 +116,7 @@ class RemoteServerCard(NamedCard):
         )
         self.column.addWidget(muted(server.url, self))
         if remotes.is_exposed(server):
-            readable = self.tr("http does not encrypt: others can read on the way what is sent, and the key.")
+            readable = self.tr("http does not encrypt: others can read the messages and the key on the way.")
             self.column.addWidget(label(readable, self, "danger"))
         if server.certificate:
             trusted = self.tr("Trusts the authority in {} too.").format(server.certificate)

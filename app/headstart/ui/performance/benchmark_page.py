@@ -43,7 +43,7 @@ class BenchmarkForm(Card):
         self.prompts = number_field(self, 1, min(counts.values()), 1)
         self.repeats = number_field(self, 1, 9, 2)
         self.tokens = number_field(self, 16, 1024, 160, step=16)
-        self.peer = QCheckBox(self.tr("Race OpenVINO GenAI beside"), self)
+        self.peer = QCheckBox(self.tr("Race OpenVINO GenAI as well"), self)
         self.peer.setChecked(True)
         self.peer.setToolTip(
             self.tr("With the same models, which are loaded again for it: that takes their memory up to three times.")
@@ -171,15 +171,15 @@ class AdviceTable(QWidget):
         self.table = FigureTable(self.tr("Best setting by class"), self)
         remark = muted(
             self.tr(
-                "What won among the fixed settings that were raced, the wait for the first token included. Automatic "
-                "speculation chooses by itself; its speedup stands beside."
+                "The fastest of the fixed settings, including the wait for the first token. Automatic speculation "
+                "chooses by itself; its speedup is in the last column."
             ),
             self,
         )
         column = QVBoxLayout(self)
         column.setContentsMargins(0, SMALL, 0, 0)
         column.setSpacing(SMALL)
-        for part in (section(self.tr("What to set"), self), self.table, remark):
+        for part in (section(self.tr("Recommended settings"), self), self.table, remark):
             column.addWidget(part)
 
     def show_result(self, result: Mapping[str, Any]) -> None:
@@ -189,7 +189,7 @@ class AdviceTable(QWidget):
         except (KeyError, TypeError):  # an older version measured it
             given = ()
         self.setVisible(bool(given))
-        titles = (self.tr("Class"), self.tr("Best setting"), self.tr("its speedup"), self.tr("that of automatic"))
+        titles = (self.tr("Class"), self.tr("Best setting"), self.tr("Speedup"), self.tr("Speedup of automatic"))
         self.table.begin(titles, widened=2, words=(0, 1))
         for each in given:
             automatic = NOTHING if each.auto is None else _times(each.auto)
@@ -270,9 +270,9 @@ class BenchmarkReport(Card):
         others = benchmark_chart.differing(result)
         if others:
             counts = listed(titled(contestant_word(name), whole(count)) for name, count in others.items())
-            said.append(self.tr("Texts that differ from plain decoding's ({}).").format(counts))
+            said.append(self.tr("Some texts differ from those of plain decoding ({}).").format(counts))
         else:
-            said.append(self.tr("Everyone wrote the same texts as plain decoding."))
+            said.append(self.tr("Every setting wrote the same texts as plain decoding."))
         return said
 
     def _fill(self, groups: Sequence[Group]) -> None:

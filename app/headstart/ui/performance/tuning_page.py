@@ -169,7 +169,7 @@ class TuningReport(Card):
 
     def begin(self, model: str) -> None:
         """A tuning of this model has begun."""
-        self._title.setText(self.tr("{}: what is measured").format(model))
+        self._title.setText(self.tr("{}: measurements").format(model))
         self._where.hide()
         self._buttons.hide()
         self._clear()
