@@ -18,7 +18,7 @@ from pytestqt.qtbot import QtBot
 
 from headstart import exporter, paths
 from headstart.ui.engine_request import installed_model
-from headstart.ui.models import add_model_controller
+from headstart.ui.line_process import LineProcess
 from headstart.ui.models.add_model import FIRST
 from headstart.ui.models.add_model_controller import ExporterSetup
 from headstart.ui.program import Program
@@ -281,7 +281,7 @@ def test_nothing_runs_before_the_button_is_pressed(
     open_program: Open, plan: Planned, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[object] = []
-    monkeypatch.setattr(add_model_controller.LineProcess, "start", lambda *words: started.append(words))
+    monkeypatch.setattr(LineProcess, "start", lambda *words: started.append(words))
     monkeypatch.setattr(exporter.SetUp, "run", started.append)
     plan(Plan())
     app = open_program(find=installed_model, loaded=False)

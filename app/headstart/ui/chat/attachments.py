@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QWidget
 
 from headstart.chat.conversation import Attachment
 from headstart.errors import AttachmentError, Translatable
-from headstart.ui.models.export_run import LineProcess
+from headstart.ui.line_process import LineProcess
 from headstart.ui.spelling import decimal, whole
 from headstart.ui.translation import said
 from headstart.ui.widgets.icons import icon

@@ -1,0 +1,117 @@
+"""A child process that writes lines."""
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, QProcess, QTimer, Signal, Slot
+
+from headstart.exporter import kill
+
+_GRACE_MS = 3000
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How it went. `fault`: why it could not even be started."""
+
+    code: int
+    crashed: bool = False
+    fault: str = ""
+
+    @property
+    def is_good(self) -> bool:
+        """Whether it did what it was for."""
+        return self.code == 0 and not self.crashed and not self.fault
+
+
+class LineProcess(QObject):
+    """At most one process at a time."""
+
+    said = Signal(str)  # a line with something in it
+    ended = Signal(object)  # Ending
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        """Runs nothing yet."""
+        super().__init__(parent)
+        self._process: QProcess | None = None
+        self._rest = ""
+        self._grace = QTimer(self, singleShot=True, interval=_GRACE_MS)
+        self._grace.timeout.connect(self.kill)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its end is still to come."""
+        return self._process is not None
+
+    @property
+    def pid(self) -> int:
+        """Its number; 0 where it was not started or has gone."""
+        return int(self._process.processId()) if self._process else 0
+
+    def start(self, command: Sequence[str], *, merged: bool = True) -> None:
+        """`ended` follows once; `merged` with what it says of errors."""
+        assert self._process is None, "one process at a time"
+        self._rest = ""
+        self._process = process = QProcess(self)
+        modes = QProcess.ProcessChannelMode
+        process.setProcessChannelMode(modes.MergedChannels if merged else modes.SeparateChannels)
+        process.readyReadStandardOutput.connect(self._read)
+        process.finished.connect(self._finish)
+        process.errorOccurred.connect(self._note_error)
+        process.start(command[0], list(command[1:]))
+
+    def interrupt(self) -> None:
+        """As Ctrl+C does, so that it can clear up, and harder after a grace; Windows has no Ctrl+C for a child."""
+        if self._process is None:
+            return
+        if sys.platform == "win32" or not self.pid:
+            self._process.terminate()
+        else:
+            os.kill(self.pid, signal.SIGINT)
+        self._grace.start()
+
+    @Slot()
+    def kill(self) -> None:
+        """End it, and what it has started."""
+        if self._process:
+            if self.pid:
+                kill(self.pid)
+            self._process.kill()
+
+    def close(self) -> None:
+        """End it and wait until it has gone: only when the window closes. Emits nothing more."""
+        if self._process:
+            self._process.blockSignals(True)  # noqa: FBT003 - Qt's own signature
+            self.kill()
+            self._process.waitForFinished(_GRACE_MS)
+            self._process = None
+
+    @Slot()
+    def _read(self) -> None:
+        assert self._process
+        self._rest += bytes(self._process.readAllStandardOutput().data()).decode("utf-8", "replace")
+        *lines, self._rest = self._rest.replace("\r", "\n").split("\n")
+        for line in filter(str.strip, lines):
+            self.said.emit(line.rstrip())
+
+    @Slot(QProcess.ProcessError)
+    def _note_error(self, error: QProcess.ProcessError) -> None:
+        if error == QProcess.ProcessError.FailedToStart and self._process:  # `finished` does not follow
+            self._end(Ending(-1, fault=self._process.errorString()))
+
+    @Slot(int, QProcess.ExitStatus)
+    def _finish(self, code: int, status: QProcess.ExitStatus) -> None:
+        self._read()
+        if self._rest.strip():
+            self.said.emit(self._rest.rstrip())
+        self._end(Ending(code, crashed=status != QProcess.ExitStatus.NormalExit))
+
+    def _end(self, ending: Ending) -> None:
+        self._grace.stop()
+        process, self._process = self._process, None
+        if process:
+            process.deleteLater()
+        self.ended.emit(ending)
