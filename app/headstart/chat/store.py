@@ -142,7 +142,8 @@ class Store(Reader):
 
     def _add(self, chat: Chat, conversation: Conversation) -> None:
         row = database.chat_row(chat)
-        self._connection.execute(_insert_chat(row), row)
+        names, values = ", ".join(row), ", ".join(f":{name}" for name in row)
+        self._connection.execute(f"INSERT INTO chat ({names}) VALUES ({values})", row)  # noqa: S608
         self._write(chat.id, Conversation(), conversation)
         for name in chat.tags:
             self._give_tag(_tag_name(name), (chat.id,))
@@ -247,11 +248,6 @@ def _tag_name(name: str) -> str:
     if not kept:
         raise HistoryError("A tag needs a name; type one.")
     return kept
-
-
-def _insert_chat(columns: Iterable[str]) -> str:
-    names = list(columns)
-    return f"INSERT INTO chat ({', '.join(names)}) VALUES ({', '.join(f':{name}' for name in names)})"  # noqa: S608
 
 
 def _upsert_message(columns: Iterable[str]) -> str:
