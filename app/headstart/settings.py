@@ -86,7 +86,12 @@ class Settings:
     language: str = _option(
         "", "appearance", "Language of the window from its next start on.", choices=("", "en", "zh_CN", "zh_TW")
     )
-    theme: str = _option("system", "appearance", "Light or dark colours.", choices=("system", "light", "dark"))
+    theme: str = _option(
+        "system",
+        "appearance",
+        "Colours: light, dark or with high contrast.",
+        choices=("system", "light", "dark", "contrast"),
+    )
     font_size: int = _option(11, "appearance", "Size of the text in points.", low=7, high=32)
     zoom: int = _option(100, "appearance", "Scale of the window in percent.", low=50, high=300)
     show_origins: bool = _option(default=False, section="appearance", meaning="Colour tokens by who proposed them.")

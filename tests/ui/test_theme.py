@@ -1,4 +1,4 @@
-"""Both themes are readable, and one of them is always worn."""
+"""Every theme is readable, and the window follows the choice and the system."""
 
 import re
 
@@ -10,13 +10,20 @@ from pytestqt.qtbot import QtBot
 
 from headstart.engine.engine import Origin, Piece, Round, Step, Timing
 from headstart.ui.performance.race_page import RaceLane
+from headstart.ui.program import Program
 from headstart.ui.widgets import stylesheet, theme
 from headstart.ui.widgets.dialog import Dialog
 from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.stylesheet import RESOURCES
-from headstart.ui.widgets.theme import DARK, LIGHT, Theme, ThemeChoice, contrast
+from headstart.ui.widgets.theme import CONTRAST_DARK, CONTRAST_LIGHT, DARK, LIGHT, Theme, ThemeChoice, contrast
 
-THEMES = pytest.mark.parametrize("wanted", [LIGHT, DARK], ids=["light", "dark"])
+# What text, and what controls need on their grounds; WCAG's AA for most, AAA in high contrast.
+THEMES = pytest.mark.parametrize(
+    ("wanted", "readable", "visible"),
+    [(LIGHT, 4.5, 3), (DARK, 4.5, 3), (CONTRAST_LIGHT, 7, 4.5), (CONTRAST_DARK, 7, 4.5)],
+    ids=["light", "dark", "contrast light", "contrast dark"],
+)
+Scheme, Preference = Qt.ColorScheme, Qt.ContrastPreference
 
 
 def _grounds(wanted: Theme) -> list[str]:
@@ -30,52 +37,51 @@ def test_contrast_is_that_of_wcag() -> None:
 
 
 @THEMES
-@pytest.mark.parametrize("name", ["text", "muted", "link", "danger", "success", "warning"])
-def test_text_is_readable_on_every_ground(wanted: Theme, name: str) -> None:
-    assert min(contrast(getattr(wanted, name), ground) for ground in _grounds(wanted)) >= 4.5
+def test_text_is_readable_on_every_ground(wanted: Theme, readable: float, visible: float) -> None:
+    texts = [getattr(wanted, name) for name in ("text", "muted", "link", "danger", "success", "warning")]
+    assert min(contrast(text, ground) for text in texts for ground in _grounds(wanted)) >= readable
+    assert min(contrast(wanted.text, ground) for ground in (wanted.match, wanted.match_current)) >= readable
+    assert contrast(wanted.on_accent, wanted.accent) >= readable
+    code_grounds = [wanted.code_ground, *(mark.background for mark in wanted.origins.values())]
+    assert min(contrast(colour, ground) for colour in wanted.code.values() for ground in code_grounds) >= readable
 
 
 @THEMES
-def test_code_is_readable_with_and_without_origins(wanted: Theme) -> None:
-    grounds = [wanted.code_ground, *(mark.background for mark in wanted.origins.values())]
-    assert min(contrast(colour, ground) for colour in wanted.code.values() for ground in grounds) >= 4.5
-
-
-@THEMES
-def test_marks_and_buttons_are_readable(wanted: Theme) -> None:
-    assert min(contrast(wanted.text, ground) for ground in (wanted.match, wanted.match_current)) >= 4.5
-    assert contrast(wanted.on_accent, wanted.accent) >= 4.5
-
-
-@THEMES
-def test_controls_stand_out_from_what_they_lie_on(wanted: Theme) -> None:
+def test_controls_lines_and_marks_stand_out_from_their_ground(wanted: Theme, readable: float, visible: float) -> None:
     grounds = (wanted.window, wanted.surface, wanted.raised)
     for colour in (wanted.outline, wanted.link, wanted.text):  # at rest, with the keyboard, under the pointer
-        assert min(contrast(colour, ground) for ground in grounds) >= 3
-    assert min(contrast(wanted.accent, ground) for ground in (wanted.window, wanted.surface)) >= 3
+        assert min(contrast(colour, ground) for ground in grounds) >= visible
+    assert min(contrast(wanted.accent, ground) for ground in grounds[:2]) >= visible
+    assert min(contrast(colour, wanted.surface) for colour in wanted.series.values()) >= visible
+    assert min(contrast(mark.line, mark.background) for mark in wanted.origins.values()) >= visible
+    assert len({mark.underline for mark in wanted.origins.values()}) == len(wanted.origins)  # not by colour alone
 
 
 @THEMES
-def test_marks_inside_controls_are_visible(wanted: Theme) -> None:
-    drawn = {path.stem: set(re.findall("#[0-9a-f]{6}", path.read_text())) for path in RESOURCES.glob("*.svg")}
-    del drawn["headstart"]  # the icon of the program
+def test_marks_inside_controls_are_visible(wanted: Theme, readable: float, visible: float) -> None:
+    files = (RESOURCES / wanted.drawings).glob("*.svg")
+    drawn = {path.stem: set(re.findall("#[0-9a-f]{6}", path.read_text())) for path in files}
+    drawn.pop("headstart", None)  # the icon of the program
     for name in ("up", "down"):
         assert drawn.pop(f"{name}-off") == drawn[name]  # fainter, as what cannot be pressed may be
     assert drawn.keys() == {"check", "down", "switch_off", "switch_on", "up"}
     for name, colours in drawn.items():
         ground = wanted.accent if name in {"check", "switch_on"} else wanted.surface
-        assert min(contrast(colour, ground) for colour in colours) >= 3
+        assert min(contrast(colour, ground) for colour in colours) >= (7 if wanted.drawings else 3)
 
 
 @THEMES
-def test_a_check_box_is_drawn_with_its_outline(qapp: QApplication, wanted: Theme) -> None:
+def test_a_check_box_is_drawn_with_its_outline(
+    qapp: QApplication, wanted: Theme, readable: float, visible: float
+) -> None:
     box = QCheckBox()
     box.setStyleSheet(stylesheet.sheet(wanted, box.font()))
     box.resize(40, 40)
     unticked = _colours(box)
     assert wanted.outline in unticked
     box.setChecked(True)
-    assert {wanted.accent, "#ffffff"} <= _colours(box)
+    mark = re.findall("#[0-9a-f]{6}", (RESOURCES / wanted.drawings / "check.svg").read_text())
+    assert {wanted.accent, *mark} <= _colours(box)
 
 
 def _colours(widget: QWidget) -> set[str]:
@@ -83,28 +89,20 @@ def _colours(widget: QWidget) -> set[str]:
     return {image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())}
 
 
-@THEMES
-def test_lines_of_charts_and_underlines_are_visible(wanted: Theme) -> None:
-    assert min(contrast(colour, wanted.surface) for colour in wanted.series.values()) >= 3
-    assert min(contrast(mark.line, mark.background) for mark in wanted.origins.values()) >= 3
-
-
-@THEMES
-def test_origins_differ_by_more_than_colour(wanted: Theme) -> None:
-    lines = [mark.underline for mark in wanted.origins.values()]
-    assert len(set(lines)) == len(lines)
-
-
 def test_the_palette_is_ours_even_where_the_desktop_ignores_colour_schemes(qapp: QApplication) -> None:
-    for choice, expected in ((ThemeChoice.DARK, DARK), (ThemeChoice.LIGHT, LIGHT)):
+    for choice, expected in (
+        (ThemeChoice.DARK, DARK),
+        (ThemeChoice.CONTRAST, CONTRAST_LIGHT),
+        (ThemeChoice.LIGHT, LIGHT),
+    ):
         assert theme.apply(qapp, choice) is expected
         assert qapp.palette().color(QPalette.ColorRole.Window).name() == expected.window
         assert qapp.style().name() == "fusion"
 
 
-@THEMES
-def test_a_menu_stands_out_from_the_page_behind_it(qapp: QApplication, wanted: Theme) -> None:
-    theme.apply(qapp, ThemeChoice.DARK if wanted.dark else ThemeChoice.LIGHT)
+@pytest.mark.parametrize("choice", [ThemeChoice.LIGHT, ThemeChoice.DARK, ThemeChoice.CONTRAST])
+def test_a_menu_stands_out_from_the_page_behind_it(qapp: QApplication, choice: ThemeChoice) -> None:
+    wanted = theme.apply(qapp, choice)
     menu = QMenu()
     menu.addAction("words").setCheckable(True)
     menu.resize(menu.sizeHint())
@@ -112,10 +110,38 @@ def test_a_menu_stands_out_from_the_page_behind_it(qapp: QApplication, wanted: T
     assert contrast(edge, wanted.surface) > 1.5
 
 
-def test_system_follows_the_desktop() -> None:
-    assert theme.chosen(ThemeChoice.SYSTEM, Qt.ColorScheme.Dark) is DARK
-    assert theme.chosen(ThemeChoice.SYSTEM, Qt.ColorScheme.Light) is LIGHT
-    assert theme.chosen(ThemeChoice.SYSTEM, Qt.ColorScheme.Unknown) is LIGHT
+@pytest.mark.parametrize(
+    ("choice", "scheme", "preference", "expected"),
+    [
+        (ThemeChoice.SYSTEM, Scheme.Dark, Preference.NoPreference, DARK),
+        (ThemeChoice.SYSTEM, Scheme.Light, Preference.NoPreference, LIGHT),
+        (ThemeChoice.SYSTEM, Scheme.Unknown, Preference.NoPreference, LIGHT),
+        (ThemeChoice.SYSTEM, Scheme.Dark, Preference.HighContrast, CONTRAST_DARK),
+        (ThemeChoice.SYSTEM, Scheme.Light, Preference.HighContrast, CONTRAST_LIGHT),
+        (ThemeChoice.CONTRAST, Scheme.Dark, Preference.NoPreference, CONTRAST_DARK),
+        (ThemeChoice.CONTRAST, Scheme.Unknown, Preference.NoPreference, CONTRAST_LIGHT),
+        (ThemeChoice.LIGHT, Scheme.Dark, Preference.HighContrast, LIGHT),
+        (ThemeChoice.DARK, Scheme.Light, Preference.HighContrast, DARK),
+    ],
+)
+def test_the_choice_and_the_desktop_decide(
+    choice: ThemeChoice, scheme: Scheme, preference: Preference, expected: Theme
+) -> None:
+    assert theme.chosen(choice, scheme, preference) is expected
+
+
+def test_the_window_follows_a_desktop_that_wants_more_contrast(app: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    hints = QApplication.styleHints().accessibility()
+    asked = theme.chosen
+    monkeypatch.setattr(theme, "chosen", lambda choice, scheme, _: asked(choice, scheme, Preference.HighContrast))
+    hints.contrastPreferenceChanged.emit(Preference.HighContrast)
+    assert app.appearance.theme is CONTRAST_LIGHT
+    assert CONTRAST_LIGHT.outline in app.window.sidebar.styleSheet()
+    app.window.actions_by_name["theme_dark"].trigger()
+    assert app.appearance.theme is DARK
+    monkeypatch.undo()
+    app.window.actions_by_name["theme_system"].trigger()
+    assert app.appearance.theme is LIGHT
 
 
 def test_chinese_glyphs_follow_the_language(qapp: QApplication) -> None:
@@ -123,7 +149,7 @@ def test_chinese_glyphs_follow_the_language(qapp: QApplication) -> None:
     assert "Noto Sans CJK SC" in theme.text_font(10, QLocale("zh_CN")).families()
 
 
-@pytest.mark.parametrize("choice", [ThemeChoice.DARK, ThemeChoice.LIGHT])
+@pytest.mark.parametrize("choice", [ThemeChoice.DARK, ThemeChoice.LIGHT, ThemeChoice.CONTRAST])
 def test_nothing_is_told_of_a_theme_but_by_the_palette(qtbot: QtBot, qapp: QApplication, choice: ThemeChoice) -> None:
     theme.apply(qapp, ThemeChoice.LIGHT)
     button, lane, dialog = QToolButton(), RaceLane("Plain"), Dialog()

@@ -74,6 +74,7 @@ COMMANDS = (
         ("theme_system", QT_TRANSLATE_NOOP("Actions", "S&ystem Theme"), "", True, True),
         ("theme_light", QT_TRANSLATE_NOOP("Actions", "&Light Theme"), "", True),
         ("theme_dark", QT_TRANSLATE_NOOP("Actions", "&Dark Theme"), "", True),
+        ("theme_contrast", QT_TRANSLATE_NOOP("Actions", "&High Contrast Theme"), "", True),
     ),
     *_in(
         CHAT,

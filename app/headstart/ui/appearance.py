@@ -1,6 +1,6 @@
 """Theme, fonts and zoom of the running application, changed live."""
 
-from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QApplication
 
@@ -22,7 +22,9 @@ class Appearance(QObject):
         self.theme: Theme = theme.LIGHT
         self.font = QFont()
         self._dress()
-        application.styleHints().colorSchemeChanged.connect(self._follow)
+        hints = application.styleHints()
+        hints.colorSchemeChanged.connect(self._follow)
+        hints.accessibility().contrastPreferenceChanged.connect(self._follow)
 
     def set_settings(self, settings: Settings) -> None:
         """Theme, font size or zoom may have changed."""
@@ -31,11 +33,10 @@ class Appearance(QObject):
             self._dress()
             self.changed.emit(self.theme, self.font)
 
-    @Slot(Qt.ColorScheme)
-    def _follow(self, scheme: Qt.ColorScheme) -> None:
-        """The desktop went dark or light."""
-        choice = ThemeChoice(self._settings.theme)
-        if choice is ThemeChoice.SYSTEM and theme.chosen(choice, scheme) != self.theme:
+    @Slot()
+    def _follow(self) -> None:
+        """The desktop went dark or light, or wants another contrast."""
+        if theme.wanted(self._application, ThemeChoice(self._settings.theme)) != self.theme:
             self._dress()
             self.changed.emit(self.theme, self.font)
 

@@ -15,6 +15,7 @@ from headstart.ui.current_settings import CurrentSettings
 from headstart.ui.exchange import Exchange
 from headstart.ui.main_window import MainWindow
 from headstart.ui.sidebar.chats_controller import ChatsController
+from headstart.ui.widgets.theme import ThemeChoice
 from headstart.ui.widgets.undoing import Undoing
 
 _ZOOMS = (50, 67, 80, 90, 100, 110, 125, 150, 175, 200, 250, 300)
@@ -115,7 +116,7 @@ class WindowCommands(QObject):
     def _looks(self) -> None:
         self._actions["origins"].toggled.connect(self._show_origins)
         themes = QActionGroup(self)
-        for name in ("system", "light", "dark"):
+        for name in ThemeChoice:
             themes.addAction(self._actions[f"theme_{name}"])
             self._actions[f"theme_{name}"].triggered.connect(partial(self._wear, name))
 

@@ -195,6 +195,10 @@
         <translation>深色主題(&amp;D)</translation>
     </message>
     <message>
+        <source>&amp;High Contrast Theme</source>
+        <translation>高對比主題(&amp;H)</translation>
+    </message>
+    <message>
         <source>&amp;Stop</source>
         <translation>停止(&amp;S)</translation>
     </message>
@@ -4570,6 +4574,10 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>深色</translation>
     </message>
     <message>
+        <source>High contrast</source>
+        <translation>高對比</translation>
+    </message>
+    <message>
         <source>Automatic</source>
         <translation>自動</translation>
     </message>
@@ -4598,8 +4606,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>8 位元</translation>
     </message>
     <message>
-        <source>Light or dark colours.</source>
-        <translation>使用淺色或深色介面。</translation>
+        <source>Colours: light, dark or with high contrast.</source>
+        <translation>介面色彩：淺色、深色或高對比。</translation>
     </message>
     <message>
         <source>Size of the text in points.</source>

@@ -53,6 +53,7 @@ _WORDS: Mapping[str, Any] = {
     "system": QT_TRANSLATE_NOOP("Settings", "System"),
     "light": QT_TRANSLATE_NOOP("Settings", "Light"),
     "dark": QT_TRANSLATE_NOOP("Settings", "Dark"),
+    "contrast": QT_TRANSLATE_NOOP("Settings", "High contrast"),
     "auto": QT_TRANSLATE_NOOP("Settings", "Automatic"),
     "fixed": QT_TRANSLATE_NOOP("Settings", "Fixed"),
     "off": QT_TRANSLATE_NOOP("Settings", "Off"),

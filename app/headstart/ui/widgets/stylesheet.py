@@ -135,15 +135,31 @@ QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
 """)
 
 
+# Where colours alone tell little, what has the keyboard or is chosen is framed.
+_CONTRAST = Template("""
+QPushButton[kind="plain"]:focus, QDialogButtonBox QPushButton:focus { border: 2px solid $link; padding: 5px 11px; }
+QToolButton[kind="flat"]:focus, QPushButton[kind="flat"]:focus { border: 2px solid $link; padding: 4px; }
+QLineEdit:focus, QPlainTextEdit[kind="field"]:focus, QComboBox:focus { border: 2px solid $link; padding: 3px 7px; }
+QAbstractSpinBox:focus { border: 2px solid $link; padding: 2px 7px 1px; }
+QToolButton[kind="flat"]:checked, QTabBar::tab:selected { border-color: $text; }
+QTabBar::tab:focus { border: 2px solid $link; }
+QFrame[kind="card"]:focus, #composer[focused="true"] { border: 2px solid $link; }
+QTreeWidget::item:selected, QDialog QListWidget::item:selected { background: $accent; color: $on_accent; }
+QFrame#sidebar, QFrame#panel { border: 1px solid $border; }
+""")
+
+
 def sheet(theme: Theme, font: QFont) -> str:
     """The rules in the colours of a theme; boxes, switches and arrows as large as text of this font."""
     colours = {name: value for name, value in vars(theme).items() if isinstance(value, str)}
     lengths = {name: scaled(pixels, font) for name, pixels in _BESIDE_TEXT.items()}
     focused = {f"{name}_in": lengths[name] - 2 for name in ("box", "switch", "knob")}  # a border is 2 pixels wide there
     spaces = {"tiny": TINY, "small": SMALL, "medium": MEDIUM, "large": LARGE, "radius": RADIUS}
-    return _SHEET.substitute(
-        colours, **lengths, **focused, **spaces, curve=lengths["knob"] // 2 + 1, resources=RESOURCES.as_posix()
+    folder = RESOURCES / theme.drawings
+    rules = _SHEET.substitute(
+        colours, **lengths, **focused, **spaces, curve=lengths["knob"] // 2 + 1, resources=folder.as_posix()
     )
+    return rules + _CONTRAST.substitute(colours) if theme.drawings else rules
 
 
 def dress(widget: QWidget, kind: str) -> None:

@@ -1,7 +1,7 @@
-"""Every colour, spacing and font of the window, for light and dark."""
+"""Every colour, spacing and font of the window."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -38,6 +38,7 @@ class ThemeChoice(StrEnum):
     SYSTEM = "system"
     LIGHT = "light"
     DARK = "dark"
+    CONTRAST = "contrast"  # high contrast, light or dark as the system is
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class OriginMark:
 
 @dataclass(frozen=True)
 class Theme:
-    """One set of colours as "#rrggbb". Text colours have a contrast of at least 4.5 on every ground they meet."""
+    """One set of colours as "#rrggbb". Text has a contrast of at least 4.5 on every ground, or 7 in high contrast."""
 
     dark: bool
     window: str  # behind everything, side bars
@@ -78,6 +79,7 @@ class Theme:
     origins: Mapping[str, OriginMark]
     series: Mapping[str, str]  # lines and bars of charts by origin or part
     code: Mapping[str, str]  # Pygments token type -> colour; children inherit
+    drawings: str = ""  # where marks inside controls have other colours: the folder in the resources
 
 
 def _mark(background: str, line: str, underline: Underline) -> OriginMark:
@@ -210,6 +212,114 @@ DARK = Theme(
     ),
 )
 
+CONTRAST_LIGHT = replace(
+    LIGHT,
+    drawings="contrast_light",
+    window="#ffffff",
+    raised="#e6e9ee",
+    bubble="#e9effc",
+    text="#000000",
+    muted="#262626",
+    disabled="#636363",
+    border="#595959",
+    outline="#000000",
+    link="#073a8c",
+    accent="#073a8c",
+    danger="#8b1a14",
+    success="#0d4f21",
+    warning="#5e3b00",
+    inline_code="#e9ecf0",
+    table_head="#e6e9ee",
+    quote_bar="#404040",
+    match="#ffe680",
+    match_current="#ffb733",
+    origins=MappingProxyType(
+        {
+            "draft": _mark("#dcf5e3", "#17602f", Underline.DotLine),
+            "n-gram": _mark("#fdf0d5", "#7d5000", Underline.DashUnderline),
+            "bigram": _mark("#efebfc", "#4f34a0", Underline.DashDotLine),
+        }
+    ),
+    series=MappingProxyType(
+        {
+            "draft": "#1d6e38",
+            "n-gram": "#8a5a00",
+            "bigram": "#5a3db0",
+            "target": "#1d51b0",
+            "verify": "#1d51b0",
+            "other": "#595f67",
+            "plain": "#595f67",
+        }
+    ),
+    code=MappingProxyType(
+        {
+            "Comment": "#404750",
+            "Keyword": "#8a1049",
+            "Keyword.Type": "#5f2e8a",
+            "Literal.String": "#084a63",
+            "Literal.Number": "#08448f",
+            "Name.Function": "#4f2a9c",
+            "Name.Class": "#6e3500",
+            "Name.Builtin": "#08448f",
+            "Name.Decorator": "#6e3500",
+            "Name.Tag": "#0f4f2e",
+            "Name.Attribute": "#08448f",
+            "Name.Constant": "#08448f",
+            "Operator.Word": "#8a1049",
+            "Generic.Deleted": "#8b1a14",
+            "Generic.Inserted": "#0f4f2e",
+            "Generic.Heading": "#08448f",
+        }
+    ),
+)
+
+CONTRAST_DARK = replace(
+    DARK,
+    drawings="contrast_dark",
+    window="#000000",
+    surface="#000000",
+    raised="#2b2b2b",
+    bubble="#14203a",
+    text="#ffffff",
+    muted="#e0e0e0",
+    disabled="#a0a0a0",
+    border="#a8a8a8",
+    outline="#ffffff",
+    link="#9cc8ff",
+    accent="#ffd60a",
+    on_accent="#000000",
+    danger="#ffb0a8",
+    success="#86e0a0",
+    warning="#ffd080",
+    code_ground="#0a0a0a",
+    inline_code="#242424",
+    table_head="#242424",
+    quote_bar="#c0c0c0",
+    match="#4a3a00",
+    match_current="#694400",
+    origins=MappingProxyType(
+        {
+            "draft": _mark("#06331a", "#6fd08c", Underline.DotLine),
+            "n-gram": _mark("#382800", "#eebf6d", Underline.DashUnderline),
+            "bigram": _mark("#2a1f52", "#c3b4ff", Underline.DashDotLine),
+        }
+    ),
+    series=MappingProxyType(
+        {
+            "draft": "#6fd08c",
+            "n-gram": "#eebf6d",
+            "bigram": "#c3b4ff",
+            "target": "#8cb6ff",
+            "verify": "#8cb6ff",
+            "other": "#b4bcc6",
+            "plain": "#b4bcc6",
+        }
+    ),
+    code=MappingProxyType({**DARK.code, "Comment": "#c0c8d0", "Keyword": "#ffabc4", "Operator.Word": "#ffabc4"}),
+)
+THEMES = (LIGHT, DARK, CONTRAST_LIGHT, CONTRAST_DARK)
+_SCHEMES = {ThemeChoice.LIGHT: Qt.ColorScheme.Light, ThemeChoice.DARK: Qt.ColorScheme.Dark}  # others follow the desktop
+
 
 def contrast(first: str, second: str) -> float:
     """WCAG 2 contrast ratio of two "#rrggbb" colours, 1 to 21."""
@@ -266,15 +376,11 @@ def _menu_palette(theme: Theme) -> QPalette:
 
 
 def apply(application: QApplication, choice: ThemeChoice) -> Theme:
-    """Dress the application in the chosen theme and return it; "system" asks the desktop and falls back to light."""
+    """Give the application the chosen theme and return it; "system" asks the desktop and falls back to light."""
     hints = application.styleHints()
-    wanted = {ThemeChoice.LIGHT: Qt.ColorScheme.Light, ThemeChoice.DARK: Qt.ColorScheme.Dark}.get(choice)
-    if wanted is None:
-        hints.unsetColorScheme()
-    else:
-        hints.setColorScheme(wanted)
+    hints.setColorScheme(_SCHEMES.get(choice, Qt.ColorScheme.Unknown))  # Unknown: as the desktop
     # Without a platform theme setColorScheme changes nothing, so the palette is always our own.
-    theme = chosen(choice, hints.colorScheme())
+    theme = wanted(application, choice)
     if application.style().objectName() != STYLE:  # set again it would measure every widget anew
         application.setStyle(STYLE)
     application.setPalette(palette(theme))
@@ -283,14 +389,24 @@ def apply(application: QApplication, choice: ThemeChoice) -> Theme:
 
 
 def current() -> Theme:
-    """The theme that the application wears."""
-    return DARK if QGuiApplication.palette().color(QPalette.ColorRole.Window) == QColor(DARK.window) else LIGHT
+    """The theme that the application has now."""
+    window = QGuiApplication.palette().color(QPalette.ColorRole.Window).name()
+    return next((theme for theme in THEMES if theme.window == window), LIGHT)
 
 
-def chosen(choice: ThemeChoice, scheme: Qt.ColorScheme) -> Theme:
-    """The theme for a choice on a desktop with this colour scheme."""
-    dark = scheme == Qt.ColorScheme.Dark if choice is ThemeChoice.SYSTEM else choice is ThemeChoice.DARK
-    return DARK if dark else LIGHT
+def wanted(application: QApplication, choice: ThemeChoice) -> Theme:
+    """The theme for a choice on the desktop as it is now."""
+    hints = application.styleHints()
+    return chosen(choice, hints.colorScheme(), hints.accessibility().contrastPreference())
+
+
+def chosen(choice: ThemeChoice, scheme: Qt.ColorScheme, preference: Qt.ContrastPreference) -> Theme:
+    """The theme for a choice on a desktop with this colour scheme and this preference."""
+    follows = choice not in _SCHEMES
+    is_dark = _SCHEMES.get(choice, scheme) == Qt.ColorScheme.Dark
+    if choice is ThemeChoice.CONTRAST or (follows and preference == Qt.ContrastPreference.HighContrast):
+        return CONTRAST_DARK if is_dark else CONTRAST_LIGHT
+    return DARK if is_dark else LIGHT
 
 
 def text_font(points: float | None = None, locale: QLocale | None = None) -> QFont:
