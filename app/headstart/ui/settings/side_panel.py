@@ -10,7 +10,7 @@ from headstart.parameters import SamplingParams, declared
 from headstart.settings import Settings, in_section
 from headstart.ui.settings.settings_form import Choices, Section, SettingsForm
 from headstart.ui.widgets.labels import button
-from headstart.ui.widgets.layouts import scrolled
+from headstart.ui.widgets.layouts import scrolled, set_margins
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 
 _LOADED = ("model", "draft")
@@ -84,7 +84,7 @@ class SidePanel(QFrame):
         ]
 
     def _lay_out(self) -> None:
-        self._buttons.setContentsMargins(MEDIUM, SMALL, MEDIUM + _BAR, MEDIUM)
+        set_margins(self._buttons, start=MEDIUM, top=SMALL, end=MEDIUM + _BAR, bottom=MEDIUM)
         self._buttons.setSpacing(SMALL)
         self._buttons.addWidget(self._reset)
         self._buttons.addWidget(self._adopt)

@@ -1,5 +1,6 @@
 """The list of chats by day, or of what a search found: choosing, selecting, renaming, dragging."""
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -22,7 +23,7 @@ from PySide6.QtCore import (
     Signal,
     Slot,
 )
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPen
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPen, QTextLayout
 from PySide6.QtWidgets import QAbstractItemView, QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from headstart.chat.conversation import Chat
@@ -37,7 +38,6 @@ from headstart.ui.widgets.theme import RADIUS, SMALL, TINY, Theme, current
 SMALLER = 0.85
 _TAGS = 0.3  # of a line: what tags may take from a long title
 _BAR = 3  # width of the mark at what is open
-_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 
 
 def line_height(font: QFont) -> int:
@@ -67,7 +67,12 @@ def paint_ground(painter: QPainter, option: QStyleOptionViewItem, theme: Theme, 
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(theme.accent))
         bar = QRect(area.left() + TINY + 1, area.top() + SMALL, _BAR, area.height() - 2 * SMALL)
-        painter.drawRoundedRect(bar, _BAR / 2, _BAR / 2)
+        painter.drawRoundedRect(placed(painter, area, bar), _BAR / 2, _BAR / 2)
+
+
+def placed(painter: QPainter, area: QRect, part: QRect) -> QRect:
+    """A part of an area, on the side where it belongs: mirrored where one reads from the right."""
+    return QStyle.visualRect(painter.layoutDirection(), area, part)
 
 
 def paint_heading(painter: QPainter, area: QRect, title: str, theme: Theme) -> None:
@@ -78,18 +83,26 @@ def paint_heading(painter: QPainter, area: QRect, title: str, theme: Theme) -> N
 
 
 def paint_text(painter: QPainter, area: QRect, text: str, colour: str, marked: tuple[Sequence[Range], str]) -> None:
-    """One line, cut where it ends; `marked`: places on a ground of a colour."""
+    """One line, cut where it ends, in the direction of its words; `marked`: places on a ground of a colour."""
     metrics = QFontMetrics(painter.font())
     shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, area.width())
     places, ground = marked
-    for start, end in places:
-        left = area.left() + metrics.horizontalAdvance(text[:start])
-        width = metrics.horizontalAdvance(text[start:end])
-        if left < area.right():
-            mark = QRect(left, area.top(), min(width, area.right() - left), metrics.height())
-            painter.fillRect(mark, QColor(ground))
+    layout = QTextLayout(shown, painter.font())
+    layout.setFormats([_mark(place, ground) for place in places if place.start < len(shown)])
+    layout.beginLayout()
+    line = layout.createLine()
+    layout.endLayout()
+    width = math.ceil(line.naturalTextWidth())
+    begin = placed(painter, area, QRect(area.left(), area.top(), width, metrics.height())).topLeft()
     painter.setPen(QColor(colour))
-    painter.drawText(QRect(area.left(), area.top(), area.width(), metrics.height()), _LEFT, shown)
+    layout.draw(painter, begin.toPointF())
+
+
+def _mark(place: Range, ground: str) -> QTextLayout.FormatRange:
+    made = QTextLayout.FormatRange()
+    made.start, made.length = place.start, place.end - place.start  # type: ignore[attr-defined]
+    made.format.setBackground(QColor(ground))  # type: ignore[attr-defined]
+    return made
 
 
 def paint_tags(painter: QPainter, area: QRect, tags: Sequence[str], theme: Theme, *, title: str) -> int:
@@ -101,12 +114,13 @@ def paint_tags(painter: QPainter, area: QRect, tags: Sequence[str], theme: Theme
     right = area.right()
     for name in reversed(fitting(tags, metrics, max(left, round(area.width() * _TAGS)))):
         chip = QRect(right - _chip(name, metrics), area.top() + 1, _chip(name, metrics), area.height() - 2)
+        right -= chip.width() + TINY
+        chip = placed(painter, area, chip)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(QColor(theme.border), 1))
         painter.drawRoundedRect(chip, TINY, TINY)
         painter.setPen(QColor(theme.muted))
         painter.drawText(chip, Qt.AlignmentFlag.AlignCenter, name)
-        right -= chip.width() + TINY
     painter.restore()
     return area.right() - right
 
@@ -326,7 +340,8 @@ class ChatPainter(QStyledItemDelegate):
             paint_ground(painter, option, current(), is_open=is_open)
             self._paint_chat(painter, area.adjusted(SMALL + TINY, SMALL, -SMALL - TINY, -SMALL), index)
         else:
-            paint_heading(painter, area.adjusted(SMALL + TINY, 0, 0, -TINY), str(index.data()), current())
+            inside = area.adjusted(SMALL + TINY, 0, -SMALL - TINY, -TINY)
+            paint_heading(painter, inside, str(index.data()), current())
         painter.restore()
 
     def _paint_chat(self, painter: QPainter, area: QRect, index: Index) -> None:
@@ -335,7 +350,7 @@ class ChatPainter(QStyledItemDelegate):
         first = QRect(area.left(), area.top(), area.width(), line)
         taken = paint_tags(painter, first, chat.tags, current(), title=str(index.data()))
         in_title = hit.snippet.ranges if isinstance(hit, Hit) and hit.message is None else ()
-        title = first.adjusted(0, 0, -taken, 0)
+        title = placed(painter, first, first.adjusted(0, 0, -taken, 0))
         paint_text(painter, title, str(index.data()), current().text, (in_title, current().match))
         if isinstance(hit, Hit) and hit.message is not None:
             second = first.translated(0, line)
@@ -348,8 +363,8 @@ class ChatPainter(QStyledItemDelegate):
     def _paint_file(self, painter: QPainter, area: QRect, name: str) -> None:
         """A paper clip with the name of the file that was hit."""
         clip = QRect(area.left(), area.top(), area.height(), area.height())
-        icon("attach").paint(painter, clip)
-        room = area.adjusted(clip.width() + TINY, 0, 0, 0)
+        icon("attach").paint(painter, placed(painter, area, clip))
+        room = placed(painter, area, area.adjusted(clip.width() + TINY, 0, 0, 0))
         shown = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, room.width())
         paint_text(painter, room, shown, current().muted, ((), current().match))
 

@@ -24,6 +24,7 @@ from headstart.ui.sidebar.chats_controller import Listing
 from headstart.ui.sidebar.tag_list import TagList
 from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.labels import Heading
+from headstart.ui.widgets.layouts import set_margins
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import SMALL, TINY
 from headstart.ui.widgets.undoing import Undoable
@@ -89,7 +90,7 @@ class UndoBar(QFrame):
         self.button = QPushButton(self.tr("Undo"), self)
         dress(self.button, "flat")
         row = QHBoxLayout(self)
-        row.setContentsMargins(SMALL, TINY, TINY, TINY)
+        set_margins(row, start=SMALL, top=TINY, end=TINY, bottom=TINY)
         row.addWidget(self._label, 1)
         row.addWidget(self.button)
         self.button.clicked.connect(self._take_back)
@@ -217,7 +218,7 @@ class Sidebar(QFrame):
         self._new_tag.setAccessibleName(self.tr("New tag"))
         self._new_tag.setToolTip(self.tr("New tag; chats can be dragged onto tags"))
         head = QHBoxLayout()
-        head.setContentsMargins(SMALL + TINY, 0, TINY, 0)
+        set_margins(head, start=SMALL + TINY, top=0, end=TINY, bottom=0)
         head.addWidget(self._tags_head, 1)
         head.addWidget(self._new_tag)
         column = QVBoxLayout(self)

@@ -19,7 +19,15 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractItemView, QListView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from headstart.chat.reader import Tag
-from headstart.ui.sidebar.chat_list import CHATS_MIME, Index, dragged_chats, line_height, paint_ground, paint_text
+from headstart.ui.sidebar.chat_list import (
+    CHATS_MIME,
+    Index,
+    dragged_chats,
+    line_height,
+    paint_ground,
+    paint_text,
+    placed,
+)
 from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.theme import ICON, SMALL, TINY, current, scaled
 
@@ -173,11 +181,11 @@ class _TagPainter(QStyledItemDelegate):
         area = area.adjusted(SMALL + TINY, 0, -SMALL - TINY, 0)
         role = QPalette.ColorRole.Link if tag.name == self.chosen else QPalette.ColorRole.PlaceholderText
         side = scaled(ICON, option.font)
-        icon("tag", role).paint(painter, QRect(area.left(), area.top(), side, area.height()))
+        icon("tag", role).paint(painter, placed(painter, area, QRect(area.left(), area.top(), side, area.height())))
         count = painter.fontMetrics().horizontalAdvance(str(tag.chats)) + SMALL
         line = QRect(area.left() + side + SMALL, area.top(), area.width() - side - SMALL - count, area.height())
         line.setTop(area.top() + (area.height() - line_height(option.font)) // 2)
-        paint_text(painter, line, tag.name, theme.text, ((), ""))
+        paint_text(painter, placed(painter, area, line), tag.name, theme.text, ((), ""))
         painter.setPen(QColor(theme.muted))
         painter.drawText(area, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, str(tag.chats))
         painter.restore()

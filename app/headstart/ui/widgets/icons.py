@@ -39,8 +39,10 @@ _PATHS = MappingProxyType(
 )
 _SVG = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><path d="{path}" fill="none" stroke="{colour}" '
-    'stroke-width="{width}" stroke-linecap="round" stroke-linejoin="round"/></svg>'
+    'stroke-width="{width}" stroke-linecap="round" stroke-linejoin="round" transform="{turn}"/></svg>'
 )
+_DIRECTED = frozenset({"previous", "next", "folded", "sidebar", "origins"})  # mirrored where one reads from the right
+_MIRRORED = "matrix(-1 0 0 1 24 0)"
 NAMES = tuple(_PATHS)
 _Role = QPalette.ColorRole
 
@@ -65,7 +67,8 @@ class _Drawn(QIconEngine):
         colour = palette.color(self._colour)
         if mode is QIcon.Mode.Disabled:
             colour = palette.color(QPalette.ColorGroup.Disabled, _Role.WindowText)
-        return _pixmap(self._name, colour.name(), min(size.width(), size.height()))
+        mirrored = self._name in _DIRECTED and QGuiApplication.isRightToLeft()
+        return _pixmap(self._name, colour.name(), min(size.width(), size.height()), mirrored=mirrored)
 
     def clone(self) -> QIconEngine:
         self._copy = _Drawn(self._name, self._colour)  # kept, as Qt does not keep what belongs to Python
@@ -90,8 +93,9 @@ def _made(name: str, colour: QPalette.ColorRole) -> QIcon:
 
 
 @functools.lru_cache(maxsize=128)
-def _pixmap(name: str, colour: str, side: int) -> QPixmap:
-    svg = _SVG.format(path=_PATHS[name], colour=colour, width=3 if name == "more" else 1.8)
+def _pixmap(name: str, colour: str, side: int, *, mirrored: bool) -> QPixmap:
+    width = 3 if name == "more" else 1.8
+    svg = _SVG.format(path=_PATHS[name], colour=colour, width=width, turn=_MIRRORED if mirrored else "")
     drawn = QPixmap(side, side)
     drawn.fill(Qt.GlobalColor.transparent)
     painter = QPainter(drawn)

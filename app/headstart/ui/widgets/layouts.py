@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
@@ -11,6 +12,7 @@ from PySide6.QtWidgets import (
     QLayout,
     QLayoutItem,
     QScrollArea,
+    QStyle,
     QVBoxLayout,
     QWidget,
 )
@@ -65,13 +67,15 @@ class Flow(QLayout):
 
     def _place(self, rect: QRect, *, move: bool) -> int:
         """Put each item where it belongs, or only reckon; the height that is needed."""
+        parent = self.parentWidget()
+        direction = parent.layoutDirection() if parent else Qt.LayoutDirection.LeftToRight
         x, y, line = rect.x(), rect.y(), 0
         for item in self._items:
             size = item.sizeHint().boundedTo(QSize(rect.width(), item.sizeHint().height()))
             if x > rect.x() and x + size.width() > rect.right() + 1:
                 x, y, line = rect.x(), y + line + self.spacing(), 0
             if move:
-                item.setGeometry(QRect(QPoint(x, y), size))
+                item.setGeometry(QStyle.visualRect(direction, rect, QRect(QPoint(x, y), size)))
             x, line = x + size.width() + self.spacing(), max(line, size.height())
         return y + line - rect.y()
 
@@ -103,6 +107,12 @@ class TitledField(QWidget):
         row.setSpacing(SMALL)
         row.addWidget(label)
         row.addWidget(field)
+
+
+def set_margins(layout: QLayout, *, start: int, top: int, end: int, bottom: int) -> None:
+    """Margins from the side where one begins to read; Qt does not mirror those it is given."""
+    left, right = (end, start) if QGuiApplication.isRightToLeft() else (start, end)
+    layout.setContentsMargins(left, top, right, bottom)
 
 
 def row(*widgets: QWidget) -> QHBoxLayout:

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QWidget
 
 from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.labels import button, label
+from headstart.ui.widgets.layouts import set_margins
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import SMALL, TINY
 
@@ -41,7 +42,7 @@ class NoticeBar(QFrame):
         self._close.setToolTip(self.tr("Dismiss"))
         dress(self._close, "flat")
         row = QHBoxLayout(self)
-        row.setContentsMargins(SMALL, TINY, TINY, TINY)
+        set_margins(row, start=SMALL, top=TINY, end=TINY, bottom=TINY)
         row.setSpacing(SMALL)
         row.addWidget(self._label, 1)
         row.addWidget(self._action)

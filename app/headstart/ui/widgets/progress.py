@@ -12,7 +12,7 @@ from PySide6.QtWidgets import (
 
 from headstart.ui.spelling import whole
 from headstart.ui.widgets.labels import StatusLine, button, section
-from headstart.ui.widgets.layouts import Card
+from headstart.ui.widgets.layouts import Card, set_margins
 from headstart.ui.widgets.reading_order import ends
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import SMALL, TINY
@@ -66,7 +66,7 @@ class WorkBar(QFrame):
         self._cancel = button(self.tr("Cancel"), self, "flat")
         ends(self._cancel)
         row = QHBoxLayout(self)
-        row.setContentsMargins(SMALL, TINY, TINY, TINY)
+        set_margins(row, start=SMALL, top=TINY, end=TINY, bottom=TINY)
         row.setSpacing(SMALL)
         row.addWidget(self._label)
         row.addWidget(self._bar, 1)

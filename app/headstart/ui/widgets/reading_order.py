@@ -110,7 +110,7 @@ def bring_into_view(widget: QWidget) -> None:
 
 
 def _in_order(part: QWidget) -> list[QWidget]:
-    """Rows from above, each from the left. What scrolls has one place, whatever of it is in sight."""
+    """Rows from above, each from where one begins to read. What scrolls has one place, whatever of it is in sight."""
     found = [widget for widget in part.findChildren(QWidget) if _is_stop(widget)]
     scrolled = {widget: _outermost(widget, part) for widget in found}
     blocks = dict.fromkeys(scrolled[widget] or widget for widget in found)
@@ -137,7 +137,9 @@ def _rows(part: QWidget, widgets: list[QWidget]) -> list[list[QWidget]]:
             rows[-1].append(widget)
         else:
             rows.append([widget])
-    return [sorted(row, key=lambda each: places[each].left()) for row in rows]
+    rightward = part.layoutDirection() == Qt.LayoutDirection.LeftToRight
+    start = (lambda each: places[each].left()) if rightward else (lambda each: -places[each].right())
+    return [sorted(row, key=start) for row in rows]
 
 
 def _above(widget: QWidget) -> list[QWidget]:

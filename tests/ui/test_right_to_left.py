@@ -1,0 +1,127 @@
+"""Where one reads from the right, the window is the mirror image of what it is elsewhere."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtGui import QPixmap, QTransform
+from PySide6.QtWidgets import QApplication, QPushButton, QTextBrowser, QWidget
+from pytestqt.qtbot import QtBot
+
+from headstart.ui.program import Program
+from headstart.ui.widgets.icons import icon
+from headstart.ui.widgets.layouts import flowing
+from headstart.ui.widgets.theme import LIGHT
+from tests.ui import reach
+from tests.ui.person import ask, click_chat
+
+LEFT, RIGHT = Qt.LayoutDirection.LeftToRight, Qt.LayoutDirection.RightToLeft
+Open = Callable[..., Program]
+
+
+@pytest.fixture
+def read_from(qapp: QApplication) -> Iterator[Callable[[Qt.LayoutDirection], None]]:
+    """Has windows that are made from then on begin on one side."""
+    yield qapp.setLayoutDirection
+    qapp.setLayoutDirection(LEFT)
+
+
+def _places(app: Program) -> dict[str, QRect]:
+    """Where the controls of each page stand."""
+    app.window.resize(1400, 900)
+    app.window.actions_by_name["panel"].setChecked(True)
+    found = {}
+    for index in range(app.window.pages.count()):
+        page = app.window.pages.widget(index)
+        assert page
+        app.window.show_page(page)
+        for _ in range(3):
+            QApplication.processEvents()
+        for number, control in enumerate(reach.controls(app.window)):
+            place = QRect(control.mapTo(app.window, QPoint(0, 0)), control.size())
+            found[f"page {index}, {number}: {reach.told(control)}"] = place
+    return found
+
+
+def test_every_control_of_every_page_stands_on_the_other_side(
+    open_program: Open, read_from: Callable[[Qt.LayoutDirection], None]
+) -> None:
+    usual = _places(open_program())
+    read_from(RIGHT)
+    app = open_program()
+    mirrored = _places(app)
+    assert usual.keys() == mirrored.keys()
+    far = {
+        name: (place.getRect(), mirrored[name].getRect())
+        for name, place in usual.items()
+        if abs(app.window.width() - place.right() - 1 - mirrored[name].left()) > 2
+        or place.top() != mirrored[name].top()
+    }
+    assert not far
+
+
+def test_what_the_list_of_chats_paints_is_mirrored(
+    qtbot: QtBot, open_program: Open, read_from: Callable[[Qt.LayoutDirection], None]
+) -> None:
+    read_from(RIGHT)
+    app = open_program()
+    ask(qtbot, app, "open")
+    chat = app.store.chats()[0]
+    app.store.create_tag("tagged", (chat.id,))
+    app.chats.refresh()
+    click_chat(app, "open")
+    listing = app.window.sidebar.list
+    picture = listing.viewport().grab(listing.visualRect(listing.model().index(1, 0))).toImage()
+
+    def reach_of(colour: str) -> tuple[int, int]:
+        found = [
+            x
+            for x in range(picture.width())
+            for y in range(picture.height())
+            if picture.pixelColor(x, y).name() == colour
+        ]
+        return min(found), max(found)
+
+    assert reach_of(LIGHT.accent)[1] > 0.9 * picture.width()  # the mark at the open chat
+    assert reach_of(LIGHT.text)[0] > 0.5 * picture.width()  # its title
+    assert reach_of(LIGHT.border)[1] < 0.5 * picture.width()  # its tag
+
+
+def test_rows_that_wrap_begin_on_the_other_side(qtbot: QtBot) -> None:
+    row = QWidget()
+    qtbot.addWidget(row)
+    buttons = [QPushButton(name) for name in ("one", "two", "three")]
+    inside = flowing(buttons, row)
+    inside.setLayoutDirection(RIGHT)
+    inside.resize(400, 40)
+    row.show()
+    assert [button.geometry().right() for button in buttons[:1]] == [399]
+    assert buttons[0].x() > buttons[1].x() > buttons[2].x()
+
+
+@pytest.mark.parametrize(("name", "turns"), [("previous", True), ("folded", True), ("copy", False), ("attach", False)])
+def test_icons_with_a_direction_turn_round(
+    read_from: Callable[[Qt.LayoutDirection], None], name: str, turns: bool
+) -> None:
+    usual = icon(name).pixmap(32, 32)
+    read_from(RIGHT)
+    assert icon(name).pixmap(32, 32).toImage() == (_mirrored(usual) if turns else usual).toImage()
+
+
+def _mirrored(picture: QPixmap) -> QPixmap:
+    return picture.transformed(QTransform(-1, 0, 0, 1, 0, 0))
+
+
+def test_words_keep_the_direction_of_their_script(
+    qtbot: QtBot, open_program: Open, read_from: Callable[[Qt.LayoutDirection], None]
+) -> None:
+    read_from(RIGHT)
+    app = open_program()
+    for text in ("Left to right.", "مرحبا بالعالم."):
+        ask(qtbot, app, text)
+    directions = []
+    for message in (0, 2):
+        browser = app.window.chat.transcript.view(message).findChild(QTextBrowser)
+        assert browser
+        directions.append(browser.document().firstBlock().textDirection())
+    assert directions == [LEFT, RIGHT]
