@@ -16,7 +16,7 @@ from headstart.ui.chat.message import MessageAction, MessageContent, MessageStat
 from headstart.ui.chat.message_view import MessageView
 from headstart.ui.chat.text_view import TextView
 from headstart.ui.widgets import theme
-from headstart.ui.widgets.legend import Legend
+from headstart.ui.widgets.labels import Legend
 from headstart.ui.widgets.theme import DARK, LIGHT
 from tests.ui.corpus import EVERYTHING
 

@@ -12,8 +12,8 @@ from headstart.engine.engine import Origin, Piece, Round, Step, Timing
 from headstart.ui.performance.race_page import RaceLane
 from headstart.ui.program import Program
 from headstart.ui.widgets import stylesheet, theme
-from headstart.ui.widgets.dialog import Dialog
 from headstart.ui.widgets.icons import icon
+from headstart.ui.widgets.layouts import Dialog
 from headstart.ui.widgets.stylesheet import RESOURCES
 from headstart.ui.widgets.theme import CONTRAST_DARK, CONTRAST_LIGHT, DARK, LIGHT, Theme, ThemeChoice, contrast
 

@@ -22,8 +22,8 @@ from PySide6.QtWidgets import (
 from headstart import __version__
 from headstart.computer import package_versions, processor
 from headstart.licences import Component
-from headstart.ui.widgets.dialog import Dialog
 from headstart.ui.widgets.labels import Heading
+from headstart.ui.widgets.layouts import Dialog
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, mono_font
 

@@ -16,7 +16,6 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 from headstart import __version__, own_folder, paths, settings_file
 from headstart.chat.database import Key
 from headstart.ui import display
-from headstart.ui.appearance import Appearance
 from headstart.ui.history.encryption_work import EncryptionWork, Order
 from headstart.ui.history.maintenance import Maintenance
 from headstart.ui.history.recovery import Recovery
@@ -24,6 +23,7 @@ from headstart.ui.program import Program
 from headstart.ui.single_instance import SingleInstance
 from headstart.ui.translation import Translation
 from headstart.ui.widgets.stylesheet import RESOURCES
+from headstart.ui.widgets.theme import Appearance
 
 FILE_NAME = "window.log"
 _BYTES, _OLD = 2**20, 3

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
 
 from headstart.ui import actions
 from headstart.ui.widgets import stylesheet
-from headstart.ui.widgets.dialog import Dialog
+from headstart.ui.widgets.layouts import Dialog
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 
 _WHAT = Qt.ItemDataRole.UserRole

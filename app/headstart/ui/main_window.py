@@ -16,7 +16,7 @@ from headstart.ui.performance.tuning_page import TuningPage
 from headstart.ui.settings.side_panel import SidePanel
 from headstart.ui.sidebar.sidebar import Sidebar
 from headstart.ui.widgets import reading_order, stylesheet
-from headstart.ui.widgets.page import Page
+from headstart.ui.widgets.layouts import Page
 from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.reading_order import FocusKeeper
 from headstart.ui.widgets.theme import Theme, scaled

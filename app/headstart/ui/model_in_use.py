@@ -20,7 +20,7 @@ from headstart.ui.settings.settings_form import title, word
 from headstart.ui.sidebar.chats_controller import ChatsController
 from headstart.ui.spelling import titled
 from headstart.ui.translation import said
-from headstart.ui.widgets.notice_bar import Cause
+from headstart.ui.widgets.progress import Cause
 
 _WARNED = "told that {} is elsewhere"  # the memo with the address that the user was warned of
 

@@ -14,7 +14,6 @@ from headstart.chat.store import Store
 from headstart.engine.memory import free_memory
 from headstart.engine.process.watch import Patience
 from headstart.settings import Settings
-from headstart.ui.appearance import Appearance
 from headstart.ui.chat.chat_controller import ChatController, PromptsController
 from headstart.ui.chat.chat_session import ChatSession
 from headstart.ui.chat.composer import TokenCount
@@ -37,7 +36,8 @@ from headstart.ui.performance.tuning_controller import TuningController
 from headstart.ui.settings_controller import SettingsController
 from headstart.ui.sidebar.chats_controller import ChatsController, Listing
 from headstart.ui.sidebar.sidebar_controller import SidebarController, TagsController
-from headstart.ui.widgets.notice_bar import Cause
+from headstart.ui.widgets.progress import Cause
+from headstart.ui.widgets.theme import Appearance
 from headstart.ui.widgets.undoing import Undoing
 from headstart.ui.window_commands import WindowCommands
 

@@ -18,7 +18,7 @@ from headstart.ui.chat.live_answer import NOTICE, ROUNDS, LiveAnswer, resumed
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.spelling import sentences, whole
 from headstart.ui.translation import said
-from headstart.ui.widgets.notice_bar import Cause
+from headstart.ui.widgets.progress import Cause
 
 _SAVE_EVERY = 700  # ms: a kill must cost less than a second of text, and timers come late
 _RETRY_MS = 4000

@@ -24,8 +24,8 @@ from PySide6.QtWidgets import (
 
 from headstart.ui.chat.composer import MessageEdit
 from headstart.ui.translation import translate
-from headstart.ui.widgets.dialog import Dialog
 from headstart.ui.widgets.labels import muted
+from headstart.ui.widgets.layouts import Dialog
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY
 

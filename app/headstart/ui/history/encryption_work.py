@@ -11,8 +11,8 @@ from headstart import paths
 from headstart.chat import encryption
 from headstart.chat.database import Key
 from headstart.ui.background_task import BackgroundTask
-from headstart.ui.widgets.dialog import Dialog
 from headstart.ui.widgets.labels import muted
+from headstart.ui.widgets.layouts import Dialog
 from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import LARGE, MEDIUM

@@ -16,8 +16,8 @@ from headstart.errors import DamagedHistoryError, HistoryError, LockedHistoryErr
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.settings.passphrase_form import PassphraseForm, Wanted
 from headstart.ui.translation import said
-from headstart.ui.widgets.dialog import Dialog
 from headstart.ui.widgets.labels import muted
+from headstart.ui.widgets.layouts import Dialog
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import LARGE, MEDIUM
 

@@ -25,7 +25,7 @@ from headstart.errors import HeadstartError, PortTakenError
 from headstart.server import keys
 from headstart.ui.local_server.server_page import ServedModel, ServerState, ServerView
 from headstart.ui.translation import said
-from headstart.ui.widgets.dialog import confirms
+from headstart.ui.widgets.layouts import confirms
 
 if TYPE_CHECKING:
     from headstart.settings import Settings

@@ -15,8 +15,7 @@ from headstart.ui.settings.settings_form import NumberEditor
 from headstart.ui.spelling import decimal, whole
 from headstart.ui.widgets.figure_table import FigureTable
 from headstart.ui.widgets.labels import CopiedLine, StatusLine, button, muted
-from headstart.ui.widgets.layouts import Card
-from headstart.ui.widgets.page import Page
+from headstart.ui.widgets.layouts import Card, Page
 from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import SMALL, TEXT_WIDTH

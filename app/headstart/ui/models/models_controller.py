@@ -22,7 +22,7 @@ from headstart.ui.models.models_page import ModelsPage
 from headstart.ui.models.remote_servers import RemoteServersController
 from headstart.ui.spelling import amount, place, sentences
 from headstart.ui.translation import said
-from headstart.ui.widgets.dialog import confirms
+from headstart.ui.widgets.layouts import confirms
 
 
 class Verification(QObject):

@@ -21,8 +21,7 @@ from headstart.ui.models.remote_servers import RemoteServersList
 from headstart.ui.settings.settings_form import Choices, SettingsForm
 from headstart.ui.spelling import amount
 from headstart.ui.widgets.labels import Heading, button, muted
-from headstart.ui.widgets.layouts import Card, row
-from headstart.ui.widgets.page import Page
+from headstart.ui.widgets.layouts import Card, Page, row
 from headstart.ui.widgets.progress import WorkCard
 from headstart.ui.widgets.stylesheet import mark
 from headstart.ui.widgets.theme import LARGE, MEDIUM, TEXT_WIDTH

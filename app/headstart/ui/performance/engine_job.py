@@ -13,8 +13,8 @@ from headstart.settings import Settings
 from headstart.ui.models.model_loader import ModelLoader, no_model
 from headstart.ui.translation import said
 from headstart.ui.widgets.labels import button, muted
-from headstart.ui.widgets.notice_bar import NoticeBar
-from headstart.ui.widgets.page import Page
+from headstart.ui.widgets.layouts import Page
+from headstart.ui.widgets.progress import NoticeBar
 from headstart.ui.widgets.reading_order import ends
 from headstart.ui.widgets.stylesheet import inset
 from headstart.ui.widgets.theme import SMALL

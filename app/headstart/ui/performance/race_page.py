@@ -20,9 +20,8 @@ from PySide6.QtWidgets import (
 from headstart.engine.engine import Finish, Step
 from headstart.ui.performance.engine_job import NOTHING, JobPage, number_field
 from headstart.ui.spelling import decimal
-from headstart.ui.widgets.labels import Heading, button, label, muted, section
+from headstart.ui.widgets.labels import Heading, Legend, button, label, muted, section
 from headstart.ui.widgets.layouts import Card, TitledField, flowing
-from headstart.ui.widgets.legend import Legend
 from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.stylesheet import dress, inset, mark
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, current, mono_families

@@ -22,9 +22,8 @@ from headstart.ui.settings.settings_form import Choices, SettingsForm
 from headstart.ui.settings.side_panel import SAMPLING
 from headstart.ui.spelling import place
 from headstart.ui.translation import translate
-from headstart.ui.widgets.dialog import Dialog
 from headstart.ui.widgets.labels import button, label, muted
-from headstart.ui.widgets.layouts import Card, scrolled
+from headstart.ui.widgets.layouts import Card, Dialog, scrolled
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, scaled
 
 

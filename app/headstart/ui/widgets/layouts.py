@@ -1,25 +1,31 @@
-"""Cards, rows and pages that scroll."""
+"""Cards, rows, pages that scroll, and dialogs."""
 
 from collections.abc import Iterable
 
-from PySide6.QtCore import QPoint, QRect, QSize, Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QGuiApplication, QHideEvent, QPalette, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
+    QApplication,
     QBoxLayout,
+    QDialog,
     QFrame,
     QHBoxLayout,
     QLabel,
     QLayout,
     QLayoutItem,
+    QMessageBox,
     QScrollArea,
     QStyle,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
-from headstart.ui.widgets.labels import section
+from headstart.ui.widgets import stylesheet
+from headstart.ui.widgets.icons import icon
+from headstart.ui.widgets.labels import Heading, section
 from headstart.ui.widgets.stylesheet import dress
-from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL
+from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, current
 
 
 class Flow(QLayout):
@@ -146,3 +152,81 @@ def scrolled(inner: QWidget, parent: QWidget, *, sideways: bool = False) -> QScr
     inner.setAutoFillBackground(False)  # which `setWidget` turns on
     scroll.viewport().setAutoFillBackground(False)
     return scroll
+
+
+class Page(QFrame):
+    """Fill `column`; it is at most `widest` wide and stands in the middle."""
+
+    back_requested = Signal()
+    entered = Signal()
+    left = Signal()  # another page is shown, or the window closes
+
+    def __init__(self, widest: int, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("page")
+        self._title = Heading("", 1.5, self)
+        self._widest = widest
+        self._back = QToolButton(self)
+        self._back.setIcon(icon("previous", QPalette.ColorRole.WindowText))
+        self._back.setAccessibleName(self.tr("Back to the chat"))
+        self._back.setToolTip(self.tr("Back to the chat (Esc)"))
+        dress(self._back, "flat")
+        self._back.clicked.connect(self.back_requested)
+        self.inner = QWidget(self)
+        self.column = QVBoxLayout(self.inner)
+        self.column.setSpacing(MEDIUM)
+        outside = QVBoxLayout(self)
+        outside.setContentsMargins(0, 0, 0, 0)
+        outside.addLayout(self._head())
+        self.scroll_area = scrolled(self.inner, self, sideways=True)
+        outside.addWidget(self.scroll_area, 1)
+
+    def set_title(self, title: str) -> None:
+        """What stands above it."""
+        self._title.setText(title)
+        self.setAccessibleName(title)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        super().resizeEvent(event)
+        side = max((self.width() - self._widest) // 2, LARGE)
+        self.column.setContentsMargins(side, MEDIUM, side, LARGE)
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
+        super().showEvent(event)
+        if not event.spontaneous():
+            self.entered.emit()
+
+    def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802
+        super().hideEvent(event)
+        if not event.spontaneous():  # not where the window is only minimised
+            self.left.emit()
+
+    def _head(self) -> QHBoxLayout:
+        head = QHBoxLayout()
+        head.setContentsMargins(SMALL, SMALL, SMALL, 0)
+        head.addWidget(self._back)
+        head.addWidget(self._title)
+        head.addStretch(1)
+        return head
+
+
+class Dialog(QDialog):
+    """Follows theme and size of text while it is open."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setStyleSheet(stylesheet.sheet(current(), QApplication.font()))
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() in {QEvent.Type.ApplicationPaletteChange, QEvent.Type.ApplicationFontChange}:
+            self.setStyleSheet(stylesheet.sheet(current(), QApplication.font()))
+        return super().event(event)
+
+
+def confirms(parent: QWidget, title: str, question: str, action: str) -> bool:
+    """Whether a person presses the button with `action` on it; Cancel is what Enter presses."""
+    box = QMessageBox(QMessageBox.Icon.Question, title, question, parent=parent)
+    go = box.addButton(action, QMessageBox.ButtonRole.DestructiveRole)
+    box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
+    box.exec()
+    return box.clickedButton() is go

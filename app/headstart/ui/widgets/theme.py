@@ -1,13 +1,15 @@
-"""Every colour, spacing and font of the window."""
+"""Every colour, spacing and font of the window, changed live."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 
-from PySide6.QtCore import QLocale, Qt
+from PySide6.QtCore import QLocale, QObject, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontInfo, QGuiApplication, QPalette, QTextCharFormat
 from PySide6.QtWidgets import QApplication
+
+from headstart.settings import Settings
 
 # Spacings in device-independent pixels.
 TINY, SMALL, MEDIUM, LARGE, HUGE = 4, 8, 12, 16, 24
@@ -407,6 +409,41 @@ def chosen(choice: ThemeChoice, scheme: Qt.ColorScheme, preference: Qt.ContrastP
     if choice is ThemeChoice.CONTRAST or (follows and preference == Qt.ContrastPreference.HighContrast):
         return CONTRAST_DARK if is_dark else CONTRAST_LIGHT
     return DARK if is_dark else LIGHT
+
+
+class Appearance(QObject):
+    """Theme and font that everything is drawn with."""
+
+    changed = Signal(object, object)  # Theme, QFont
+
+    def __init__(self, application: QApplication, settings: Settings, parent: QObject | None = None) -> None:
+        """Applies the settings at once."""
+        super().__init__(parent)
+        self._application = application
+        self._settings = settings
+        self._apply()
+        hints = application.styleHints()
+        hints.colorSchemeChanged.connect(self._follow)
+        hints.accessibility().contrastPreferenceChanged.connect(self._follow)
+
+    def set_settings(self, settings: Settings) -> None:
+        """Theme, font size or zoom may have changed."""
+        before, self._settings = self._settings, settings
+        if any(getattr(before, name) != getattr(settings, name) for name in ("theme", "font_size", "zoom")):
+            self._apply()
+            self.changed.emit(self.theme, self.font)
+
+    @Slot()
+    def _follow(self) -> None:
+        """The desktop went dark or light, or wants another contrast."""
+        if wanted(self._application, ThemeChoice(self._settings.theme)) != self.theme:
+            self._apply()
+            self.changed.emit(self.theme, self.font)
+
+    def _apply(self) -> None:
+        self.theme = apply(self._application, ThemeChoice(self._settings.theme))
+        self.font = text_font(self._settings.font_size * self._settings.zoom / 100)
+        self._application.setFont(self.font)
 
 
 def text_font(points: float | None = None, locale: QLocale | None = None) -> QFont:
