@@ -26,7 +26,7 @@ from headstart.engine.engine import LoadOptions, Tracing
 from headstart.errors import HistoryError, SettingsError
 from headstart.settings import Settings
 from headstart.settings_file import save
-from headstart.ui.single_instance import SingleInstance
+from headstart.ui.application import SingleInstance
 from tests.faults import damage, kills
 from tests.faults.__main__ import run
 from tests.faults.kills import Where

@@ -17,9 +17,8 @@ from bench.toy import PROGRAM
 from headstart import paths
 from headstart.chat.store import open_store
 from headstart.engine.process.watch import Patience
-from headstart.ui.application import make_application
+from headstart.ui.application import SingleInstance, make_application
 from headstart.ui.program import EngineChoice, Program
-from headstart.ui.single_instance import SingleInstance
 
 TAKEN = 3  # the exit code where another window has the profile
 _AGAIN_MS = 20

@@ -15,9 +15,8 @@ from PySide6.QtWidgets import QApplication
 from headstart import paths
 from headstart.chat.conversation import State
 from headstart.chat.store import open_store
-from headstart.ui.application import keep, make_application
+from headstart.ui.application import SingleInstance, keep, make_application
 from headstart.ui.program import Program
-from headstart.ui.single_instance import SingleInstance
 
 _LIMIT = 120.0  # seconds for any one thing, on a machine that is traced and loaded
 _QUESTION = "Hello lighthouse"

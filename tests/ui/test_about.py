@@ -9,7 +9,7 @@ from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from headstart import __version__, licences
-from headstart.ui.about import AboutDialog
+from headstart.ui.dialogs import AboutDialog
 from headstart.ui.program import Program
 
 ROOT = Path(__file__).resolve().parents[2]

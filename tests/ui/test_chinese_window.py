@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from headstart.ui.command_palette import CommandPalette
+from headstart.ui.dialogs import CommandPalette
 from headstart.ui.program import Program
 from headstart.ui.widgets.labels import ElidedLabel
 from tests.ui import reach

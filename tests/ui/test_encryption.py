@@ -17,12 +17,12 @@ from headstart.chat.database import FILE_NAME, Key
 from headstart.chat.store import Store, open_store
 from headstart.errors import HistoryError
 from headstart.ui import application as starting
+from headstart.ui.application import SingleInstance
 from headstart.ui.history.encryption_work import EncryptionWork, Order
 from headstart.ui.history.recovery import PassphraseDialog, Recovery
 from headstart.ui.program import Program
 from headstart.ui.settings.passphrase_form import PassphraseForm, Wanted
 from headstart.ui.settings.preferences_dialog import EncryptionPage, PreferencesDialog
-from headstart.ui.single_instance import SingleInstance
 from headstart.ui.translation import Translation
 from tests.chat import killing
 from tests.chat.killing import CHATS, PASSPHRASE, WORD

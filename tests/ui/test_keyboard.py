@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QLabel, QLineEdit, QPushBut
 from pytestqt.qtbot import QtBot
 
 from headstart.ui import actions
-from headstart.ui.command_palette import CommandPalette
+from headstart.ui.dialogs import CommandPalette
 from headstart.ui.program import Program
 from tests.ui import reach
 from tests.ui.person import WAIT, ask

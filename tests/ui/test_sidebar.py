@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from headstart.chat.json_chats import read_chats
 from headstart.ui.chat.message import MessageAction
-from headstart.ui.command_palette import CommandPalette
+from headstart.ui.dialogs import CommandPalette
 from headstart.ui.program import Program
 from headstart.ui.sidebar.sidebar import ChatMenu
 from tests.ui.person import WAIT, ask, chat_rows, click_chat, shown, texts, write

@@ -16,8 +16,8 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.json_chats import to_json
+from headstart.ui.application import SingleInstance
 from headstart.ui.program import Program
-from headstart.ui.single_instance import SingleInstance
 
 ROOT = Path(__file__).resolve().parents[2]
 Open = Callable[..., Program]
@@ -95,7 +95,7 @@ def test_the_chats_of_a_file_come_in_and_the_first_is_open(qtbot: QtBot, app: Pr
 def test_a_window_that_died_is_no_hindrance(tmp_path: Path) -> None:
     code = (
         "import os, sys; from pathlib import Path; from PySide6.QtCore import QCoreApplication\n"
-        "from headstart.ui.single_instance import SingleInstance\n"
+        "from headstart.ui.application import SingleInstance\n"
         "app = QCoreApplication([]); one = SingleInstance(Path(sys.argv[1]))\n"
         "assert one.claim(); os.kill(os.getpid(), 9)"
     )

@@ -15,7 +15,7 @@ from headstart.chat.conversation import State
 from headstart.engine.engine import Request
 from headstart.settings import Settings
 from headstart.ui.chat.message import MessageAction, MessageState
-from headstart.ui.command_palette import CommandPalette
+from headstart.ui.dialogs import CommandPalette
 from headstart.ui.engine_request import Loadable, installed_model
 from headstart.ui.performance.engine_job import JobPage
 from headstart.ui.program import Program

@@ -9,7 +9,7 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from headstart.ui.chat.message_view import MessageView
-from headstart.ui.command_palette import CommandPalette
+from headstart.ui.dialogs import CommandPalette
 from headstart.ui.program import Program
 from tests.ui.person import WAIT, ask, shown, texts, write
 

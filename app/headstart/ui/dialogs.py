@@ -1,29 +1,264 @@
 """What opens beside the window: preferences, About, the command palette, the folder of logs."""
 
-from collections.abc import Callable
+import platform
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, QUrl, Slot
-from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QMessageBox
+import psutil
+from PySide6 import __version__ as pyside
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, QUrl, Signal, Slot, qVersion
+from PySide6.QtGui import QAction, QDesktopServices, QGuiApplication, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QMessageBox,
+    QPlainTextEdit,
+    QPushButton,
+    QSplitter,
+    QTabWidget,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
 
-from headstart import own_folder, paths
+from headstart import __version__, own_folder, paths
 from headstart.chat import database, encryption
 from headstart.chat.store import Store
+from headstart.computer import package_versions, processor
 from headstart.errors import HistoryError
-from headstart.licences import components
+from headstart.licences import Component, components
 from headstart.settings import defaults
-from headstart.ui.about import AboutDialog, version_report
+from headstart.ui import actions
 from headstart.ui.background_task import BackgroundTask
-from headstart.ui.command_palette import CommandPalette
-from headstart.ui.current_settings import CurrentSettings
 from headstart.ui.history.encryption_work import Order
 from headstart.ui.main_window import MainWindow
 from headstart.ui.models.model_choices import ModelChoices
 from headstart.ui.settings.passphrase_form import PassphraseForm
 from headstart.ui.settings.preferences_dialog import EncryptionPage, PreferencesDialog
-from headstart.ui.settings_controller import SettingsController
+from headstart.ui.settings_controller import CurrentSettings, SettingsController
 from headstart.ui.translation import chosen, said, spoken
+from headstart.ui.widgets import stylesheet
+from headstart.ui.widgets.labels import Heading
+from headstart.ui.widgets.layouts import Dialog
+from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, mono_font
+
+
+def version_report() -> str:
+    """One fact on each line, in English whatever the window speaks: it is for those who mend."""
+    screen = QGuiApplication.primaryScreen()
+    facts = {
+        "Headstart": __version__,
+        "Python": platform.python_version(),
+        "Qt": f"{qVersion()} (PySide6 {pyside}, {QGuiApplication.platformName()})",
+        **package_versions(),
+        "System": platform.platform(),
+        "Processor": f"{processor()}, {psutil.cpu_count(logical=True)} threads",
+        "Memory": f"{psutil.virtual_memory().total / 2**30:.1f} GiB",
+        "Screen": f"{screen.size().width()}x{screen.size().height()} at {screen.devicePixelRatio():.2f}",
+    }
+    return "\n".join(f"{name}: {fact}" for name, fact in facts.items())
+
+
+_SIZE = QSize(800, 560)
+
+
+class AboutDialog(Dialog):
+    """Shows what it is given."""
+
+    def __init__(self, report: str, parts: Sequence[Component], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(self.tr("About Headstart"))
+        self._parts = parts
+        self.report = self._reader(report, self.tr("Versions"))
+        self.report.setFont(mono_font())
+        self.list = QListWidget(self)
+        self.list.setAccessibleName(self.tr("Components"))
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.text = self._reader("", self.tr("Text of the licence"))
+        self._copy = self._button(self.tr("Copy versions"))
+        self._close = self._button(self.tr("Close"))
+        self._lay_out()
+        self._copy.clicked.connect(self._copy_report)
+        self._close.clicked.connect(self.close)
+        self.list.currentRowChanged.connect(self._show)
+        self.list.addItems([" ".join((part.name, part.version)) for part in parts])
+        self.list.setCurrentRow(0)
+
+    def _lay_out(self) -> None:
+        tabs = QTabWidget(self)
+        tabs.addTab(self._what(), self.tr("Headstart"))
+        tabs.addTab(self._licences(), self.tr("Licences"))
+        tabs.setAccessibleName(self.windowTitle())
+        foot = QHBoxLayout()
+        foot.addStretch(1)
+        foot.addWidget(self._copy)
+        foot.addWidget(self._close)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(MEDIUM, MEDIUM, MEDIUM, MEDIUM)
+        column.addWidget(tabs, 1)
+        column.addLayout(foot)
+        self.resize(_SIZE)
+
+    def _what(self) -> QWidget:
+        page = QWidget(self)
+        title = Heading(self.tr("Headstart {}").format(__version__), 1.5, page)
+        text = QLabel(
+            self.tr(
+                "Chat offline with a language model that gets a head start from a small one. Nothing you write leaves "
+                "this computer, unless you choose a model on another one. Free software under the Apache License 2.0."
+            ),
+            page,
+        )
+        text.setWordWrap(True)
+        column = QVBoxLayout(page)
+        column.setContentsMargins(LARGE, LARGE, LARGE, LARGE)
+        column.setSpacing(MEDIUM)
+        for part in (title, text, self.report):
+            column.addWidget(part)
+        return page
+
+    def _licences(self) -> QWidget:
+        page = QSplitter(Qt.Orientation.Horizontal, self)
+        page.setChildrenCollapsible(False)
+        page.addWidget(self.list)
+        page.addWidget(self.text)
+        page.setSizes([_SIZE.width() // 3, _SIZE.width() * 2 // 3])
+        page.setContentsMargins(SMALL, SMALL, SMALL, SMALL)
+        return page
+
+    def _reader(self, text: str, name: str) -> QPlainTextEdit:
+        reader = QPlainTextEdit(text, self)
+        reader.setReadOnly(True)
+        reader.setTabChangesFocus(True)
+        reader.setAccessibleName(name)
+        dress(reader, "field")
+        return reader
+
+    def _button(self, text: str) -> QPushButton:
+        button = QPushButton(text, self)
+        button.setAutoDefault(False)
+        dress(button, "plain")
+        return button
+
+    @Slot()
+    def _copy_report(self) -> None:
+        QGuiApplication.clipboard().setText(self.report.toPlainText())
+
+    @Slot(int)
+    def _show(self, row: int) -> None:
+        part = self._parts[row]
+        licence = self.tr("Licence: {}").format(part.licence or self.tr("not named by the package"))
+        text = part.text() or self.tr("The package brings no text of its licence.")
+        self.text.setPlainText("\n\n".join(filter(None, (licence, part.address, text))))
+
+
+_WHAT = Qt.ItemDataRole.UserRole
+_OFFERED = 100  # chats; who looks for another one types more letters
+_MOVES = (Qt.Key.Key_Down, Qt.Key.Key_Up, Qt.Key.Key_PageDown, Qt.Key.Key_PageUp)
+
+
+class CommandPalette(Dialog):
+    """Lists what can be done now; the choice is triggered after it has closed."""
+
+    chat_chosen = Signal(str)
+
+    def __init__(self, commands: Iterable[QAction], chats: Iterable[tuple[str, str]], parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(self.tr("Command palette"))
+        self._commands = [action for action in commands if action.isEnabled() and action.objectName() != "palette"]
+        self._chats = list(chats)
+        self.field = QLineEdit(self)
+        self.field.setPlaceholderText(self.tr("Type a command or the title of a chat"))
+        self.field.setAccessibleName(self.windowTitle())
+        self.list = self._columns()
+        self._nothing = QLabel(self)
+        self._nothing.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
+        self._nothing.setMargin(MEDIUM)
+        self._nothing.setWordWrap(True)
+        self._nothing.setTextFormat(Qt.TextFormat.PlainText)
+        stylesheet.dress(self._nothing, "muted")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(SMALL, SMALL, SMALL, SMALL)
+        column.addWidget(self.field)
+        column.addWidget(self._nothing, 1)
+        column.addWidget(self.list, 1)
+        self.resize(QSize(min(560, parent.width() - 80), 380))
+        self.field.installEventFilter(self)
+        self.field.textChanged.connect(self._fill)
+        self.field.returnPressed.connect(self._choose)
+        self.list.itemClicked.connect(self._choose)
+        self._fill("")
+
+    def _columns(self) -> QTreeWidget:
+        """Titles on the left, keys on the right."""
+        columns = QTreeWidget(self)
+        columns.setAccessibleName(self.tr("Commands and chats"))
+        columns.setColumnCount(2)
+        columns.setHeaderHidden(True)
+        columns.setRootIsDecorated(False)
+        columns.setUniformRowHeights(True)
+        columns.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        columns.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        header = columns.header()
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
+        return columns
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+        if watched is self.field and isinstance(event, QKeyEvent) and event.key() in _MOVES:
+            self.list.event(event)
+            return True
+        return super().eventFilter(watched, event)
+
+    @Slot(str)
+    def _fill(self, typed: str) -> None:
+        self.list.clear()
+        words = typed.lower().split()
+        for action in self._commands:
+            keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+            if _holds(actions.title(action), words):
+                self._offer(actions.title(action), keys, action)
+        named = ((chat, title or self.tr("New chat")) for chat, title in self._chats)
+        for chat, title in islice((each for each in named if _holds(each[1], words)), _OFFERED):
+            self._offer(title, self.tr("chat"), chat)
+        first = self.list.topLevelItem(0)
+        if first:
+            self.list.setCurrentItem(first)
+        self.list.setVisible(first is not None)
+        self._nothing.setText(self.tr("No command or chat is called “{}”.").format(typed.strip()))
+        self._nothing.setVisible(first is None)
+
+    def _offer(self, text: str, remark: str, what: object) -> None:
+        item = QTreeWidgetItem([text, remark])
+        item.setData(0, _WHAT, what)
+        item.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        item.setForeground(1, self.palette().placeholderText())
+        self.list.addTopLevelItem(item)
+
+    @Slot()
+    def _choose(self) -> None:
+        item = self.list.currentItem()
+        if item is None:
+            return
+        what = item.data(0, _WHAT)
+        self.close()
+        if isinstance(what, QAction):
+            what.trigger()
+        elif isinstance(what, str):
+            self.chat_chosen.emit(what)
+
+
+def _holds(title: str, words: list[str]) -> bool:
+    return all(word in title.lower() for word in words)
 
 
 class EncryptionController(QObject):

@@ -11,12 +11,12 @@ from headstart.engine.protocol import Description
 from headstart.errors import EngineBusyError, HeadstartError
 from headstart.settings import Settings
 from headstart.ui.chat.live_answer import NOTICE
-from headstart.ui.current_settings import CurrentSettings
 from headstart.ui.main_window import MainWindow
 from headstart.ui.models import model_choices
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.models.models_controller import ModelsController
 from headstart.ui.settings.settings_form import title, word
+from headstart.ui.settings_controller import CurrentSettings
 from headstart.ui.sidebar.chats_controller import ChatsController
 from headstart.ui.spelling import titled
 from headstart.ui.translation import said

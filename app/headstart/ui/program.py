@@ -17,7 +17,6 @@ from headstart.settings import Settings
 from headstart.ui.chat.chat_controller import ChatController, PromptsController
 from headstart.ui.chat.chat_session import ChatSession
 from headstart.ui.chat.composer import TokenCount
-from headstart.ui.current_settings import CurrentSettings
 from headstart.ui.dialogs import Dialogs
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.engine_request import Find, installed_model
@@ -33,7 +32,7 @@ from headstart.ui.notifications import Attention, Motion
 from headstart.ui.performance.benchmark_controller import BenchmarkController
 from headstart.ui.performance.race_controller import RaceController
 from headstart.ui.performance.tuning_controller import TuningController
-from headstart.ui.settings_controller import SettingsController
+from headstart.ui.settings_controller import CurrentSettings, SettingsController
 from headstart.ui.sidebar.chats_controller import ChatsController, Listing
 from headstart.ui.sidebar.sidebar_controller import SidebarController, TagsController
 from headstart.ui.widgets.progress import Cause

@@ -1,14 +1,42 @@
 """Fills side panel or preferences with settings and what can be chosen, and turns an edit into what it entails."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Protocol
 
 from PySide6.QtCore import QObject, Signal, SignalInstance, Slot
 
+from headstart.errors import SettingsError
 from headstart.parameters import Mode
 from headstart.settings import Settings
+from headstart.settings_file import load, save
 from headstart.ui.models.model_choices import ModelChoices
 from headstart.ui.settings.settings_form import Choices
+from headstart.ui.translation import said
+
+
+class CurrentSettings(QObject):
+    """What holds wherever a chat has no settings of its own."""
+
+    changed = Signal(object)  # Settings
+    refused = Signal(str)
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        """Reads the file."""
+        super().__init__(parent)
+        self.now = load()
+
+    def change(self, **values: object) -> None:
+        """Change some and save them; everything follows `changed`."""
+        try:
+            changed = dataclasses.replace(self.now, **values)  # type: ignore[arg-type]
+            save(changed)
+        except SettingsError as error:
+            self.refused.emit(said(error))
+            return
+        self.now = changed
+        self.changed.emit(changed)
+
 
 _FIRST_FIXED = 4  # assistant tokens when a person turns to fixed speculation
 

@@ -11,9 +11,10 @@ from PySide6.QtWidgets import QLineEdit, QPlainTextEdit
 from headstart.chat.conversation import Role
 from headstart.chat.store import Store
 from headstart.ui.chat.chat_controller import ChatController
-from headstart.ui.current_settings import CurrentSettings
 from headstart.ui.exchange import Exchange
+from headstart.ui.exchange.exchange import Exchange
 from headstart.ui.main_window import MainWindow
+from headstart.ui.settings_controller import CurrentSettings
 from headstart.ui.sidebar.chats_controller import ChatsController
 from headstart.ui.widgets.theme import ThemeChoice
 from headstart.ui.widgets.undoing import Undoing
