@@ -18,11 +18,10 @@ from headstart.chat.store import Store, open_store
 from headstart.errors import HistoryError
 from headstart.ui import application as starting
 from headstart.ui.application import SingleInstance
-from headstart.ui.history.encryption_work import EncryptionWork, Order
-from headstart.ui.history.recovery import PassphraseDialog, Recovery
+from headstart.ui.history.encryption import EncryptionPage, EncryptionWork, Order, PassphraseForm, Wanted
+from headstart.ui.history.maintenance import PassphraseDialog, Recovery
 from headstart.ui.program import Program
-from headstart.ui.settings.passphrase_form import PassphraseForm, Wanted
-from headstart.ui.settings.preferences_dialog import EncryptionPage, PreferencesDialog
+from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.translation import Translation
 from tests.chat import killing
 from tests.chat.killing import CHATS, PASSPHRASE, WORD

@@ -22,8 +22,7 @@ from headstart.chat.migrations import NEWEST
 from headstart.chat.reader import open_reader
 from headstart.chat.store import Store, open_store
 from headstart.errors import HistoryError
-from headstart.ui.history.maintenance import Maintenance
-from headstart.ui.history.recovery import Recovery
+from headstart.ui.history.maintenance import Maintenance, Recovery
 from headstart.ui.program import Program
 from headstart.ui.sidebar.chats_controller import LAST
 from tests.ui.person import WAIT, ask, begin, stored, texts, write

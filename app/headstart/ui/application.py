@@ -1,4 +1,4 @@
-"""`headstart` without a sub-command: one application, one window, its log and its lock."""
+"""The application: one instance, its log, and one window after another."""
 
 import contextlib
 import hashlib
@@ -30,9 +30,8 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 from headstart import __version__, own_folder, paths, settings_file
 from headstart.chat.database import Key
 from headstart.ui import display
-from headstart.ui.history.encryption_work import EncryptionWork, Order
-from headstart.ui.history.maintenance import Maintenance
-from headstart.ui.history.recovery import Recovery
+from headstart.ui.history.encryption import EncryptionWork, Order
+from headstart.ui.history.maintenance import Maintenance, Recovery
 from headstart.ui.program import Program
 from headstart.ui.translation import Translation
 from headstart.ui.widgets.stylesheet import RESOURCES

@@ -1,4 +1,4 @@
-"""Fills side panel or preferences with settings and what can be chosen, and turns an edit into what it entails."""
+"""The settings of the program, and the panels that show and change settings."""
 
 import dataclasses
 from collections.abc import Mapping

@@ -1,1 +1,1 @@
-"""The history at start: passphrase, recovery, upkeep."""
+"""The history: encryption, recovery and maintenance."""

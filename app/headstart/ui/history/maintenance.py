@@ -1,14 +1,192 @@
-"""Looks after the history beside the window: reads a large one through and makes the daily copy."""
+"""Care for the history: opening it or replacing what is damaged, checkpoints, and the daily backup."""
 
+from collections.abc import Callable
+from enum import Enum, auto
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QThreadPool, QTimer, Signal, Slot
+from PySide6.QtCore import QDateTime, QEvent, QLocale, QObject, Qt, QThreadPool, QTimer, Signal, Slot
+from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton, QVBoxLayout
 
-from headstart.chat import backups, database
+from headstart.chat import backups, database, encryption
+from headstart.chat.backups import Backup
 from headstart.chat.database import Key
-from headstart.chat.store import Store
+from headstart.chat.store import Store, open_store
+from headstart.errors import DamagedHistoryError, HistoryError, LockedHistoryError
 from headstart.ui.background_task import BackgroundTask
+from headstart.ui.history.encryption import PassphraseForm, Wanted
+from headstart.ui.translation import said
+from headstart.ui.widgets.labels import muted
+from headstart.ui.widgets.layouts import Dialog
+from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.theme import LARGE, MEDIUM
+
+_WIDTH = 420
+
+
+class PassphraseDialog(Dialog):
+    """`key` is there once it is accepted."""
+
+    def __init__(self, unlock: Callable[[str], Key]) -> None:
+        """`unlock` runs in another thread: it takes seconds, on purpose."""
+        super().__init__()
+        self.setWindowTitle("Headstart")
+        self.key: Key | None = None
+        self._unlock = unlock
+        self._column = QVBoxLayout(self)
+        self._task: BackgroundTask | None = None
+        self.form = PassphraseForm(Wanted([self.tr("Passphrase")], self.tr("Open")), self)
+        self.leave = QPushButton(self.tr("Quit"), self)
+        self.leave.setAutoDefault(False)
+        dress(self.leave, "plain")
+        self._lay_out()
+        self.form.submitted.connect(self._try)
+        self.leave.clicked.connect(self.reject)
+        self.form.fields[0].setFocus()
+
+    @Slot(int)
+    def done(self, result: int) -> None:
+        """Nothing that was typed stays."""
+        if self._task:
+            self._task.cancel()
+        self.form.clear()
+        super().done(result)
+
+    @Slot()
+    def come_forward(self) -> None:
+        """Another start wants to see it."""
+        self.showNormal()
+        self.raise_()
+        self.activateWindow()
+
+    def event(self, event: QEvent) -> bool:
+        """A sentence that comes makes room for itself."""
+        taken = super().event(event)
+        if event.type() == QEvent.Type.LayoutRequest:
+            self.resize(self.width(), self._column.totalHeightForWidth(self.width()))
+        return taken
+
+    def _lay_out(self) -> None:
+        title = QLabel(self.tr("Your chats are encrypted"), self)
+        dress(title, "section")
+        about = muted(self.tr("Type the passphrase that you chose for them. Nobody can open them without it."), self)
+        column = self._column
+        column.setContentsMargins(LARGE, LARGE, LARGE, LARGE)
+        column.setSpacing(MEDIUM)
+        column.addWidget(title)
+        column.addWidget(about)
+        column.addWidget(self.form)
+        self.form.add_button(self.leave)
+        self.setMinimumWidth(_WIDTH)
+        self.setWindowFlag(Qt.WindowType.WindowContextHelpButtonHint, on=False)
+
+    @Slot(object)
+    def _try(self, typed: tuple[str]) -> None:
+        self.form.set_busy(busy=True)
+        self._task = BackgroundTask(lambda _: self._unlock(typed[0]), self)
+        self._task.done.connect(self._open)
+        self._task.failed.connect(self.form.refuse)
+        self._task.start()
+
+    @Slot(object)
+    def _open(self, key: Key) -> None:
+        self.key = key
+        self.accept()
+
+
+class _Choice(Enum):
+    """What a person may want."""
+
+    RESTORE = auto()
+    START_EMPTY = auto()
+    TRY_AGAIN = auto()
+    QUIT = auto()
+
+
+class Recovery(QObject):
+    """One for one start. `outcome` says in a sentence what was put in the place of a damaged file, if anything was."""
+
+    def __init__(self, folder: Path, key: Key | None = None) -> None:
+        """Opens nothing yet. `key`: what an encrypted history was open with just now."""
+        super().__init__()
+        self._folder, self._key = folder, key
+        self._asking: PassphraseDialog | None = None
+        self._tried: set[Path] = set()
+        self._broken = ""  # of a backup
+        self.outcome = ""
+
+    def open(self) -> Store | None:
+        """The history; None if the person would rather end here."""
+        while True:
+            try:
+                return open_store(self._folder, self._key)
+            except LockedHistoryError:
+                go_on = self._unlock()
+            except DamagedHistoryError as error:
+                go_on = self._replace(said(error))
+            except HistoryError as error:
+                go_on = self._ask(said(error), {_Choice.TRY_AGAIN: self.tr("Try Again")}) is _Choice.TRY_AGAIN
+            if not go_on:
+                return None
+
+    @Slot()
+    def come_forward(self) -> None:
+        """Another start wants to see the question that is asked."""
+        if self._asking:
+            self._asking.come_forward()
+
+    def _unlock(self) -> bool:
+        dialog = self._asking = PassphraseDialog(partial(encryption.unlock, self._folder))
+        dialog.exec()
+        self._key, self._asking = dialog.key, None
+        dialog.deleteLater()
+        return self._key is not None
+
+    def _replace(self, fault: str) -> bool:
+        """Put something else in the place of the damaged file, as the person wants."""
+        backup = next((each for each in backups.list_backups(self._folder) if each.path not in self._tried), None)
+        offers = {_Choice.START_EMPTY: self.tr("Start with an Empty History")}
+        if backup:
+            restore = self.tr("Restore the Backup of {}").format(_time(backup))
+            offers = {_Choice.RESTORE: restore, **offers}
+        choice = self._ask(f"{fault}\n\n{self._broken}".strip(), offers)
+        if choice is _Choice.QUIT:
+            return False
+        try:
+            self._put(backup if choice is _Choice.RESTORE else None)
+        except DamagedHistoryError:
+            assert backup, "an empty history is not damaged"
+            self._broken = self.tr("The backup of {} is damaged too.").format(_time(backup))
+        except HistoryError as error:
+            return self._ask(said(error), {_Choice.TRY_AGAIN: self.tr("Try Again")}) is _Choice.TRY_AGAIN
+        return True
+
+    def _put(self, backup: Backup | None) -> None:
+        if backup:
+            self._tried.add(backup.path)
+        aside = backups.restore(self._folder, backup, self._key)
+        if backup:
+            restored = self.tr("The backup of {time} was restored; the damaged history is kept as {path}.")
+            self.outcome = restored.format(time=_time(backup), path=aside)
+        else:
+            self.outcome = self.tr("The history is empty now; the damaged one is kept as {path}.").format(path=aside)
+
+    def _ask(self, sentence: str, offers: dict[_Choice, str]) -> _Choice:
+        box = QMessageBox(QMessageBox.Icon.Warning, "Headstart", sentence)
+        buttons: dict[QPushButton, _Choice] = {}
+        for choice, words in offers.items():
+            buttons[box.addButton(words, QMessageBox.ButtonRole.AcceptRole)] = choice
+        leave = box.addButton(self.tr("Quit"), QMessageBox.ButtonRole.RejectRole)
+        box.setDefaultButton(next(iter(buttons)))
+        box.setEscapeButton(leave)
+        box.exec()
+        return next((choice for button, choice in buttons.items() if button is box.clickedButton()), _Choice.QUIT)
+
+
+def _time(backup: Backup) -> str:
+    made = QDateTime.fromSecsSinceEpoch(int(backup.created))
+    return QLocale().toString(made, QLocale.FormatType.ShortFormat)
+
 
 _EVERY_MS = 30_000
 
