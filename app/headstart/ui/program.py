@@ -20,7 +20,7 @@ from headstart.ui.chat.composer import TokenCount
 from headstart.ui.dialogs import Dialogs
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.engine_request import Find, installed_model
-from headstart.ui.history.encryption_work import Order
+from headstart.ui.history.encryption import Order
 from headstart.ui.history.maintenance import Checkpoints
 from headstart.ui.local_server.server_controller import ServerController
 from headstart.ui.main_window import MainWindow
@@ -33,8 +33,8 @@ from headstart.ui.performance.benchmark_controller import BenchmarkController
 from headstart.ui.performance.race_controller import RaceController
 from headstart.ui.performance.tuning_controller import TuningController
 from headstart.ui.settings_controller import CurrentSettings, SettingsController
-from headstart.ui.sidebar.chats_controller import ChatsController, Listing
-from headstart.ui.sidebar.sidebar_controller import SidebarController, TagsController
+from headstart.ui.sidebar.chats_controller import ChatsController, Listing, TagsController
+from headstart.ui.sidebar.sidebar import SidebarController
 from headstart.ui.widgets.progress import Cause
 from headstart.ui.widgets.theme import Appearance
 from headstart.ui.widgets.undoing import Undoing

@@ -20,14 +20,14 @@ from PySide6.QtWidgets import (
 from headstart.chat.conversation import Chat
 from headstart.chat.reader import Tag
 from headstart.ui.sidebar.chat_list import SMALLER, ChatList
-from headstart.ui.sidebar.chats_controller import Listing
+from headstart.ui.sidebar.chats_controller import ChatsController, Listing, TagsController
 from headstart.ui.sidebar.tag_list import TagList
 from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.labels import Heading
 from headstart.ui.widgets.layouts import set_margins
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import SMALL, TINY
-from headstart.ui.widgets.undoing import Undoable
+from headstart.ui.widgets.undoing import Undoable, Undoing
 
 
 class TagMenu(QMenu):
@@ -302,3 +302,50 @@ class Sidebar(QFrame):
         menu.addAction(self.tr("&Rename"), lambda: self.tags.begin_rename(name))
         menu.addAction(self.tr("&Delete (chats stay)"), lambda: self.tags.delete_requested.emit(name))
         menu.popup(place)
+
+
+class SidebarController(QObject):
+    """One for the window."""
+
+    def __init__(
+        self,
+        sidebar: Sidebar,
+        chats: ChatsController,
+        tags: TagsController,
+        undoing: Undoing,
+        parent: QObject | None = None,
+    ) -> None:
+        """Connects everything, changes nothing."""
+        super().__init__(parent)
+        self._sidebar, self._chats, self._tags, self._undoing = sidebar, chats, tags, undoing
+        self._connect_chats()
+        self._connect_tags()
+        for part in (chats, tags):
+            part.undoable.connect(undoing.keep)
+            part.undoable.connect(sidebar.undo_bar.offer)
+        undoing.changed.connect(self._note_undo)
+        sidebar.undo_bar.undone.connect(undoing.take_back)
+
+    def _connect_chats(self) -> None:
+        sidebar, chats = self._sidebar, self._chats
+        sidebar.search_changed.connect(chats.search)
+        sidebar.tags.chosen.connect(chats.filter)
+        # Queued: the view is in the middle of scrolling when it asks.
+        sidebar.list.rows.more_wanted.connect(chats.list_more, Qt.ConnectionType.QueuedConnection)
+        sidebar.list.rows.renamed.connect(chats.rename)
+        sidebar.list.delete_requested.connect(lambda ids: chats.delete(*ids))
+        sidebar.pin_requested.connect(lambda ids, pinned: chats.pin(*ids, pinned=pinned))
+
+    def _connect_tags(self) -> None:
+        sidebar, tags = self._sidebar, self._tags
+        sidebar.tag_created.connect(tags.create)
+        sidebar.tag_marked.connect(tags.mark)
+        sidebar.tags.renamed.connect(tags.rename)
+        sidebar.tags.delete_requested.connect(tags.delete)
+        tags.changed.connect(self._chats.follow_tags)
+        tags.troubled.connect(self._chats.refresh)  # a name that was refused is still in the list, where it was typed
+
+    @Slot()
+    def _note_undo(self) -> None:
+        if self._undoing.next is None:
+            self._sidebar.undo_bar.hide()
