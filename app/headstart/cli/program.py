@@ -48,13 +48,13 @@ def open_window(flags: WindowFlags) -> int:
         os.environ["HEADSTART_HOME"] = str(flags.profile.expanduser().absolute())
     try:
         from headstart.cli import trials  # noqa: PLC0415
-        from headstart.ui import application, self_check  # noqa: PLC0415
+        from headstart.ui import application  # noqa: PLC0415
     except ImportError as error:
         raise WindowError(
             f"The window cannot be opened ({error}); install what is missing, or use `headstart chat`."
         ) from None
     return (
-        self_check.run(trials.faults())
+        application.self_check(trials.faults())
         if flags.self_check
         else application.run(Path(flags.open) if flags.open else None)
     )
