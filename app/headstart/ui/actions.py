@@ -1,4 +1,4 @@
-"""Every command of the window: its words, its keys and its place in the menus."""
+"""Every command of the window: text, shortcut and place in the menus."""
 
 import re
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QMenuBar
 
 _Key = QKeySequence.StandardKey
 _CONTEXT = "Actions"
-_ACCESS = re.compile(r"\(&\w\)")  # behind the words, in languages whose letters are on no key
+_ACCESS = re.compile(r"\(&\w\)")  # at the end of the text, in languages whose letters are on no key
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Command:
     keys: QKeySequence.StandardKey | str = ""
     checkable: bool = False
     separated: bool = False  # a line above it
-    is_field_key: bool = False  # the field that has the keyboard knows the keys: the menu only shows them
+    is_field_key: bool = False  # the field with the focus handles the keys; the menu only shows them
 
 
 def _in(menu: Any, *commands: tuple[Any, ...]) -> tuple[Command, ...]:
@@ -114,7 +114,7 @@ def make(parent: QObject) -> dict[str, QAction]:
 
 
 def fill(bar: QMenuBar, actions: dict[str, QAction]) -> None:
-    """The menus, with their actions in order."""
+    """Add the menus, with their actions in order."""
     for title in dict.fromkeys(command.menu for command in COMMANDS):
         menu = bar.addMenu(_tr(title))
         for command in COMMANDS:
@@ -125,12 +125,8 @@ def fill(bar: QMenuBar, actions: dict[str, QAction]) -> None:
 
 
 def title(action: QAction) -> str:
-    """The words without the mark of the access key."""
-    return _plain(action.text())
-
-
-def _plain(words: str) -> str:
-    return _ACCESS.sub("", words).replace("&", "")
+    """The text without the mark of the access key."""
+    return _ACCESS.sub("", action.text()).replace("&", "")
 
 
 def _action(command: Command, parent: QObject) -> QAction:

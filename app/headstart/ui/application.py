@@ -62,7 +62,7 @@ class SingleInstance(QObject):
     def __init__(self, folder: Path, parent: QObject | None = None) -> None:
         """Takes nothing yet."""
         super().__init__(parent)
-        with contextlib.suppress(OSError):  # told by whoever opens the history in there
+        with contextlib.suppress(OSError):  # opening the history reports it
             own_folder.make(folder)
         # Unix sockets allow about a hundred characters, and folders may have more. A folder may have several paths.
         self._name = f"headstart-{hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]}"
@@ -72,11 +72,11 @@ class SingleInstance(QObject):
         self._server.newConnection.connect(self._take)
 
     def claim(self, file: Path | None = None) -> bool:
-        """Whether this is the only window; if not, the other one is asked to come to the front and to open `file`.
+        """Whether this is the only window; if not, ask the other one to come to the front and to open `file`.
 
-        Asked again it tries again: a folder that cannot be written has room for no lock, and hinders no start.
+        A second call tries again. A folder that cannot be written does not stop the start, though it holds no lock.
         """
-        if self._server.isListening():  # it was, while the folder had room for no lock or had one for us
+        if self._server.isListening():  # claimed before, with a lock or without
             return self._lock.isLocked() or self._lock.tryLock(0) or not self._is_held()
         if not self._take_lock(file):
             return False
@@ -91,7 +91,7 @@ class SingleInstance(QObject):
         self._lock.unlock()
 
     def _take_lock(self, file: Path | None) -> bool:
-        """Also where there can be no lock and nobody answers."""
+        """True also where no lock can be made and nobody answers."""
         if self._lock.tryLock(0):
             return True
         is_held, fault = self._is_held(), self._lock.error()
@@ -103,25 +103,25 @@ class SingleInstance(QObject):
         return self._take_torn_lock()
 
     def _is_held(self) -> bool:
-        """Whether somebody else has it, rather than that none can be had."""
+        """Whether another process has it; otherwise none can be made."""
         return self._lock.error() == QLockFile.LockError.LockFailedError
 
     def _take_torn_lock(self) -> bool:
-        """A power cut may leave the file without its content, which to Qt is a lock for ever."""
+        """A power cut may leave the file empty, which Qt takes for a lock for ever."""
         time.sleep(_BEING_WRITTEN)
         if self._owner():
             return False
-        _log.warning("%s says nobody's name; it is taken over", self._lock.fileName())
+        _log.warning("%s names no process; it is taken over", self._lock.fileName())
         return self._lock.removeStaleLockFile() and self._lock.tryLock(0)
 
     def _owner(self) -> int:
-        """The process that the file names; 0 where it names none."""
+        """The process that the file names, or 0."""
         with contextlib.suppress(OSError, ValueError):
             return int(Path(self._lock.fileName()).read_text(encoding="utf-8").partition("\n")[0])
         return 0
 
     def _call(self, message: bytes) -> bool:
-        """Whether somebody was there to hear it."""
+        """Whether another window took the message."""
         socket = QLocalSocket()
         socket.connectToServer(self._name)
         if not socket.waitForConnected(_CONNECT_MS):
@@ -159,7 +159,7 @@ _LEVELS = {
 
 
 def keep() -> Path:
-    """Write what is logged to a file that rotates; a disk that cannot be written stops nothing."""
+    """Write the log to a file that rotates; a disk that cannot be written is ignored."""
     path = paths.logs_folder() / FILE_NAME
     try:
         own_folder.make(path.parent)
@@ -174,15 +174,15 @@ def keep() -> Path:
 
 
 def catch_errors(path: Path) -> None:
-    """An error nobody has foreseen is logged and told; the window goes on."""
+    """Log and show unexpected errors; the window goes on."""
 
     def report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if issubclass(kind, KeyboardInterrupt):
             QApplication.quit()
             return
         text = "".join(traceback.format_exception(kind, error, trace))
-        _log.critical("unforeseen: %s", text)
-        print(text, end="", file=sys.stderr)  # which is nowhere for a program of windows on Windows
+        _log.critical("unexpected: %s", text)
+        print(text, end="", file=sys.stderr)  # Windows shows it nowhere for a program without a console
         application = QApplication.instance()
         assert application
         QTimer.singleShot(0, application, lambda: _tell(f"{kind.__name__}: {error}", text, path))
@@ -227,7 +227,7 @@ def run(file: Path | None = None) -> int:
 
 
 def _run(application: QApplication, instance: SingleInstance, file: Path | None) -> int:
-    """One window after another, as long as the one before wants to be built anew: what is there keeps its words."""
+    """One window after another, as long as the last one asks to be reopened: widgets cannot change their language."""
     translation, again, key, work = Translation(application), "", None, None
     while True:
         translation.speak(settings_file.load().language)
@@ -257,7 +257,6 @@ def _run(application: QApplication, instance: SingleInstance, file: Path | None)
 
 
 def _work(order: Order, key: Key | None) -> EncryptionWork:
-    """Done, well or not, when this returns."""
     work = EncryptionWork(order, paths.history_folder(), key)
     work.bar.set_still(still=settings_file.load().reduced_motion)
     work.exec()

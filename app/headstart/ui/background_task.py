@@ -1,4 +1,4 @@
-"""Work on a thread of the pool, with progress, cancel, and an end that arrives in the thread of the window."""
+"""Work on a thread of the pool, with progress and cancel; its end arrives in the thread of the window."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,15 +24,15 @@ class BackgroundTask(QObject):
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether nobody wants the result any more."""
+        """Whether `cancel` was called."""
         return self._cancelled
 
     def start(self, pool: QThreadPool | None = None) -> None:
-        """Begin; `done` or `failed` follows, neither after `cancel`. A pool of one's own can be waited for."""
+        """Begin; `done` or `failed` follows, but neither after `cancel`. Give a pool in order to wait for it."""
         (pool or QThreadPool.globalInstance()).start(self._run)
 
     def cancel(self) -> None:
-        """The work ends as soon as it looks."""
+        """Ask the work to end; it looks at `is_cancelled`."""
         self._cancelled = True
 
     def _run(self) -> None:

@@ -46,7 +46,7 @@ from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, mono_font
 
 
 def version_report() -> str:
-    """One fact on each line, in English whatever the window speaks: it is for those who mend."""
+    """One fact on each line, for reports of faults; always in English."""
     screen = QGuiApplication.primaryScreen()
     facts = {
         "Headstart": __version__,
@@ -65,7 +65,7 @@ _SIZE = QSize(800, 560)
 
 
 class AboutDialog(Dialog):
-    """Shows what it is given."""
+    """Versions and licences."""
 
     def __init__(self, report: str, parts: Sequence[Component], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -156,7 +156,7 @@ class AboutDialog(Dialog):
 
 
 _WHAT = Qt.ItemDataRole.UserRole
-_OFFERED = 100  # chats; who looks for another one types more letters
+_OFFERED = 100  # chats; type more letters to see others
 _MOVES = (Qt.Key.Key_Down, Qt.Key.Key_Up, Qt.Key.Key_PageDown, Qt.Key.Key_PageUp)
 
 
@@ -282,7 +282,7 @@ class Dialogs(QObject):
 
     @Slot()
     def _show_preferences(self) -> None:
-        """The settings that hold everywhere; each change is saved and followed at once."""
+        """Settings of all chats; each change is saved and applied at once."""
         dialog = PreferencesDialog(self._folders(), self._window)
         controller = SettingsController(dialog, self._choices, dialog)
         controller.changed.connect(lambda values: self._change(dialog, values))
@@ -299,10 +299,10 @@ class Dialogs(QObject):
             self._offer_restart(dialog)
 
     def _offer_restart(self, dialog: PreferencesDialog) -> None:
-        """What was built has its words; anew it has others."""
+        """Only widgets that are made from now on have another language."""
         question = self.tr(
-            "The window speaks another language when it is opened anew. Do that now? The chat is shown again; an "
-            "answer being written is stopped."
+            "The window must open again to change its language. Do that now? The chat is shown again. This stops "
+            "an answer that is being written."
         )
         box = QMessageBox(QMessageBox.Icon.Question, self.tr("Another language"), question, parent=dialog)
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -314,7 +314,7 @@ class Dialogs(QObject):
 
     @Slot()
     def _show_palette(self) -> None:
-        """Every command and chat by its name."""
+        """Find a command or a chat by its name."""
         commands = self._window.actions_by_name.values()
         palette = CommandPalette(commands, self._store.titles(), self._window)
         palette.chat_chosen.connect(lambda chat: self._window.sidebar.list.chosen.emit(chat, None))
@@ -322,13 +322,13 @@ class Dialogs(QObject):
 
     @Slot()
     def _show_about(self) -> None:
-        """What this is, and what it is made of."""
+        """Versions and licences."""
         dialog = AboutDialog(version_report(), components(), self._window)
         dialog.open()
 
     @Slot()
     def _show_logs(self) -> None:
-        """The folder where window, engine and local server write down what they do."""
+        """Open the folder with the logs of window, engine and local server."""
         own_folder.make(paths.logs_folder())
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(paths.logs_folder())))
 

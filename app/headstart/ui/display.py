@@ -1,4 +1,4 @@
-"""Whether a window can be shown at all, told in a sentence instead of an abort."""
+"""Whether a window can be shown, and one sentence instead of Qt's abort if not."""
 
 import ctypes
 import os
@@ -19,7 +19,7 @@ _FAILED = 1
 
 
 def require_display() -> None:
-    """Raises WindowError where there is plainly no screen."""
+    """Raises WindowError if there is no display."""
     chosen = os.environ.get("QT_QPA_PLATFORM")
     has_screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     if sys.platform.startswith("linux") and not chosen and not has_screen:
@@ -28,13 +28,13 @@ def require_display() -> None:
 
 @contextmanager
 def explained() -> Iterator[None]:
-    """While inside, Qt's abort for want of a display or of a system library becomes a sentence and exit code 1."""
+    """Inside, if Qt aborts as a display or a library is missing, print one sentence and exit with code 1."""
     said: list[str] = []
 
     def take(kind: QtMsgType, _context: QMessageLogContext, text: str) -> None:
         said.append(text)
         if kind == QtMsgType.QtFatalMsg:
-            _give_up(_missing_library() or said[0])  # what led to it says more than the abort itself
+            _give_up(_missing_library() or said[0])  # the first message says more than the abort itself
 
     previous = qInstallMessageHandler(take)
     try:
@@ -48,7 +48,7 @@ def _missing_library() -> str:
 
 
 def x11_fault() -> str:
-    """What the plugin for X11 cannot load, by its true name, as Qt itself guesses wrong; empty where all is there."""
+    """The library that the X11 plugin lacks, or ""; Qt's own message often names a wrong one."""
     plugin = Path(QLibraryInfo.path(QLibraryInfo.LibraryPath.PluginsPath)) / "platforms" / "libqxcb.so"
     if not plugin.is_file():
         return ""
@@ -69,6 +69,6 @@ __all__ = ["versions", "x11_fault"]
 
 
 def versions() -> str:
-    """Of Qt and its binding."""
+    """Versions of Qt and PySide6."""
     assert QApplication is not None, "its import is the check"
     return f"Qt {qVersion()} (PySide6 {pyside})"

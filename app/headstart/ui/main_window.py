@@ -1,4 +1,4 @@
-"""The window: sidebar, pages and side panel beside one another, menus above."""
+"""The window: sidebar, pages and side panel side by side, menus above."""
 
 from functools import partial
 
@@ -28,7 +28,7 @@ _SIDE_ACTIONS = ("sidebar", "panel")
 
 
 class MainWindow(QMainWindow):
-    """Its parts are public; who builds the window connects them."""
+    """Its parts are public; `Program` connects them."""
 
     closing = Signal()
     hidden_changed = Signal(bool)
@@ -56,13 +56,13 @@ class MainWindow(QMainWindow):
         self.set_looks(theme, font)
 
     def show_page(self, page: QWidget) -> None:
-        """The chat or one beside it, which gets its looks when it is first shown: a start does not wait for five."""
+        """Show the chat or another page; a page gets its style sheet when first shown, which makes the start faster."""
         if page is not self.chat and not page.styleSheet():
             page.setStyleSheet(self._sheet)
         self.pages.setCurrentWidget(page)
 
     def beside_the_chat(self) -> tuple[ModelsPage | Page, ...]:
-        """The pages but that of the chat."""
+        """All pages except the chat."""
         return self.models, self.race, self.bench, self.tune, self.server
 
     def set_looks(self, theme: Theme, font: QFont) -> None:
@@ -76,18 +76,18 @@ class MainWindow(QMainWindow):
             part.setMinimumWidth(min(scaled(least, font), most))
 
     def set_still(self, still: bool) -> None:
-        """Nothing may move by itself, or all may."""
+        """Allow or stop everything that moves by itself."""
         for bar in self.findChildren(BusyBar):
             bar.set_still(still=still)
 
     def state(self) -> str:
-        """Size and place, the widths of the sides and which of them are shown, for the next start."""
+        """Size, position, and the widths and visibility of both sides, for the next start."""
         parts = (self.saveGeometry(), self._split.saveState())
         shown = " ".join(name for name in _SIDE_ACTIONS if self.actions_by_name[name].isChecked())
         return "|".join([*(bytes(part.toBase64().data()).decode() for part in parts), shown])
 
     def restore(self, state: str) -> None:
-        """What `state` gave; anything else changes nothing."""
+        """Apply what `state` returned; anything else changes nothing."""
         window, sides, *shown = state.split("|") if "|" in state else ("", "")
         self.restoreGeometry(QByteArray.fromBase64(window.encode()))
         self._split.restoreState(QByteArray.fromBase64(sides.encode()))
@@ -95,7 +95,7 @@ class MainWindow(QMainWindow):
             self.actions_by_name[name].setChecked(name in shown[0].split())
 
     def focusNextPrevChild(self, forward: bool) -> bool:  # noqa: N802
-        """Tab: sidebar, page and panel as one reads them. Qt asks, too, when it hides what has the keyboard."""
+        """Tab: sidebar, page and panel in reading order. Qt also calls this when it hides the widget with the focus."""
         return self._keeper.has_lost() or reading_order.step((self.sidebar, self.pages, self.panel), forward=forward)
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802
@@ -111,7 +111,7 @@ class MainWindow(QMainWindow):
         self.hidden_changed.emit(True)  # noqa: FBT003 - Qt's own signature
 
     def _connect(self) -> None:
-        """What menus, keys and buttons do to the window itself."""
+        """Connect what menus, keys and buttons do to the window itself."""
         chat, sidebar, do = self.chat, self.sidebar, self.actions_by_name
         for name, page in zip(_PAGE_ACTIONS, self.beside_the_chat(), strict=True):
             do[name].triggered.connect(partial(self._show_page, page))

@@ -1,4 +1,4 @@
-"""Builds the window and everything behind it, and connects them."""
+"""The window with everything behind it, connected."""
 
 import gc
 import logging
@@ -79,7 +79,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class EngineChoice:
-    """Which program answers, and where its models come from; usually the engine with the installed models."""
+    """Which engine answers, and where its models come from; by default the engine process with the installed models."""
 
     command: tuple[str, ...] | None = None
     find: Find = installed_model
@@ -87,14 +87,14 @@ class EngineChoice:
 
 
 class Program(QObject):
-    """One world of chats with its window. `close` ends the engine and lets go of the history."""
+    """A history of chats with its window. `close` ends the engine and closes the history."""
 
-    reopens: str | None = None  # the id of a chat: the window wants to be built anew and to show that
-    order: Order | None = None  # what is to be done with the history before that
+    reopens: str | None = None  # the id of a chat: open the window again and show it
+    order: Order | None = None  # what to do with the history before that
     _is_closed = False
 
     def __init__(self, application: QApplication, store: Store, engine: EngineChoice | None = None) -> None:
-        """`engine` is another than the usual one, for tests and self-checks."""
+        """`engine` replaces the usual one, for tests."""
         super().__init__()
         self.settings = CurrentSettings(self)
         self.settings.changed.connect(self._follow_settings)  # before all others
@@ -130,7 +130,7 @@ class Program(QObject):
         self._connect()
 
     def start(self) -> None:
-        """Show what there is and load what will be needed."""
+        """Show the chats and load the model."""
         intake.sweep(paths.models_folder())
         state = self.store.recall(GEOMETRY)
         if state:
@@ -145,7 +145,7 @@ class Program(QObject):
 
     @Slot()
     def _load_first(self) -> None:
-        """Once the window is there, unless it was closed at once: nobody would end that engine."""
+        """Once the window is shown, unless it was closed at once: nobody would end that engine."""
         if not self._is_closed:
             self.model_in_use.load()
 
@@ -162,7 +162,7 @@ class Program(QObject):
 
     @Slot()
     def come_forward(self) -> None:
-        """A second start wants the window that is there."""
+        """A second start asks for this window."""
         _log.info("another start asks for the window")
         self.window.setWindowState(self.window.windowState() & ~Qt.WindowState.WindowMinimized)
         self.window.show()
@@ -175,7 +175,7 @@ class Program(QObject):
         self.commands.bring_in(Path(file))
 
     def restart(self, order: Order | None = None) -> None:
-        """Close the window, which lets go of the history, and open it anew when something was done with that."""
+        """Close the window and the history, carry out the order, and open both again."""
         self.order = order
         self.reopens = self.chats.current.chat.id if self.chats.current else ""
         self.window.close()
@@ -302,7 +302,7 @@ class Program(QObject):
             self._follow(before)
 
     def _follow(self, before: Settings) -> None:
-        """The open chat has other settings, if they are other ones."""
+        """Apply the settings of the open chat, if they differ from those before."""
         session = self.chats.current
         if not session or _of_panel(session.settings) == _of_panel(before):
             return

@@ -16,7 +16,7 @@ from headstart.ui.translation import said
 
 
 class CurrentSettings(QObject):
-    """What holds wherever a chat has no settings of its own."""
+    """Settings of all chats that have none of their own."""
 
     changed = Signal(object)  # Settings
     refused = Signal(str)
@@ -27,7 +27,7 @@ class CurrentSettings(QObject):
         self.now = load()
 
     def change(self, **values: object) -> None:
-        """Change some and save them; everything follows `changed`."""
+        """Change some and save them; `changed` follows, or `refused`."""
         try:
             changed = dataclasses.replace(self.now, **values)  # type: ignore[arg-type]
             save(changed)
@@ -65,7 +65,7 @@ class Panel(Protocol):
 class SettingsController(QObject):
     """One for each panel."""
 
-    changed = Signal(object)  # dict of settings that go with one another
+    changed = Signal(object)  # dict of settings that change together
 
     def __init__(self, panel: Panel, choices: ModelChoices, parent: QObject | None = None) -> None:
         """Shows nothing yet."""

@@ -1,4 +1,4 @@
-"""How numbers, lists, folders and pieces of a sentence are put down in the window's language."""
+"""Numbers, lists, folders and parts of a sentence in the window's language."""
 
 from collections.abc import Iterable
 from functools import reduce
@@ -10,12 +10,12 @@ from headstart.ui.translation import translate
 
 
 def decimal(value: float, places: int) -> str:
-    """With so many digits behind the point, or behind what stands for it."""
+    """With so many digits behind the decimal mark."""
     return QLocale().toString(float(value), "f", places)
 
 
 def whole(value: float) -> str:
-    """With its thousands told apart, where that is usual."""
+    """With separators of thousands, where they are usual."""
     return QLocale().toString(round(value))
 
 
@@ -30,22 +30,22 @@ def amount(size_bytes: float) -> str:
 
 
 def listed(parts: Iterable[str]) -> str:
-    """One behind the other; empty for none."""
+    """All in one text; empty for none."""
     several = list(parts)
     return reduce(translate("Spelling", "{}, {}").format, several) if several else ""
 
 
 def titled(title: str, text: str) -> str:
-    """What it is, and how much."""
+    """A title and what it is about."""
     return translate("Spelling", "{}: {}").format(title, text)
 
 
 def sentences(first: str, second: str) -> str:
-    """One behind the other."""
+    """Two sentences in one text."""
     return translate("Spelling", "{} {}").format(first, second)
 
 
 def place(folder: Path) -> str:
-    """A folder as people write it, their home as "~"."""
+    """A folder with the home folder as "~"."""
     home = Path.home()
     return f"~/{folder.relative_to(home).as_posix()}" if folder.is_relative_to(home) else str(folder)

@@ -13,7 +13,7 @@ translate = QCoreApplication.translate  # of modules without a QObject: `transla
 
 
 def said(fault: Exception | str) -> str:
-    """A text of a part without a window, in the window's language; one that is not translatable stays."""
+    """A text from outside the window in the window's language; one that cannot be translated stays."""
     text = fault.text if isinstance(fault, HeadstartError) else fault
     if not isinstance(text, Translatable):
         return str(text)
@@ -23,7 +23,7 @@ def said(fault: Exception | str) -> str:
 
 
 class Translation(QObject):
-    """The translators of an application; what is built after `speak` has its words."""
+    """The translators of an application; widgets made after `speak` have its language."""
 
     def __init__(self, application: QCoreApplication, folder: Path = FOLDER) -> None:
         """Installs nothing yet. `folder` has `headstart_zh_CN.qm` and the like."""
@@ -33,9 +33,9 @@ class Translation(QObject):
         self._installed: list[QTranslator] = []
 
     def speak(self, language: str) -> QLocale:
-        """Use a language, "" for the system's; dates, numbers and Chinese glyphs follow. Without its file: as written.
+        """Use a language, "" for the system's, also for dates, numbers and Chinese glyphs.
 
-        English has a file too: what other parts say with the flags of a terminal, in the words of the window.
+        English has a file too: errors that name flags of the terminal name the settings of the window instead.
         """
         self.fall_silent()
         locale = chosen(language)
@@ -50,13 +50,13 @@ class Translation(QObject):
         return locale
 
     def fall_silent(self) -> None:
-        """Every text as it is written again; the locale stays."""
+        """Remove the translators; the locale stays."""
         while self._installed:
             self._application.removeTranslator(self._installed.pop())
 
 
 def chosen(language: str, system: QLocale | None = None) -> QLocale:
-    """The locale for a setting; where the window does not speak the system's languages: English as used there."""
+    """The locale for a setting; if no language of the system is among LANGUAGES, English as used in its territory."""
     if language:
         return QLocale(language)
     system = system or QLocale.system()
@@ -67,7 +67,7 @@ def chosen(language: str, system: QLocale | None = None) -> QLocale:
 
 
 def spoken(locale: QLocale) -> str:
-    """Which of LANGUAGES this is, or empty. Chinese goes by its script: that of Hong Kong is Traditional."""
+    """Which of LANGUAGES this is, or "". Chinese is told by its script: Hong Kong writes Traditional."""
     match locale.language():
         case QLocale.Language.Chinese:
             return "zh_TW" if locale.script() == QLocale.Script.TraditionalHanScript else "zh_CN"

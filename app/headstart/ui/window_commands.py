@@ -1,4 +1,4 @@
-"""What the commands on chats, answers and looks do."""
+"""Commands on chats, answers, theme and zoom."""
 
 from collections.abc import Callable
 from functools import partial
@@ -23,7 +23,7 @@ _ZOOMS = (50, 67, 80, 90, 100, 110, 125, 150, 175, 200, 250, 300)
 
 
 class WindowCommands(QObject):
-    """Connects every action once; `update` greys what cannot be done now."""
+    """Connects every action; `update` disables those that are impossible now."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class WindowCommands(QObject):
         settings: CurrentSettings,
         undoing: Undoing,
     ) -> None:
-        """Everything that they act on exists by now."""
+        """Connects the actions."""
         super().__init__(window)
         self._window, self._store, self._chats = window, store, chats
         self._chat_controller, self._settings, self._undoing = chat_controller, settings, undoing
@@ -51,7 +51,7 @@ class WindowCommands(QObject):
 
     @Slot()
     def update(self) -> None:
-        """Grey what cannot be done, tick what is on."""
+        """Disable what is impossible now, tick what is on."""
         settings, session = self._settings.now, self._chats.current
         stored = bool(session and session.is_stored)
         for name in ("copy_chat", "find"):
@@ -77,7 +77,7 @@ class WindowCommands(QObject):
             self._chats.open(added[0])
 
     def close(self) -> None:
-        """What is being written is given up."""
+        """Cancel the PDF that is being written."""
         self._exchange.cancel()
 
     def _file(self) -> dict[str, Callable[[], object]]:
@@ -122,14 +122,14 @@ class WindowCommands(QObject):
             self._actions[f"theme_{name}"].triggered.connect(partial(self._wear, name))
 
     def _chat_ids(self) -> tuple[str, ...]:
-        """The chats selected in the list while that has the keyboard or nothing else is meant, else the open one."""
+        """The chats selected in the list, if it has the focus or no stored chat is open; else the open chat."""
         chats, session = self._window.sidebar.list, self._chat_controller.session
         chosen = chats.selected() if chats.hasFocus() or not session.is_stored else ()
         return chosen or (session.chat.id,)
 
     @Slot()
     def _rename(self) -> None:
-        """The tag or the chat that the keyboard is at, else the open chat."""
+        """Rename the tag or chat with the focus, else the open chat."""
         sidebar = self._window.sidebar
         if sidebar.tags.hasFocus() and sidebar.tags.at_cursor():
             sidebar.tags.begin_rename(sidebar.tags.at_cursor())
@@ -139,7 +139,7 @@ class WindowCommands(QObject):
 
     @Slot()
     def _undo(self) -> None:
-        """Typing where the keyboard is, and else what was last deleted."""
+        """Undo typing in the field with the focus, else the last deletion."""
         field = self._window.focusWidget()
         typed = field.document() if isinstance(field, QPlainTextEdit) else field
         if isinstance(typed, QLineEdit | QTextDocument) and typed.isUndoAvailable():

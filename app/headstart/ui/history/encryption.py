@@ -35,7 +35,7 @@ class Wanted:
 
 
 class PassphraseForm(QWidget):
-    """What was typed goes out with a press of the button, or of Enter in the last field."""
+    """The button, or Enter in the last field, emits what was typed."""
 
     submitted = Signal(object)  # the texts of the fields, in a tuple
 
@@ -60,7 +60,7 @@ class PassphraseForm(QWidget):
         self._state.say(text, kind)
 
     def refuse(self, text: str) -> None:
-        """It was not this; the next one can be typed at once."""
+        """The passphrase was wrong; select it, so that the next one can be typed."""
         self.set_busy(busy=False)
         self.say(text, "danger")
         self.fields[0].setFocus()
@@ -73,7 +73,7 @@ class PassphraseForm(QWidget):
             field.setReadOnly(busy)
         self._check()
         if busy:
-            self.say(self.tr("The passphrase is being tried."), "muted")
+            self.say(self.tr("Checking the passphrase."), "muted")
 
     def add_button(self, button: QPushButton) -> None:
         """Another one beside the form's own."""
@@ -125,9 +125,9 @@ class PassphraseForm(QWidget):
             return ""
         first, second = (field.text() for field in self.fields[-2:])
         if first and second and first != second:
-            return self.tr("The new passphrase was typed in two different ways.")
+            return self.tr("The two new passphrases differ.")
         if first and first == second and len(first) < SHORTEST:
-            return self.tr("A passphrase needs at least {} characters; take several words.").format(SHORTEST)
+            return self.tr("A passphrase needs at least {} characters; use several words.").format(SHORTEST)
         return ""
 
     @Slot()
@@ -141,13 +141,13 @@ _WIDTH = 420
 
 @dataclass(frozen=True)
 class Order:
-    """What a person wants done with the history."""
+    """What to do with the history."""
 
     encrypts: bool  # else: decrypts
     passphrase: str = dataclasses.field(repr=False)
 
     def carry_out(self, folder: Path) -> Key | None:
-        """Do it; the key that the history has now. Raises HistoryError, and the history is as it was."""
+        """Do it; returns the key of the history. If it raises HistoryError, the history is unchanged."""
         if not self.encrypts:
             encryption.decrypt(folder, self.passphrase)
             return None
@@ -157,7 +157,7 @@ class Order:
 
 
 class EncryptionWork(Dialog):
-    """Cannot be closed: it ends by itself, with `sentence` saying how, and `key` what the history has now."""
+    """Cannot be closed: it ends by itself. Then `sentence` says how, and `key` is that of the history."""
 
     def __init__(self, order: Order, folder: Path, key: Key | None) -> None:
         """`key` is that of before."""
@@ -185,7 +185,7 @@ class EncryptionWork(Dialog):
         title = QLabel(self._title(), self)
         dress(title, "section")
         safe = self.tr(
-            "The window opens again when this is done. Should the computer go off meanwhile, nothing is lost."
+            "The window opens again when this is done. If the computer turns off meanwhile, nothing is lost."
         )
         column = QVBoxLayout(self)
         column.setContentsMargins(LARGE, LARGE, LARGE, LARGE)
@@ -219,10 +219,10 @@ class EncryptionPage(QWidget):
         """Shows nothing before `show_state`."""
         super().__init__(parent)
         once_more = self.tr("Once more")
-        consent = self.tr("I keep the passphrase where I find it again")
+        consent = self.tr("I keep the passphrase in a place where I can find it")
         new = [self.tr("Passphrase"), once_more]
         self.encrypting = PassphraseForm(Wanted(new, self.tr("Encrypt and reopen"), is_new=True, consent=consent), self)
-        three = [self.tr("Present passphrase"), self.tr("New passphrase"), once_more]
+        three = [self.tr("Current passphrase"), self.tr("New passphrase"), once_more]
         self.changing = PassphraseForm(Wanted(three, self.tr("Change the passphrase"), is_new=True), self)
         self.decrypting = PassphraseForm(Wanted([self.tr("Passphrase")], self.tr("Decrypt and reopen")), self)
         self._cards = [self._encrypting_card(), self._changing_card(), self._decrypting_card()]
@@ -251,8 +251,9 @@ class EncryptionPage(QWidget):
 
     def _encrypting_card(self) -> Card:
         what = self.tr(
-            "With a passphrase, nobody can read your chats on a stolen disk or in a copied folder: titles, messages, "
-            "attached files, drafts, the words of the search and the backups are encrypted. You type it at every start."
+            "Without the passphrase, nobody can read your chats on a stolen disk or in a copied folder. Titles, "
+            "messages, attached files, drafts, the words of the search and the backups are encrypted. You type "
+            "the passphrase at every start."
         )
         not_that = self.tr(
             "Not protected: memory and swap while Headstart is open, an open window that you leave alone, chats that "
@@ -263,25 +264,25 @@ class EncryptionPage(QWidget):
             "Deleted, as it is not encrypted: all backups, damaged histories that were kept, and the lines typed into "
             "`headstart chat`. A new backup is made."
         )
-        lost = self.tr("Without the passphrase the chats are lost: nobody can bring them back, neither we nor others.")
-        closing = self.tr("The window is closed for this and opened again; an answer being written is stopped.")
+        lost = self.tr("If you lose the passphrase, your chats cannot be recovered.")
+        closing = self.tr("The window closes and opens again. This stops an answer that is being written.")
         return self._card(
             self.tr("Encrypt your chats"), [what, not_that, deleted, lost, closing], self.encrypting, danger=lost
         )
 
     def _changing_card(self) -> Card:
-        hold = self.tr("Your chats are encrypted, and the passphrase is asked for at every start.")
+        hold = self.tr("Your chats are encrypted. Headstart asks for the passphrase at every start.")
         old = self.tr(
-            "Whoever has copied the folder of the chats before can open that copy with the old passphrase. For another "
-            "key too, decrypt the chats and encrypt them again."
+            "An older copy of the folder of the chats still opens with the old passphrase. To change the key too,"
+            " decrypt the chats and encrypt them again."
         )
         return self._card(self.tr("Another passphrase"), [hold, old], self.changing)
 
     def _decrypting_card(self) -> Card:
         what = self.tr(
-            "Everybody who has the disk can read the chats then. Encrypted backups are deleted, and a new one is made."
+            "Anyone who has the disk can then read the chats. Encrypted backups are deleted, and a new one is made."
         )
-        closing = self.tr("The window is closed for this and opened again; an answer being written is stopped.")
+        closing = self.tr("The window closes and opens again. This stops an answer that is being written.")
         return self._card(self.tr("Stop encrypting"), [what, closing], self.decrypting)
 
     def _card(self, title: str, sentences: list[str], form: PassphraseForm, danger: str = "") -> Card:
@@ -315,7 +316,7 @@ class EncryptionController(QObject):
 
     @Slot(str)
     def _decrypt(self, passphrase: str) -> None:
-        """Only with the right passphrase: a window is not closed for nothing."""
+        """Close the window only if the passphrase is right."""
         order = Order(encrypts=False, passphrase=passphrase)
         self._begin(self._page.decrypting, lambda folder: encryption.unlock(folder, passphrase))
         self._then = lambda: self._reopen(order)
@@ -341,7 +342,7 @@ class EncryptionController(QObject):
         self._then()
 
     def _tell_changed(self) -> None:
-        self._form.say(self.tr("From now on the new passphrase is asked for."))
+        self._form.say(self.tr("The passphrase was changed."))
 
 
 def _missing() -> str:

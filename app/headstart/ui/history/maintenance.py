@@ -46,7 +46,7 @@ class PassphraseDialog(Dialog):
 
     @Slot(int)
     def done(self, result: int) -> None:
-        """Nothing that was typed stays."""
+        """Clear what was typed."""
         if self._task:
             self._task.cancel()
         self.form.clear()
@@ -54,13 +54,13 @@ class PassphraseDialog(Dialog):
 
     @Slot()
     def come_forward(self) -> None:
-        """Another start wants to see it."""
+        """Show it in front."""
         self.showNormal()
         self.raise_()
         self.activateWindow()
 
     def event(self, event: QEvent) -> bool:
-        """A sentence that comes makes room for itself."""
+        """Make room for a new sentence."""
         taken = super().event(event)
         if event.type() == QEvent.Type.LayoutRequest:
             self.resize(self.width(), self._column.totalHeightForWidth(self.width()))
@@ -95,7 +95,7 @@ class PassphraseDialog(Dialog):
 
 
 class _Choice(Enum):
-    """What a person may want."""
+    """What the user may choose."""
 
     RESTORE = auto()
     START_EMPTY = auto()
@@ -104,10 +104,10 @@ class _Choice(Enum):
 
 
 class Recovery(QObject):
-    """One for one start. `outcome` says in a sentence what was put in the place of a damaged file, if anything was."""
+    """Opens the history once. `outcome` says what replaced a damaged file, if anything did."""
 
     def __init__(self, folder: Path, key: Key | None = None) -> None:
-        """Opens nothing yet. `key`: what an encrypted history was open with just now."""
+        """Opens nothing yet. `key`: that of an encrypted history that was open just now."""
         super().__init__()
         self._folder, self._key = folder, key
         self._asking: PassphraseDialog | None = None
@@ -116,7 +116,7 @@ class Recovery(QObject):
         self.outcome = ""
 
     def open(self) -> Store | None:
-        """The history; None if the person would rather end here."""
+        """The history; None if the user quits."""
         while True:
             try:
                 return open_store(self._folder, self._key)
@@ -131,7 +131,7 @@ class Recovery(QObject):
 
     @Slot()
     def come_forward(self) -> None:
-        """Another start wants to see the question that is asked."""
+        """Another start asks for this dialog."""
         if self._asking:
             self._asking.come_forward()
 
@@ -143,7 +143,7 @@ class Recovery(QObject):
         return self._key is not None
 
     def _replace(self, fault: str) -> bool:
-        """Put something else in the place of the damaged file, as the person wants."""
+        """Replace the damaged file as the user chooses."""
         backup = next((each for each in backups.list_backups(self._folder) if each.path not in self._tried), None)
         offers = {_Choice.START_EMPTY: self.tr("Start with an Empty History")}
         if backup:
@@ -192,10 +192,10 @@ _EVERY_MS = 30_000
 
 
 class Checkpoints(QObject):
-    """One for a store. In the window's thread the disk would hold up an answer for 50 to 80 ms every few minutes."""
+    """One for a store. In the window's thread, the disk would delay an answer by 50 to 80 ms every few minutes."""
 
     def __init__(self, store: Store, parent: QObject | None = None) -> None:
-        """Begins by itself when something was written."""
+        """Starts the timer."""
         super().__init__(parent)
         self._store, self._settled = store, store.changes
         self._task: BackgroundTask | None = None
@@ -206,7 +206,7 @@ class Checkpoints(QObject):
 
     @Slot()
     def settle(self) -> None:
-        """What was written since the last time; a fault is met again, and told, by whoever writes next."""
+        """Write to disk what has changed; a fault shows at the next write of the store."""
         if self._store.changes == self._settled or self._pool.activeThreadCount():
             return
         self._settled = self._store.changes
@@ -214,7 +214,7 @@ class Checkpoints(QObject):
         self._task.start(self._pool)
 
     def close(self) -> None:
-        """Wait for the disk; the store itself brings in the rest when it closes."""
+        """Wait for the disk; the store writes the rest when it closes."""
         self._timer.stop()
         self._pool.waitForDone()
 
@@ -241,7 +241,7 @@ class Maintenance(QObject):
         self._waiting.timeout.connect(self.begin)
 
     def start(self) -> None:
-        """Begin when the window has had time for itself."""
+        """Begin when the start is over."""
         self._waiting.start()
 
     @Slot()
@@ -250,7 +250,7 @@ class Maintenance(QObject):
         self._task.start(self._pool)
 
     def close(self) -> None:
-        """Give up what is not done; the next start tries again."""
+        """Stop; the next start tries again."""
         self._waiting.stop()
         self._task.cancel()
         self._pool.waitForDone()

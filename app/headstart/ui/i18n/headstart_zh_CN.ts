@@ -1257,7 +1257,7 @@
 <context>
     <name>Dialogs</name>
     <message>
-        <source>The window speaks another language when it is opened anew. Do that now? The chat is shown again; an answer being written is stopped.</source>
+        <source>The window must open again to change its language. Do that now? The chat is shown again. This stops an answer that is being written.</source>
         <translation>重新打开窗口后才会使用另一种语言。现在重新打开吗？对话会再次显示；正在写的回答会停止。</translation>
     </message>
     <message>
@@ -1322,7 +1322,7 @@
 <context>
     <name>EncryptionController</name>
     <message>
-        <source>From now on the new passphrase is asked for.</source>
+        <source>The passphrase was changed.</source>
         <translation>从现在起使用新的密码短语。</translation>
     </message>
 </context>
@@ -1333,7 +1333,7 @@
         <translation>再输入一次</translation>
     </message>
     <message>
-        <source>I keep the passphrase where I find it again</source>
+        <source>I keep the passphrase in a place where I can find it</source>
         <translation>我已把密码短语保存在找得到的地方</translation>
     </message>
     <message>
@@ -1345,7 +1345,7 @@
         <translation>加密并重新打开</translation>
     </message>
     <message>
-        <source>Present passphrase</source>
+        <source>Current passphrase</source>
         <translation>当前密码短语</translation>
     </message>
     <message>
@@ -1361,7 +1361,7 @@
         <translation>解密并重新打开</translation>
     </message>
     <message>
-        <source>With a passphrase, nobody can read your chats on a stolen disk or in a copied folder: titles, messages, attached files, drafts, the words of the search and the backups are encrypted. You type it at every start.</source>
+        <source>Without the passphrase, nobody can read your chats on a stolen disk or in a copied folder. Titles, messages, attached files, drafts, the words of the search and the backups are encrypted. You type the passphrase at every start.</source>
         <translation>设置密码短语后，磁盘被盗或文件夹被复制时，别人无法读取您的对话：标题、消息、附加的文件、草稿、搜索索引和备份都会加密。每次启动时都要输入它。</translation>
     </message>
     <message>
@@ -1373,11 +1373,11 @@
         <translation>以下内容未加密，因此会被删除：所有备份、保留下来的已损坏历史记录，以及在 `headstart chat` 中输入过的内容。之后会创建新的备份。</translation>
     </message>
     <message>
-        <source>Without the passphrase the chats are lost: nobody can bring them back, neither we nor others.</source>
+        <source>If you lose the passphrase, your chats cannot be recovered.</source>
         <translation>忘记密码短语，对话就会丢失：没有人能找回，我们也不能。</translation>
     </message>
     <message>
-        <source>The window is closed for this and opened again; an answer being written is stopped.</source>
+        <source>The window closes and opens again. This stops an answer that is being written.</source>
         <translation>为此会关闭窗口并重新打开；正在生成的回答会停止。</translation>
     </message>
     <message>
@@ -1385,11 +1385,11 @@
         <translation>加密您的对话</translation>
     </message>
     <message>
-        <source>Your chats are encrypted, and the passphrase is asked for at every start.</source>
+        <source>Your chats are encrypted. Headstart asks for the passphrase at every start.</source>
         <translation>您的对话已加密，每次启动时都要输入密码短语。</translation>
     </message>
     <message>
-        <source>Whoever has copied the folder of the chats before can open that copy with the old passphrase. For another key too, decrypt the chats and encrypt them again.</source>
+        <source>An older copy of the folder of the chats still opens with the old passphrase. To change the key too, decrypt the chats and encrypt them again.</source>
         <translation>此前复制过对话文件夹的人，仍可用旧的密码短语打开那份副本。如果也要更换密钥，请先解密对话，再重新加密。</translation>
     </message>
     <message>
@@ -1397,7 +1397,7 @@
         <translation>更换密码短语</translation>
     </message>
     <message>
-        <source>Everybody who has the disk can read the chats then. Encrypted backups are deleted, and a new one is made.</source>
+        <source>Anyone who has the disk can then read the chats. Encrypted backups are deleted, and a new one is made.</source>
         <translation>此后，任何拿到磁盘的人都能读取对话。加密的备份会被删除，并创建新的备份。</translation>
     </message>
     <message>
@@ -1416,7 +1416,7 @@
         <translation>正在解密您的对话</translation>
     </message>
     <message>
-        <source>The window opens again when this is done. Should the computer go off meanwhile, nothing is lost.</source>
+        <source>The window opens again when this is done. If the computer turns off meanwhile, nothing is lost.</source>
         <translation>完成后窗口会重新打开。即使电脑在此期间关机，也不会丢失任何内容。</translation>
     </message>
     <message>
@@ -2977,7 +2977,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>目标</translation>
     </message>
     <message>
-        <source>The target confirmed every token; colours say who had guessed it: the draft model, repeated text (n-grams), a table of what usually follows what, or nobody but the target itself.</source>
+        <source>The target confirmed every token. Colours show who proposed it: the draft model, repeated text (n-grams), a table of what usually follows what, or the target itself.</source>
         <translation>每个 token 都经过目标模型确认；颜色表示它由谁猜出：草稿模型、重复的文本 (n-gram)、统计常见后续的语料表，或只由目标模型自己生成。</translation>
     </message>
 </context>
@@ -3587,15 +3587,15 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>显示输入的内容</translation>
     </message>
     <message>
-        <source>The passphrase is being tried.</source>
+        <source>Checking the passphrase.</source>
         <translation>正在核对密码短语。</translation>
     </message>
     <message>
-        <source>The new passphrase was typed in two different ways.</source>
+        <source>The two new passphrases differ.</source>
         <translation>两次输入的新密码短语不一致。</translation>
     </message>
     <message>
-        <source>A passphrase needs at least {} characters; take several words.</source>
+        <source>A passphrase needs at least {} characters; use several words.</source>
         <translation>密码短语至少需要 {} 个字符；请使用多个词。</translation>
     </message>
 </context>
@@ -4765,11 +4765,11 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>“自动”采用模型自己的值。</translation>
     </message>
     <message>
-        <source>Headstart guesses as far ahead as pays on this machine, within the bounds set here.</source>
+        <source>Headstart chooses how far to guess ahead on this machine, within the bounds set here.</source>
         <translation>Headstart 会在此处设定的范围内，按这台电脑上的实际收益决定猜测多少。</translation>
     </message>
     <message>
-        <source>Always this many tokens are guessed ahead, whether it pays or not.</source>
+        <source>Headstart always guesses this many tokens ahead.</source>
         <translation>始终预先猜测这么多 token，无论是否有收益。</translation>
     </message>
     <message>
@@ -4863,7 +4863,7 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>还没有对话带有标签“{}”。可将对话拖到标签上，或使用对话的菜单。</translation>
     </message>
     <message>
-        <source>No chats yet. They are kept here from the first message on.</source>
+        <source>No chats yet. A chat appears here after its first message.</source>
         <translation>还没有对话。从第一条消息开始，对话会保存在这里。</translation>
     </message>
     <message>

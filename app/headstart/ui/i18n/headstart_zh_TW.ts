@@ -1257,7 +1257,7 @@
 <context>
     <name>Dialogs</name>
     <message>
-        <source>The window speaks another language when it is opened anew. Do that now? The chat is shown again; an answer being written is stopped.</source>
+        <source>The window must open again to change its language. Do that now? The chat is shown again. This stops an answer that is being written.</source>
         <translation>重新開啟視窗後才會使用另一種語言。現在重新開啟嗎？對話會再次顯示；正在寫的回答會停止。</translation>
     </message>
     <message>
@@ -1322,7 +1322,7 @@
 <context>
     <name>EncryptionController</name>
     <message>
-        <source>From now on the new passphrase is asked for.</source>
+        <source>The passphrase was changed.</source>
         <translation>從現在起使用新的通關片語。</translation>
     </message>
 </context>
@@ -1333,7 +1333,7 @@
         <translation>再輸入一次</translation>
     </message>
     <message>
-        <source>I keep the passphrase where I find it again</source>
+        <source>I keep the passphrase in a place where I can find it</source>
         <translation>我已把通關片語保存在找得到的地方</translation>
     </message>
     <message>
@@ -1345,7 +1345,7 @@
         <translation>加密並重新開啟</translation>
     </message>
     <message>
-        <source>Present passphrase</source>
+        <source>Current passphrase</source>
         <translation>目前的通關片語</translation>
     </message>
     <message>
@@ -1361,7 +1361,7 @@
         <translation>解密並重新開啟</translation>
     </message>
     <message>
-        <source>With a passphrase, nobody can read your chats on a stolen disk or in a copied folder: titles, messages, attached files, drafts, the words of the search and the backups are encrypted. You type it at every start.</source>
+        <source>Without the passphrase, nobody can read your chats on a stolen disk or in a copied folder. Titles, messages, attached files, drafts, the words of the search and the backups are encrypted. You type the passphrase at every start.</source>
         <translation>設定通關片語後，磁碟被竊或資料夾被複製時，別人無法讀取您的對話：標題、訊息、附加的檔案、草稿、搜尋索引和備份都會加密。每次啟動時都要輸入它。</translation>
     </message>
     <message>
@@ -1373,11 +1373,11 @@
         <translation>以下內容未加密，因此會被刪除：所有備份、保留下來的已損毀歷程記錄，以及在 `headstart chat` 中輸入過的內容。之後會建立新的備份。</translation>
     </message>
     <message>
-        <source>Without the passphrase the chats are lost: nobody can bring them back, neither we nor others.</source>
+        <source>If you lose the passphrase, your chats cannot be recovered.</source>
         <translation>忘記通關片語，對話就會遺失：沒有人能找回，我們也不能。</translation>
     </message>
     <message>
-        <source>The window is closed for this and opened again; an answer being written is stopped.</source>
+        <source>The window closes and opens again. This stops an answer that is being written.</source>
         <translation>為此會關閉視窗並重新開啟；正在產生的回答會停止。</translation>
     </message>
     <message>
@@ -1385,11 +1385,11 @@
         <translation>加密您的對話</translation>
     </message>
     <message>
-        <source>Your chats are encrypted, and the passphrase is asked for at every start.</source>
+        <source>Your chats are encrypted. Headstart asks for the passphrase at every start.</source>
         <translation>您的對話已加密，每次啟動時都要輸入通關片語。</translation>
     </message>
     <message>
-        <source>Whoever has copied the folder of the chats before can open that copy with the old passphrase. For another key too, decrypt the chats and encrypt them again.</source>
+        <source>An older copy of the folder of the chats still opens with the old passphrase. To change the key too, decrypt the chats and encrypt them again.</source>
         <translation>先前複製過對話資料夾的人，仍可用舊的通關片語開啟那份副本。如果也要更換金鑰，請先解密對話，再重新加密。</translation>
     </message>
     <message>
@@ -1397,7 +1397,7 @@
         <translation>更換通關片語</translation>
     </message>
     <message>
-        <source>Everybody who has the disk can read the chats then. Encrypted backups are deleted, and a new one is made.</source>
+        <source>Anyone who has the disk can then read the chats. Encrypted backups are deleted, and a new one is made.</source>
         <translation>此後，任何拿到磁碟的人都能讀取對話。加密的備份會被刪除，並建立新的備份。</translation>
     </message>
     <message>
@@ -1416,7 +1416,7 @@
         <translation>正在解密您的對話</translation>
     </message>
     <message>
-        <source>The window opens again when this is done. Should the computer go off meanwhile, nothing is lost.</source>
+        <source>The window opens again when this is done. If the computer turns off meanwhile, nothing is lost.</source>
         <translation>完成後視窗會重新開啟。即使電腦在此期間關機，也不會遺失任何內容。</translation>
     </message>
     <message>
@@ -2977,7 +2977,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>目標</translation>
     </message>
     <message>
-        <source>The target confirmed every token; colours say who had guessed it: the draft model, repeated text (n-grams), a table of what usually follows what, or nobody but the target itself.</source>
+        <source>The target confirmed every token. Colours show who proposed it: the draft model, repeated text (n-grams), a table of what usually follows what, or the target itself.</source>
         <translation>每個 token 都經過目標模型確認；顏色表示它由誰猜出：草稿模型、重複的文字 (n-gram)、統計常見後續的語料表，或只由目標模型自己產生。</translation>
     </message>
 </context>
@@ -3587,15 +3587,15 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>顯示輸入的內容</translation>
     </message>
     <message>
-        <source>The passphrase is being tried.</source>
+        <source>Checking the passphrase.</source>
         <translation>正在核對通關片語。</translation>
     </message>
     <message>
-        <source>The new passphrase was typed in two different ways.</source>
+        <source>The two new passphrases differ.</source>
         <translation>兩次輸入的新通關片語不一致。</translation>
     </message>
     <message>
-        <source>A passphrase needs at least {} characters; take several words.</source>
+        <source>A passphrase needs at least {} characters; use several words.</source>
         <translation>通關片語至少需要 {} 個字元；請使用多個詞。</translation>
     </message>
 </context>
@@ -4765,11 +4765,11 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>「自動」採用模型自己的值。</translation>
     </message>
     <message>
-        <source>Headstart guesses as far ahead as pays on this machine, within the bounds set here.</source>
+        <source>Headstart chooses how far to guess ahead on this machine, within the bounds set here.</source>
         <translation>Headstart 會在此處設定的範圍內，依這台電腦上的實際效益決定猜測多少。</translation>
     </message>
     <message>
-        <source>Always this many tokens are guessed ahead, whether it pays or not.</source>
+        <source>Headstart always guesses this many tokens ahead.</source>
         <translation>始終預先猜測這麼多 token，無論是否有效益。</translation>
     </message>
     <message>
@@ -4863,7 +4863,7 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>還沒有對話帶有標籤「{}」。可將對話拖曳到標籤上，或使用對話的選單。</translation>
     </message>
     <message>
-        <source>No chats yet. They are kept here from the first message on.</source>
+        <source>No chats yet. A chat appears here after its first message.</source>
         <translation>還沒有對話。從第一則訊息開始，對話會保存在這裡。</translation>
     </message>
     <message>

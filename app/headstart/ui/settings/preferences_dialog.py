@@ -1,4 +1,4 @@
-"""The dialog of all settings that hold everywhere, and of the folders."""
+"""The dialog with the settings of all chats, privacy and folders."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -30,10 +30,10 @@ _SIZE = QSize(720, 600)
 
 
 class PreferencesDialog(Dialog):
-    """Emits each change at once; whoever applies it calls `show_settings`."""
+    """Emits each change at once; the receiver applies it and calls `show_settings`."""
 
     edited = Signal(str, object)  # name, plain value
-    restore_requested = Signal(object)  # names of the settings that shall have their defaults
+    restore_requested = Signal(object)  # names of the settings to set to their defaults
 
     def __init__(self, folders: Mapping[str, Path], parent: QWidget | None = None) -> None:
         """`folders` by their titles."""

@@ -1,4 +1,4 @@
-"""Editors of several settings under headings, filled from the settings."""
+"""Editors of settings, and forms of them under headings."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -62,7 +62,7 @@ _WORDS: Mapping[str, Any] = {
     "f16": QT_TRANSLATE_NOOP("Settings", "16 bits"),
     "u8": QT_TRANSLATE_NOOP("Settings", "8 bits"),
 }
-# Names of programs, and of languages: whoever needs one reads no other.
+# Names of programs and languages, each in its own language.
 _NATIVE = {
     "headstart": "Headstart",
     "genai": "OpenVINO GenAI",
@@ -83,12 +83,12 @@ def meaning(name: str) -> str:
 
 
 def word(value: str) -> str:
-    """A value of a choice as a person reads it."""
+    """The text of a value of a choice."""
     return QCoreApplication.translate("Settings", _WORDS[value]) if value in _WORDS else _NATIVE.get(value, value)
 
 
 class ChoiceBox(QComboBox):
-    """For panels that scroll: scrolling them must not change values."""
+    """Ignores the wheel: scrolling a panel must not change values."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -98,7 +98,7 @@ class ChoiceBox(QComboBox):
         event.ignore()
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002, N802
-        """As Qt does it, but for the dots at the end."""
+        """As Qt paints it, but with an ellipsis where the text is cut."""
         option = QStyleOptionComboBox()
         self.initStyleOption(option)
         part = QStyle.SubControl.SC_ComboBoxEditField
@@ -115,11 +115,19 @@ _POPUP = 520  # widest list of choices
 _LARGEST = 2**31 - 1  # of a spin box
 _NAMES = frozenset({"model", "draft"})  # whose choices are names: as long as people make them
 _UNITS = {"zoom": " %", "font_size": " pt"}
+<<<<<<< HEAD
+=======
+# First value of a setting that is no longer automatic, where the automatic value is unknown.
+_STARTS = {
+    "num_assistant_tokens": 4, "assistant_confidence_threshold": 0.4, "context": 8192, "temperature": 0.7,
+    "top_p": 0.9, "top_k": 20, "min_p": 0.05, "repetition_penalty": 1.1,
+}  # fmt: skip
+>>>>>>> 6878041 (Say it plainly in docstrings, comments and texts of the window)
 _UNKNOWN = "–"
 
 
 class SettingEditor(QWidget):
-    """A title with an editor beside or below it. Emits plain values that a person has set."""
+    """A title with an editor beside or below it. Emits plain values when the user sets them."""
 
     edited = Signal(str, object)  # name, value
 
@@ -134,7 +142,7 @@ class SettingEditor(QWidget):
         raise NotImplementedError
 
     def _adopt(self, field: QWidget) -> None:
-        """The field speaks with the words of the setting."""
+        """Give the field name and description of the setting."""
         field.setAccessibleName(title(self.name))
         field.setAccessibleDescription(meaning(self.name))
         field.setToolTip(meaning(self.name))
@@ -202,7 +210,7 @@ class CheckEditor(SettingEditor):
         super().__init__(name, parent)
         self._box = QCheckBox(title(name), self)
         self._adopt(self._box)
-        self.label.hide()  # the box has the words
+        self.label.hide()  # the box shows the title
         self._row(self._box)
         self._box.clicked.connect(self._emit)
 
@@ -216,13 +224,13 @@ class CheckEditor(SettingEditor):
 
 
 class NumberEditor(SettingEditor):
-    """A number within its bounds; where it may be left to the program, a box says so, with what that takes now."""
+    """A number within its bounds, with a box for automatic if the setting may be automatic."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(name, parent)
         self._kind = type(_sample(name))  # int or float
         self._spin = _NumberBox(self)
-        self._usual: float | None = None  # what automatic takes, if anybody knows
+        self._usual: float | None = None  # the automatic value, if it is known
         self._bound()
         self._spin.setSuffix(_UNITS.get(name, ""))
         self._spin.setKeyboardTracking(False)
@@ -244,7 +252,7 @@ class NumberEditor(SettingEditor):
             self._show(self._usual if value is None else value)
 
     def show_usual(self, value: float | None) -> None:
-        """What automatic takes now; None where nobody knows."""
+        """The automatic value; None if it is unknown."""
         self._usual = value
 
     def _show(self, value: float | None) -> None:
@@ -311,7 +319,7 @@ class TextEditor(SettingEditor):
 
     @Slot()
     def flush(self) -> None:
-        """Emit what was typed, if anything was."""
+        """Emit what was typed."""
         self._typing.stop()
         text = self._field.toPlainText()
         self.edited.emit(self.name, [line for line in text.split("\n") if line] if self._is_list else text)
@@ -328,12 +336,17 @@ def editor(name: str, parent: QWidget) -> SettingEditor:
 
 
 def _sample(name: str) -> Any:
+<<<<<<< HEAD
     """A value of the setting's kind; where the default is automatic, one to start from."""
     return about()[name].start if defaults()[name] is None else defaults()[name]
+=======
+    """The default, or the first value where the default is automatic."""
+    return _STARTS[name] if defaults()[name] is None else defaults()[name]
+>>>>>>> 6878041 (Say it plainly in docstrings, comments and texts of the window)
 
 
 class _NumberBox(QDoubleSpinBox):
-    """As wide as the font needs for six digits, instead of for the largest number."""
+    """Wide enough for six digits, not for the largest number. Ignores the wheel."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -354,7 +367,7 @@ _LONGEST = 24  # characters of a name on the button
 
 
 class PresetEditor(TextEditor):
-    """Emits "presets" with all of them where those change, else what every editor does."""
+    """The system prompt; emits "presets" with all of them when those change."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("system_prompt", parent)
@@ -378,7 +391,7 @@ class PresetEditor(TextEditor):
 
     @Slot()
     def fill(self) -> None:
-        """Offer what can be done now."""
+        """List the presets and what can be done with them."""
         self.menu.clear()
         here = self._current()
         for name, text in self._presets.items():
@@ -393,19 +406,19 @@ class PresetEditor(TextEditor):
             self.menu.addAction(label, act).setEnabled(bool(here))
 
     def save(self, name: str) -> None:
-        """Keep the prompt under a name; another prompt of that name is replaced."""
+        """Keep the prompt under a name; it replaces another prompt of that name."""
         if name.strip():
             self._tell({**self._presets, name.strip(): self._field.toPlainText()})
 
     def rename(self, name: str) -> None:
-        """Give the preset that is shown another name, in its place."""
+        """Give the preset that is shown another name; its place in the list stays."""
         here, name = self._current(), name.strip()
         if name and here and name != here:
             kept = {old: text for old, text in self._presets.items() if old != name}
             self._tell({name if old == here else old: text for old, text in kept.items()})
 
     def _current(self) -> str:
-        """The preset that is shown; "" for a prompt of one's own."""
+        """The preset that is shown; "" if the prompt is none."""
         text = self._field.toPlainText()
         return next((name for name, preset in self._presets.items() if preset == text), "")
 
@@ -471,7 +484,7 @@ _NOTED = ("kv_precision",)
 
 
 class SettingsForm(QWidget):
-    """Emits what was changed; shows the settings it is given. `explained` puts each meaning below its editor."""
+    """Emits what was changed, shows the settings it is given; `explained` puts the meaning below each editor."""
 
     edited = Signal(str, object)  # name, plain value
 
@@ -497,7 +510,7 @@ class SettingsForm(QWidget):
         return tuple(self._editors)
 
     def show_settings(self, settings: Settings, usual: Mapping[str, float]) -> None:
-        """The values that hold, and those that automatic ones take."""
+        """Show the values, and what automatic ones are now."""
         for name, field in self._editors.items():
             if isinstance(field, NumberEditor):
                 field.show_usual(usual.get(name))
@@ -509,7 +522,7 @@ class SettingsForm(QWidget):
         self._hint.setText(_hint(settings.guessing.mode))
 
     def set_choices(self, name: str, choices: Choices) -> None:
-        """What can be chosen for a setting, where it is shown at all."""
+        """What can be chosen for a setting; ignored if it is not shown here."""
         field = self._editors.get(name)
         if isinstance(field, ChoiceEditor):
             field.set_choices(choices)
@@ -539,7 +552,7 @@ class SettingsForm(QWidget):
             self._column.addSpacing(SMALL if explained else 0)
 
     def _offer_greedy(self) -> QHBoxLayout:
-        """Above what is sampled with."""
+        """The row above the settings of sampling."""
         greedy = button(self.tr("Greedy"), self)
         greedy.setToolTip(self.tr("Temperature 0: the likeliest word each time"))
         greedy.clicked.connect(lambda: self.edited.emit("temperature", 0.0))
@@ -559,9 +572,9 @@ def _heading(text: str, parent: QWidget) -> QLabel:
 def _hint(speculation: str) -> str:
     hints = {
         "auto": translate(
-            "SettingsForm", "Headstart guesses as far ahead as pays on this machine, within the bounds set here."
+            "SettingsForm", "Headstart chooses how far to guess ahead on this machine, within the bounds set here."
         ),
-        "fixed": translate("SettingsForm", "Always this many tokens are guessed ahead, whether it pays or not."),
+        "fixed": translate("SettingsForm", "Headstart always guesses this many tokens ahead."),
         "off": translate("SettingsForm", "Plain decoding: the model writes one token at a time."),
     }
     return hints[speculation]

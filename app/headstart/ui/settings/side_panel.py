@@ -27,7 +27,7 @@ class SidePanel(QFrame):
 
     edited = Signal(str, object)  # name, plain value
     reset_requested = Signal()
-    adopt_requested = Signal()  # these settings for every chat that has none of its own
+    adopt_requested = Signal()  # use these settings for every chat that has none of its own
     closed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -46,7 +46,7 @@ class SidePanel(QFrame):
         self._adopt.clicked.connect(self.adopt_requested)
 
     def show_settings(self, settings: Settings, usual: Mapping[str, float]) -> None:
-        """The values that hold, and those that automatic ones take."""
+        """Show the values, and what automatic ones are now."""
         self._form.show_settings(settings, usual)
 
     def show_choices(self, choices: Mapping[str, Choices]) -> None:
@@ -55,7 +55,7 @@ class SidePanel(QFrame):
             self._form.set_choices(name, offered)
 
     def show_notes(self, notes: Mapping[str, str]) -> None:
-        """What is worth knowing with these models, by setting."""
+        """Remarks for these models, by setting."""
         self._form.show_notes(notes)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
@@ -64,12 +64,12 @@ class SidePanel(QFrame):
 
     def event(self, event: QEvent) -> bool:
         taken = super().event(event)
-        if event.type() == QEvent.Type.LayoutRequest:  # the words became larger, or the style sheet came
+        if event.type() == QEvent.Type.LayoutRequest:  # the text became larger, or the style sheet changed
             self._fit()
         return taken
 
     def _fit(self) -> None:
-        """Large words stand below each other."""
+        """Put large buttons below each other."""
         words = self._reset.sizeHint().width() + self._adopt.sizeHint().width()
         fits = words + SMALL + 2 * MEDIUM + _BAR <= self.width()
         self._buttons.setDirection(QBoxLayout.Direction.LeftToRight if fits else QBoxLayout.Direction.TopToBottom)

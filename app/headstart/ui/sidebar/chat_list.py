@@ -1,4 +1,4 @@
-"""The list of chats by day, or of what a search found: choosing, selecting, renaming, dragging."""
+"""The list of chats by day, or of search results."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -54,7 +54,7 @@ def small(font: QFont, *, bold: bool = False) -> QFont:
 
 
 def paint_ground(painter: QPainter, option: QStyleOptionViewItem, theme: Theme, *, is_open: bool = False) -> None:
-    """Under a row that is selected, pointed at or open; the keyboard's row has a frame."""
+    """Paint the ground of a row that is selected, hovered or open; the focused row has a frame."""
     state: QStyle.StateFlag = option.state
     area: QRect = option.rect
     flag = QStyle.StateFlag
@@ -76,14 +76,14 @@ def placed(painter: QPainter, area: QRect, part: QRect) -> QRect:
 
 
 def paint_heading(painter: QPainter, area: QRect, title: str, theme: Theme) -> None:
-    """Small, strong and quiet, at the bottom of its room."""
+    """Paint a heading, small and bold, at the bottom of its area."""
     painter.setFont(small(painter.font(), bold=True))
     painter.setPen(QColor(theme.muted))
     painter.drawText(area, Qt.AlignmentFlag.AlignBottom | Qt.AlignmentFlag.AlignLeft, title)
 
 
 def paint_text(painter: QPainter, area: QRect, text: str, colour: str, marked: tuple[Sequence[Range], str]) -> None:
-    """One line, cut where it ends, in the direction of its words; `marked`: places on a ground of a colour."""
+    """Paint one elided line in the direction of its script; `marked`: ranges and the colour of their ground."""
     metrics = QFontMetrics(painter.font())
     shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, area.width())
     places, ground = marked
@@ -106,7 +106,7 @@ def _mark(place: Range, ground: str) -> QTextLayout.FormatRange:
 
 
 def paint_tags(painter: QPainter, area: QRect, tags: Sequence[str], theme: Theme, *, title: str) -> int:
-    """Tags at the right of a line, where `title` leaves them room; the width they take."""
+    """Paint tags at the end of a line, where `title` leaves room; returns the width they take."""
     painter.save()
     left = area.width() - QFontMetrics(painter.font()).horizontalAdvance(title) - SMALL
     painter.setFont(small(painter.font()))
@@ -126,7 +126,7 @@ def paint_tags(painter: QPainter, area: QRect, tags: Sequence[str], theme: Theme
 
 
 def fitting(tags: Sequence[str], metrics: QFontMetrics, room: int) -> list[str]:
-    """As many names as fit in so many pixels, and "+2" for those that do not: a cut name says less than its chat's."""
+    """The names that fit in so many pixels, and "+2" for the others; a name is never cut."""
     for shown in range(len(tags), 0, -1):
         found = [*tags[:shown], *([f"+{len(tags) - shown}"] if shown < len(tags) else [])]
         if sum(_chip(name, metrics) + TINY for name in found) <= room:
@@ -190,16 +190,16 @@ class Row(NamedTuple):
 
     @property
     def key(self) -> tuple[str, int | None, str | None]:
-        """What the row is about, whatever has changed in it; headings are about nothing."""
+        """What the row shows, whatever has changed in it; headings have no key."""
         place = (self.hit.message, self.hit.file) if self.hit else (None, None)
         return (self.chat.id if self.chat else "", *place)
 
 
 class ChatRows(QAbstractListModel):
-    """Rows that changed are painted anew and further ones added; all are made anew only where some came or went."""
+    """Updates rows that changed and appends new ones; resets the model only if rows were inserted or removed."""
 
     renamed = Signal(str, str)
-    more_wanted = Signal()  # the end of what is listed was seen, and there is more
+    more_wanted = Signal()  # the end of the list is visible, and there are more chats
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -322,7 +322,7 @@ class ChatPainter(QStyledItemDelegate):
         self._line = 0
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: N802
-        # Asked for every row of a list, however few are seen: no roles, no metrics.
+        # Called for every row of a list, not only for visible ones: no roles, no metrics.
         if option.font != self._font or not self._line:
             self._font, self._line = QFont(option.font), line_height(option.font)
         hit = self._rows.rows[index.row()].hit
@@ -336,7 +336,7 @@ class ChatPainter(QStyledItemDelegate):
         area: QRect = option.rect
         chat = index.data(CHAT)
         if chat:
-            is_open = chat.id == self.open_chat and index.data(HIT) is None  # a chat may have been hit often
+            is_open = chat.id == self.open_chat and index.data(HIT) is None  # a chat may be found several times
             paint_ground(painter, option, current(), is_open=is_open)
             self._paint_chat(painter, area.adjusted(SMALL + TINY, SMALL, -SMALL - TINY, -SMALL), index)
         else:
@@ -361,7 +361,7 @@ class ChatPainter(QStyledItemDelegate):
             paint_text(painter, second, text, current().muted, (ranges, current().match))
 
     def _paint_file(self, painter: QPainter, area: QRect, name: str) -> None:
-        """A paper clip with the name of the file that was hit."""
+        """A paper clip with the name of the file that was found."""
         clip = QRect(area.left(), area.top(), area.height(), area.height())
         icon("attach").paint(painter, placed(painter, area, clip))
         room = placed(painter, area, area.adjusted(clip.width() + TINY, 0, 0, 0))
@@ -370,7 +370,7 @@ class ChatPainter(QStyledItemDelegate):
 
 
 def _trimmed(hit: Hit) -> tuple[str, tuple[Range, ...]]:
-    """The snippet from a little before its first hit, so that the hit is seen in a narrow list."""
+    """The snippet from a little before its first hit, so that a narrow list shows the hit."""
     text, ranges = hit.snippet
     if not ranges or ranges[0].start <= _BEFORE_HIT:
         return text, ranges
@@ -382,7 +382,7 @@ _Flag = QItemSelectionModel.SelectionFlag
 
 
 class ChatList(QListView):
-    """Emits what is chosen; headings cannot be. Several chats can be selected, one is open."""
+    """Emits the chat that is chosen. Several chats can be selected, one is open."""
 
     chosen = Signal(str, object)  # chat id, message id or None
     delete_requested = Signal(object)  # tuple of chat ids
@@ -423,12 +423,12 @@ class ChatList(QListView):
         self.mark(current)
 
     def mark(self, chat_id: str | None) -> None:
-        """Show which chat is open; where that is another one than before, select it."""
+        """Show which chat is open, and select it if it is another one than before."""
         moved, self._painter.open_chat = chat_id != self._painter.open_chat, chat_id
         self.viewport().update()
         chosen = self.chat_at_cursor()
         if chosen and chosen.id == chat_id and self.selectionModel().hasSelection():
-            return  # of several places where it was found, the one that was chosen
+            return  # keep the search result that was chosen
         if moved or not self.selectionModel().hasSelection():
             index = self.rows.row_of(chat_id)
             if index.isValid():
@@ -447,13 +447,13 @@ class ChatList(QListView):
         return chat if isinstance(chat, Chat) else None
 
     def place_of(self, chat_id: str) -> QPoint:
-        """Where on the screen a menu for this chat belongs."""
+        """The place on the screen for a menu of this chat."""
         index = self.rows.row_of(chat_id)
         area = self.visualRect(index) if index.isValid() else self.viewport().rect()
         return self.viewport().mapToGlobal(area.center())
 
     def chats(self, ids: tuple[str, ...]) -> tuple[Chat, ...]:
-        """Those of these chats that are listed."""
+        """The chats with these ids that are listed."""
         found = (self.rows.row_of(id_).data(CHAT) for id_ in ids)
         return tuple(chat for chat in found if isinstance(chat, Chat))
 
@@ -466,7 +466,7 @@ class ChatList(QListView):
             self.edit(index)
 
     def go_to_first(self) -> None:
-        """Take the keyboard, at the first chat or hit."""
+        """Take the focus, at the first chat or hit."""
         self.setFocus()
         first = next((number for number, row in enumerate(self.rows.rows) if row.chat), -1)
         if first >= 0:
@@ -478,7 +478,7 @@ class ChatList(QListView):
         self._choose(self.currentIndex())
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
-        """The right button opens a menu of the row below it, and leaves what is selected as it was."""
+        """The right button opens the menu of the row and does not change the selection."""
         if event.button() != Qt.MouseButton.RightButton:
             super().mousePressEvent(event)
 
@@ -494,7 +494,7 @@ class ChatList(QListView):
             super().keyPressEvent(event)
 
     def _select(self, chats: set[str], cursor: Chat | None) -> None:
-        """Select again what was selected before the rows were made anew."""
+        """Restore the selection after the rows were reset."""
         if not chats or self.selectionModel().hasSelection():
             return
         found = QItemSelection()
@@ -507,7 +507,7 @@ class ChatList(QListView):
 
     @Slot(QModelIndex)
     def _click(self, index: QModelIndex) -> None:
-        if len(self.selectedIndexes()) == 1:  # more are selected with Shift or Ctrl, and then none is to be opened
+        if len(self.selectedIndexes()) == 1:  # a click with Shift or Ctrl selects, and opens none
             self._choose(index)
 
     def _choose(self, index: QModelIndex) -> None:

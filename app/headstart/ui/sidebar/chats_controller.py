@@ -1,4 +1,4 @@
-"""The chats of the window: which is open, which still gets an answer, and what the sidebar does to them."""
+"""The chats and tags of the window, and the search in them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.translation import said
 from headstart.ui.widgets.undoing import Undoable
 
-_AT_ONCE = 25  # hits shown together: more than a sidebar has room for
+_AT_ONCE = 25  # hits shown together: more than a sidebar shows
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Findings:
 
 
 class Searching(QObject):
-    """`found` follows every `begin` that no other one overtakes, several times where there is much to find."""
+    """`found` follows each `begin`, several times if there are many hits, unless another `begin` comes first."""
 
     found = Signal(object)  # Findings
     troubled = Signal(str)
@@ -51,14 +51,14 @@ class Searching(QObject):
         self._thread.finished.connect(self._seeker.close, Qt.ConnectionType.DirectConnection)
 
     def begin(self, query: str, tag: str = "") -> None:
-        """Search, with a tag only in chats that have it; what is being searched for now is given up."""
+        """Search, with a tag only in chats that have it; a search that is running ends."""
         self.forget()
         if not self._thread.isRunning():
             self._thread.start()
         self._ordered.emit(self._number, query, tag)
 
     def forget(self) -> None:
-        """Nothing is searched for any more."""
+        """End the search that is running."""
         self._number += 1
         self._seeker.give_up(self._number)
 
@@ -92,14 +92,14 @@ class _Seeker(QObject):
         self._newest = 0
 
     def give_up(self, newest: int) -> None:
-        """All searches before this number are of no interest."""
+        """End all searches before this number."""
         self._newest = newest
         if self._reader:
             self._reader.interrupt()
 
     @Slot(int, str, str)
     def search(self, number: int, query: str, tag: str) -> None:
-        """Tell what is found, as long as nobody asks for something else."""
+        """Emit what is found, until another search is asked for."""
         if number != self._newest:
             return
         try:
@@ -109,7 +109,7 @@ class _Seeker(QObject):
 
     @Slot()
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._reader:
             self._reader.close()
             self._reader = None
@@ -127,10 +127,10 @@ class _Seeker(QObject):
         self.found.emit(number, Findings(query, tuple(hits), is_complete=True))
 
 
-LAST = "last chat"  # the memo that keeps the chat last open, be it one that the history does not have yet
+LAST = "last chat"  # the memo with the chat that was open last; it may not be stored yet
 _BIN_DAYS = 30
 _LONGEST_TITLE = 40  # in a menu
-_LISTED = 400  # chats; the list has ten times as many rows as a screen, and is made in a few milliseconds
+_LISTED = 400  # chats; ten times as many rows as a screen shows, listed in a few milliseconds
 
 
 @dataclass(frozen=True)
@@ -142,12 +142,12 @@ class Listing:
     tag: str = ""  # only chats with this one are listed
     query: str = ""
     hits: tuple[Hit, ...] = ()
-    is_complete: bool = True  # whether the search has come to its end
+    is_complete: bool = True  # whether the search has ended
     has_more: bool = False  # whether there are older chats than these
 
 
 class ChatsController(QObject):
-    """One chat is open; others live on only while an answer is written into them."""
+    """One chat is open; others are kept only while they get an answer."""
 
     opened = Signal(object)  # ChatSession
     listed = Signal(object)  # Listing
@@ -171,7 +171,7 @@ class ChatsController(QObject):
         self.current: ChatSession | None = None
 
     def start(self) -> None:
-        """Show the list and the chat last open, if that is wanted."""
+        """Show the list, and the chat that was open last if the settings say so."""
         self._attempt(lambda: self._store.purge(_BIN_DAYS * 24 * 3600.0))
         last = self._store.recall(LAST) if self._settings.restore_chat else None
         self.refresh()
@@ -201,7 +201,7 @@ class ChatsController(QObject):
         self._show(session)
 
     def search(self, query: str) -> None:
-        """List what holds these words; all chats when there are none. The list stays until something is found."""
+        """List what contains these words, or all chats without words. The list stays until something is found."""
         self._query = query.strip()
         self.refresh()
 
@@ -212,7 +212,7 @@ class ChatsController(QObject):
 
     @Slot()
     def list_more(self) -> None:
-        """Somebody has scrolled to the end of the list."""
+        """The list was scrolled to its end."""
         self._room *= 2
         self.refresh()
 
@@ -235,7 +235,7 @@ class ChatsController(QObject):
             self._change(chat_id, write=lambda: self._store.rename(chat_id, title.strip()))
 
     def pin(self, *chat_ids: str, pinned: bool) -> None:
-        """Keep chats on top, or not."""
+        """Pin chats, or unpin them."""
         self._change(*chat_ids, write=lambda: self._store.pin(*chat_ids, pinned=pinned))
 
     def delete(self, *chat_ids: str) -> None:
@@ -261,7 +261,7 @@ class ChatsController(QObject):
             self.open(made.id)
 
     def close(self) -> None:
-        """The window closes: keep what came of answers being written."""
+        """The window closes: save unfinished answers."""
         self._listing.stop()
         self._searching.close()
         for session in self._sessions.values():
@@ -278,7 +278,7 @@ class ChatsController(QObject):
 
     @Slot()
     def _forget_idle(self) -> None:
-        """Sessions that are neither open nor busy have nothing that is not on disk."""
+        """Drop sessions that are neither open nor busy: all they have is on disk."""
         for key, session in list(self._sessions.items()):
             if session is not self.current and not session.is_answering and not session.is_behind:
                 del self._sessions[key]
@@ -308,7 +308,7 @@ class ChatsController(QObject):
         self.refresh()
 
     def _tell(self, session: ChatSession) -> None:
-        """Let a session know what was changed past it."""
+        """Update a session whose chat was changed in the store."""
         chat = self._store.chat(session.chat.id)
         if chat:
             session.refresh(chat)
@@ -379,11 +379,11 @@ class TagsController(QObject):
         self._store = store
 
     def create(self, name: str, chats: Sequence[str] = ()) -> None:
-        """A tag, given to chats."""
+        """Create a tag if it is new, and give it to chats."""
         self._change(lambda: self._store.create_tag(name, chats))
 
     def rename(self, name: str, new: str) -> None:
-        """Another name; a name that another tag has is refused."""
+        """Rename a tag; the name of another tag is refused."""
         renamed: dict[str, str] = {}
         if new.strip() and new.strip() != name:
             self._change(lambda: renamed.update({name: self._store.rename_tag(name, new)}), renamed)

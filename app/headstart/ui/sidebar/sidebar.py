@@ -1,4 +1,4 @@
-"""The left side: new chat, search, tags, the list of chats, undo, the page of models."""
+"""The sidebar: new chat, search, tags, the list of chats, undo, and the way to the models."""
 
 from collections.abc import Sequence
 
@@ -31,7 +31,7 @@ from headstart.ui.widgets.undoing import Undoable, Undoing
 
 
 class TagMenu(QMenu):
-    """A tick where all of these chats have the tag."""
+    """Tags of chats; ticked if all of them have the tag."""
 
     def __init__(self, chats: Sequence[Chat], tags: Sequence[Tag], sidebar: "Sidebar", parent: QWidget) -> None:
         super().__init__(parent)
@@ -52,7 +52,7 @@ class TagMenu(QMenu):
 
 
 class ChatMenu(QMenu):
-    """Has the sidebar emit what is wanted, and goes when it is closed."""
+    """Makes the sidebar emit what was chosen."""
 
     def __init__(self, chats: Sequence[Chat], tags: Sequence[Tag], sidebar: "Sidebar") -> None:
         super().__init__(sidebar)
@@ -77,7 +77,7 @@ _UNDO_MS = 10_000
 
 
 class UndoBar(QFrame):
-    """Hidden until something was done."""
+    """Hidden until something can be undone."""
 
     undone = Signal(object)  # Undoable
 
@@ -104,7 +104,7 @@ class UndoBar(QFrame):
         return "" if self.isHidden() else self._label.text()
 
     def offer(self, done: Undoable) -> None:
-        """Say what was done and start the clock."""
+        """Say what was done, and offer to undo it for some seconds."""
         self._done = done
         self._label.setText(done.told)
         self.button.setAccessibleName(self.tr("Undo: {}").format(done.words))
@@ -118,14 +118,11 @@ class UndoBar(QFrame):
             self.undone.emit(self._done)
 
 
-_TYPING_MS = 40  # two letters of a fast typist: the search itself waits for nobody
+_TYPING_MS = 40  # between two letters of a fast typist
 
 
 class Sidebar(QFrame):
-    """Shows the listing it is given and emits what a person wants, as its list, tags and undo bar do.
-
-    Chats are named by tuples of their ids.
-    """
+    """Shows the listing it is given and emits what the user asks for. Signals name chats by tuples of their ids."""
 
     new_requested = Signal()
     models_requested = Signal()
@@ -141,7 +138,7 @@ class Sidebar(QFrame):
         self.setAccessibleName(self.tr("Sidebar"))
         self._listing = Listing(())
         self._asked = ""  # what was last searched for
-        self._hurried = False  # Enter was pressed before anything was found
+        self._opens_first = False  # Enter was pressed before anything was found
         self._new = self._button("new", self.tr("New chat"))
         self._models = self._button("models", self.tr("Models"))
         self.search = QLineEdit(self)
@@ -161,7 +158,7 @@ class Sidebar(QFrame):
         self._connect()
 
     def show_listing(self, listing: Listing, current: str | None) -> None:
-        """Chats, or what a search found so far."""
+        """Show chats, or what a search has found so far."""
         self._listing = listing
         self.tags.show_tags(listing.tags, listing.tag)
         self.tags.setVisible(bool(listing.tags))
@@ -170,11 +167,11 @@ class Sidebar(QFrame):
         self._empty.setText(self._nothing(listing))
         self._empty.setVisible(nothing)
         self.list.setVisible(not nothing)
-        if self._hurried and listing.query == self.search.text().strip():
+        if self._opens_first and listing.query == self.search.text().strip():
             self._open_first()
 
     def open_tag_menu(self, chats: Sequence[Chat]) -> None:
-        """Let tags be given to chats, beside the first of them."""
+        """Open the menu of tags for chats, beside the first of them."""
         if chats:
             menu = TagMenu(chats, self._listing.tags, self, self)
             menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -200,7 +197,7 @@ class Sidebar(QFrame):
         return True
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
-        """Down from the search goes to what it found."""
+        """Down in the search field goes to the first result."""
         down = isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Down
         if watched is self.search and down and event.type() == QEvent.Type.KeyPress:
             self._search_now()
@@ -252,7 +249,7 @@ class Sidebar(QFrame):
             return self.tr("Nothing found for “{}”.").format(listing.query)
         if listing.tag:
             return self.tr("No chat is tagged “{}” yet. Drag chats onto it, or use their menu.").format(listing.tag)
-        return self.tr("No chats yet. They are kept here from the first message on.")
+        return self.tr("No chats yet. A chat appears here after its first message.")
 
     def _button(self, name: str, label: str) -> QPushButton:
         button = QPushButton(label, self)
@@ -271,15 +268,15 @@ class Sidebar(QFrame):
 
     @Slot()
     def _note_typing(self) -> None:
-        self._hurried = False
+        self._opens_first = False
         self._typing.start()
 
     @Slot()
     def _open_first(self) -> None:
-        """Of what was found for what is typed, as soon as something is."""
+        """Open the first result, as soon as there is one."""
         self._search_now()
         found = self._listing if self._asked and self._listing.query == self._asked else None
-        self._hurried = bool(self._asked) and not (found and (found.hits or found.is_complete))
+        self._opens_first = bool(self._asked) and not (found and (found.hits or found.is_complete))
         if found and found.hits:
             self.list.open_first()
 

@@ -1,4 +1,4 @@
-"""The tags of the sidebar: one can be chosen as a filter, chats can be dropped on each."""
+"""The tags of the sidebar: choose one as a filter, drop chats on them."""
 
 from collections.abc import Sequence
 
@@ -36,7 +36,7 @@ _MOST_ROWS = 6
 
 
 class TagList(QListView):
-    """As high as its tags, up to a few."""
+    """As high as its tags, up to six."""
 
     chosen = Signal(str)  # "" for no filter
     dropped = Signal(object, str)  # tuple of chat ids, tag
@@ -63,7 +63,7 @@ class TagList(QListView):
         self._items.itemChanged.connect(self._note_edit)
 
     def show_tags(self, tags: Sequence[Tag], chosen: str) -> None:
-        """Show these, and which of them filters."""
+        """Show these tags, and which of them is the filter."""
         self._painter.chosen = chosen
         self.viewport().update()
         if tuple(tags) == self._tags:
@@ -85,7 +85,7 @@ class TagList(QListView):
         return _name(self.currentIndex())
 
     def begin_rename(self, name: str) -> None:
-        """Let the name be typed."""
+        """Edit the name in its row."""
         self._go_to(name)
         self.edit(self.currentIndex())
 
@@ -149,7 +149,7 @@ class TagList(QListView):
     def _note_edit(self, item: QStandardItem) -> None:
         name = item.data(TAG).name
         if item.text() != name:
-            self._tags = ()  # whether the name is taken or not, the list is made anew
+            self._tags = ()  # accepted or refused, the list is filled again
             self.renamed.emit(name, item.text())
 
     @Slot(QPoint)

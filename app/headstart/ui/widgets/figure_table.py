@@ -1,4 +1,4 @@
-"""A table of figures that is as high as it is long: words on the left, numbers on the right."""
+"""A table of figures that shows all its rows, with texts leading and numbers trailing."""
 
 from collections.abc import Sequence
 
@@ -29,9 +29,9 @@ class FigureTable(QTreeWidget):
         self.header().geometriesChanged.connect(self._take_font)
 
     def begin(self, titles: Sequence[str], *, widened: int = 1, words: Sequence[int] = (0,)) -> None:
-        """No rows, other columns: the first `widened` are as wide as they need, the others share what they leave.
+        """Clear the table and set its columns: the first `widened` fit their content, the others share the rest.
 
-        Those in `words` are no numbers.
+        Columns in `words` hold texts.
         """
         self._words = frozenset(words)
         self.clear()
@@ -46,7 +46,7 @@ class FigureTable(QTreeWidget):
         self._fit()
 
     def add(self, cells: Sequence[str]) -> QTreeWidgetItem:
-        """One more row."""
+        """Add a row."""
         item = QTreeWidgetItem(list(cells))
         self._align(item)
         self.addTopLevelItem(item)

@@ -48,7 +48,7 @@ _Role = QPalette.ColorRole
 
 
 class _Drawn(QIconEngine):
-    """Looks up its colour when it is painted, so nobody tells it of another theme."""
+    """Looks up its colour in the palette when it is painted, and so follows the theme."""
 
     def __init__(self, name: str, colour: QPalette.ColorRole) -> None:
         super().__init__()
@@ -76,12 +76,12 @@ class _Drawn(QIconEngine):
 
 
 def icon(name: str, colour: QPalette.ColorRole = _Role.PlaceholderText) -> QIcon:
-    """The icon of this name, in a colour of the palette as it is when the icon is shown."""
+    """The icon of this name in a colour of the palette."""
     return _made(name, colour)
 
 
 def show_icon(button: QAbstractButton, name: str, font: QFont) -> None:
-    """Give a button its icon where no style sheet says how large it is: as large as text of this font."""
+    """Give a button without a style sheet an icon as large as text of this font."""
     pixels = scaled(ICON, font)
     button.setIconSize(QSize(pixels, pixels))
     button.setIcon(icon(name))

@@ -18,7 +18,7 @@ from headstart.ui.widgets.theme import LARGE, SMALL, current, mono_families
 
 
 def label(text: str, parent: QWidget, kind: str = "", *, selectable: bool = False) -> QLabel:
-    """Text of any length, which the style sheet draws as it draws this kind."""
+    """A wrapped text, styled as this kind."""
     made = QLabel(text, parent)
     made.setWordWrap(True)
     if selectable:
@@ -33,21 +33,21 @@ def muted(text: str, parent: QWidget, *, selectable: bool = False) -> QLabel:
 
 
 def section(text: str, parent: QWidget) -> QLabel:
-    """What stands above a group."""
+    """The heading of a group."""
     made = QLabel(text, parent)
     dress(made, "section")
     return made
 
 
 def button(text: str, parent: QWidget, kind: str = "plain") -> QPushButton:
-    """One with words on it."""
+    """A button with a text, styled as this kind."""
     made = QPushButton(text, parent)
     dress(made, kind)
     return made
 
 
 class StatusLine(QLabel):
-    """There while it says something."""
+    """A label that is hidden while it is empty."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -55,14 +55,14 @@ class StatusLine(QLabel):
         self.say("")
 
     def say(self, text: str, kind: str = "muted", *, bad: bool = False) -> None:
-        """Another text, or none."""
+        """Show a text, or hide."""
         self.setText(text)
         self.setVisible(bool(text))
         mark(self, "kind", "danger" if bad else kind)
 
 
 class ElidedLabel(QLabel):
-    """Takes the room it is given and asks for none."""
+    """Text that ends with an ellipsis where it does not fit; needs no width."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -70,7 +70,7 @@ class ElidedLabel(QLabel):
         self.setTextFormat(Qt.TextFormat.PlainText)
 
     def show_text(self, text: str, more: str = "") -> None:
-        """Another text, and what else is to be known of it."""
+        """Show a text; `more` is in its tooltip and description."""
         self.setText(text)
         self.setToolTip(f"{text}\n{more}" if more else text)
         self.setAccessibleName(text)
@@ -93,7 +93,10 @@ _LINES = 4
 
 
 class CopiedLine(QWidget):
-    """`name` is for screen readers, `copy` the words of the button; `long`: it is shown on several lines."""
+    """A read-only text with a button that copies it.
+
+    `name` is for screen readers, `copy` describes the button; `long`: several lines are shown.
+    """
 
     def __init__(self, name: str, copy: str, parent: QWidget | None = None, *, long: bool = False) -> None:
         super().__init__(parent)
@@ -115,11 +118,11 @@ class CopiedLine(QWidget):
 
     @property
     def text(self) -> str:
-        """What it says."""
+        """The text."""
         return self.field.toPlainText() if isinstance(self.field, QPlainTextEdit) else self.field.text()
 
     def show_text(self, text: str, hint: str = "") -> None:
-        """Another text; `hint` where there is none."""
+        """Show a text, or `hint` if it is empty."""
         if text != self.text:
             if isinstance(self.field, QPlainTextEdit):
                 self.field.setPlainText(text)
@@ -135,7 +138,7 @@ class CopiedLine(QWidget):
             self._scale()
 
     def _scale(self) -> None:
-        """A font of its own shields the field from changes."""
+        """The field has a font of its own, so it does not inherit changes."""
         font = QFont(self.font())
         font.setFamilies(mono_families())
         self.field.setFont(font)
@@ -148,12 +151,12 @@ class CopiedLine(QWidget):
 
 
 class Heading(QLabel):
-    """`factor`: its size in that of the widget that it is made in."""
+    """A bold label, `factor` times as large as the text of its parent."""
 
     def __init__(self, text: str, factor: float, parent: QWidget) -> None:
         super().__init__(text, parent)
         self._factor = factor
-        parent.installEventFilter(self)  # a font of its own shields it from changes
+        parent.installEventFilter(self)  # it has a font of its own, so it does not inherit changes
         self._scale(parent.font())
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
@@ -169,7 +172,7 @@ class Heading(QLabel):
 
 
 class Swatch(QWidget):
-    """A word in the look of one origin."""
+    """A text marked as one origin marks it."""
 
     def __init__(self, text: str, origin: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -188,7 +191,7 @@ class Swatch(QWidget):
         painter.end()
 
     def _document(self) -> QTextDocument:
-        """Drawn as the transcript draws it, so that the underline is the same."""
+        """A document as in the transcript, so that the underline is the same."""
         document = QTextDocument()
         document.setDefaultFont(self.font())
         document.setDocumentMargin(2)
@@ -203,7 +206,7 @@ class Swatch(QWidget):
 
 
 class Legend(QWidget):
-    """One row: draft, n-gram, table, target."""
+    """One row that says what the colours of tokens mean."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -227,8 +230,8 @@ class Legend(QWidget):
         row.addStretch(1)
         self.setToolTip(
             self.tr(
-                "The target confirmed every token; colours say who had guessed it: the draft model, "
-                "repeated text (n-grams), a table of what usually follows what, or nobody but the target itself."
+                "The target confirmed every token. Colours show who proposed it: the draft model, repeated text "
+                "(n-grams), a table of what usually follows what, or the target itself."
             )
         )
         row.setAlignment(Qt.AlignmentFlag.AlignVCenter)

@@ -29,7 +29,7 @@ from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, current
 
 
 class Flow(QLayout):
-    """`spacing` is between lines too."""
+    """Rows that wrap like words; `spacing` also separates the lines."""
 
     def __init__(self, parent: QWidget, spacing: int) -> None:
         super().__init__(parent)
@@ -72,7 +72,7 @@ class Flow(QLayout):
         return widest
 
     def _place(self, rect: QRect, *, move: bool) -> int:
-        """Put each item where it belongs, or only reckon; the height that is needed."""
+        """Place the items, or only compute; returns the height that they need."""
         parent = self.parentWidget()
         direction = parent.layoutDirection() if parent else Qt.LayoutDirection.LeftToRight
         x, y, line = rect.x(), rect.y(), 0
@@ -87,7 +87,7 @@ class Flow(QLayout):
 
 
 class Card(QFrame):
-    """What it shows goes into `column`, below a title where there is one."""
+    """A frame with a title; put its content into `column`."""
 
     def __init__(self, parent: QWidget | None, title: str = "", *, spacing: int = SMALL) -> None:
         super().__init__(parent)
@@ -100,7 +100,7 @@ class Card(QFrame):
 
 
 class TitledField(QWidget):
-    """Screen readers call the field by its title, too."""
+    """A field with a title, which is also its name for screen readers."""
 
     def __init__(self, title: str, field: QWidget, parent: QWidget, *, above: bool = False) -> None:
         """`above`: the title stands above the field, not beside it."""
@@ -116,13 +116,13 @@ class TitledField(QWidget):
 
 
 def set_margins(layout: QLayout, *, start: int, top: int, end: int, bottom: int) -> None:
-    """Margins from the side where one begins to read; Qt does not mirror those it is given."""
+    """Set margins by reading direction; Qt does not mirror them."""
     left, right = (end, start) if QGuiApplication.isRightToLeft() else (start, end)
     layout.setContentsMargins(left, top, right, bottom)
 
 
 def row(*widgets: QWidget) -> QHBoxLayout:
-    """Side by side from the left."""
+    """A row that begins on the side where one begins to read."""
     made = QHBoxLayout()
     made.setSpacing(SMALL)
     for widget in widgets:
@@ -132,7 +132,7 @@ def row(*widgets: QWidget) -> QHBoxLayout:
 
 
 def flowing(widgets: Iterable[QWidget], parent: QWidget) -> QWidget:
-    """Side by side, and on as many lines as they need."""
+    """A row that wraps."""
     row = QWidget(parent)
     flow = Flow(row, MEDIUM)
     for widget in widgets:
@@ -141,7 +141,7 @@ def flowing(widgets: Iterable[QWidget], parent: QWidget) -> QWidget:
 
 
 def scrolled(inner: QWidget, parent: QWidget, *, sideways: bool = False) -> QScrollArea:
-    """A page that scrolls upwards and downwards, `sideways` only where it would be cut, on its parent's ground."""
+    """A scroll area on the ground of its parent, which scrolls horizontally only if `sideways`."""
     scroll = QScrollArea(parent)
     scroll.setWidgetResizable(True)
     if not sideways:
@@ -155,7 +155,7 @@ def scrolled(inner: QWidget, parent: QWidget, *, sideways: bool = False) -> QScr
 
 
 class Page(QFrame):
-    """Fill `column`; it is at most `widest` wide and stands in the middle."""
+    """A page with a title and a way back; put its content into `column`, centred and at most `widest` wide."""
 
     back_requested = Signal()
     entered = Signal()
@@ -182,7 +182,7 @@ class Page(QFrame):
         outside.addWidget(self.scroll_area, 1)
 
     def set_title(self, title: str) -> None:
-        """What stands above it."""
+        """Set the title."""
         self._title.setText(title)
         self.setAccessibleName(title)
 
@@ -211,7 +211,7 @@ class Page(QFrame):
 
 
 class Dialog(QDialog):
-    """Follows theme and size of text while it is open."""
+    """A dialog that follows theme and font."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -224,7 +224,7 @@ class Dialog(QDialog):
 
 
 def confirms(parent: QWidget, title: str, question: str, action: str) -> bool:
-    """Whether a person presses the button with `action` on it; Cancel is what Enter presses."""
+    """Ask before something that cannot be undone. `action` is the text of the button; Enter presses Cancel."""
     box = QMessageBox(QMessageBox.Icon.Question, title, question, parent=parent)
     go = box.addButton(action, QMessageBox.ButtonRole.DestructiveRole)
     box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))

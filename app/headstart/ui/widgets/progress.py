@@ -24,7 +24,7 @@ from headstart.ui.widgets.theme import SMALL, TINY
 
 
 class Cause(StrEnum):
-    """What a sentence is about; it goes when that has changed."""
+    """What a notice is about; the notice goes when that changes."""
 
     MODEL = "model"  # which is missing, or was not loaded
     BUSY = "busy"  # the engine
@@ -37,7 +37,7 @@ class Cause(StrEnum):
 
 
 class NoticeBar(QFrame):
-    """Hidden until there is something to say."""
+    """One sentence with an action and a button that dismisses it."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -63,7 +63,7 @@ class NoticeBar(QFrame):
 
     @property
     def text(self) -> str:
-        """What is said; empty when nothing is."""
+        """The sentence; empty if hidden."""
         return "" if self.isHidden() else self._label.text()
 
     def say(
@@ -85,7 +85,7 @@ class NoticeBar(QFrame):
         self.show()
 
     def retract(self, cause: Cause) -> None:
-        """What was said for this cause does not hold any more."""
+        """Hide a notice with this cause."""
         if cause is self._cause:
             self.hide()
 
@@ -100,10 +100,10 @@ _PARTS = 1000
 
 
 class BusyBar(QProgressBar):
-    """Shown while something runs."""
+    """A thin progress bar."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
-        """`name`: what screen readers say runs here."""
+        """`name` is for screen readers."""
         super().__init__(parent)
         self._still = self._is_measured = False
         self.setTextVisible(False)
@@ -111,29 +111,29 @@ class BusyBar(QProgressBar):
         self.show_running()
 
     def set_still(self, *, still: bool) -> None:
-        """Half full, or moving, while the end is unknown."""
+        """While the end is unknown, show the bar half full instead of moving."""
         self._still = still
         if not self._is_measured:
             self.show_running()
 
     def show_running(self) -> None:
-        """Nobody knows how far it is."""
+        """Show that something runs whose end is unknown."""
         self._is_measured = False
         self.setRange(0, 2 if self._still else 0)
         self.setValue(1)
 
     def show_share(self, done: float, total: float) -> None:
-        """How far it is; of any size."""
+        """Show how much of the total is done."""
         self._is_measured = True
         self.setRange(0, _PARTS)
         self.setValue(int(done * _PARTS // max(total, 1)))
 
 
-_PATIENCE = 300  # ms; what ends before that needs no bar
+_DELAY = 300  # ms; shorter work shows no bar
 
 
 class WorkBar(QFrame):
-    """Hidden while nothing goes on."""
+    """Progress of one piece of work with Cancel; hidden while there is none."""
 
     cancel_requested = Signal()
 
@@ -158,37 +158,37 @@ class WorkBar(QFrame):
 
     @property
     def text(self) -> str:
-        """What goes on; empty when nothing does."""
+        """The text; empty while there is no work."""
         return self._label.text()
 
     def begin(self, text: str) -> None:
-        """Something begins."""
+        """Show the text and an empty bar after a moment."""
         self._label.setText(text)
         self._bar.setAccessibleName(text)
         self._bar.show_share(0, 1)
-        self._wait.start(_PATIENCE)
+        self._wait.start(_DELAY)
 
     @Slot(object, object)
     def show_progress(self, done: int, total: int) -> None:
-        """How far it is."""
+        """Show how much is done."""
         self._bar.show_share(done, total)
 
     @Slot()
     def end(self) -> None:
-        """It is over."""
+        """Hide."""
         self._wait.stop()
         self._label.setText("")
         self.hide()
 
 
-_LONG = 5  # seconds after which a step tells its time
+_LONG = 5  # seconds after which the time of a step is shown
 _TICK = 1000  # ms
 _LOG_LINES = 2000
 _SHOWN_LINES = 9
 
 
 class WorkCard(Card):
-    """Hidden until `begin`; stays after `end` until it is put away."""
+    """Progress of long work with its log; shown from `begin` until the user dismisses it after `end`."""
 
     begun = Signal()
     cancel_requested = Signal()
@@ -203,7 +203,7 @@ class WorkCard(Card):
         self._toggle.setCheckable(True)
         self._log = QPlainTextEdit(self)
         self._running = False
-        self._said = ""  # the step that goes on
+        self._current = ""  # step
         self._clock = QElapsedTimer()
         self._tick = QTimer(self, interval=_TICK)
         self._tick.timeout.connect(self._show_time)
@@ -214,16 +214,16 @@ class WorkCard(Card):
 
     @property
     def text(self) -> str:
-        """What it says now."""
+        """Title and step."""
         return f"{self._title.text()}\n{self._step.text()}"
 
     @property
     def log(self) -> str:
-        """Every line so far."""
+        """All lines so far."""
         return self._log.toPlainText()
 
     def begin(self, title: str) -> None:
-        """Something long begins."""
+        """Show the title with an empty log."""
         self._running = True
         self._tick.start()
         self._title.setText(title)
@@ -235,23 +235,23 @@ class WorkCard(Card):
         self.begun.emit()
 
     def show_step(self, text: str) -> None:
-        """What is being done; how far is not known."""
+        """Show a step whose progress is unknown."""
         self._show_step(text)
         self._bar.show_running()
 
     @Slot(object, object)
     def show_progress(self, done: int, total: int) -> None:
-        """How far the step is."""
+        """Show the progress of the step."""
         self._bar.show_share(done, total)
 
     @Slot(str)
     def append(self, line: str) -> None:
-        """A line of the log."""
+        """Add a line to the log."""
         self._log.appendPlainText(line)
         self._toggle.show()
 
     def end(self, sentence: str, *, bad: bool) -> None:
-        """It is over."""
+        """Show how the work ended."""
         self._running = False
         self._tick.stop()
         self._show_step(sentence, "danger" if bad else "muted")
@@ -277,14 +277,14 @@ class WorkCard(Card):
 
     @Slot()
     def _show_time(self) -> None:
-        """A step that takes long is still alive."""
+        """Show the time of a long step, as a sign that it goes on."""
         seconds = self._clock.elapsed() // 1000
-        if seconds >= _LONG and self._said:
-            words = self.tr("{step} · {seconds} s").format(step=self._said, seconds=whole(seconds))
+        if seconds >= _LONG and self._current:
+            words = self.tr("{step} · {seconds} s").format(step=self._current, seconds=whole(seconds))
             self._step.setText(words)
 
     def _show_step(self, text: str, kind: str = "muted") -> None:
-        self._said = text
+        self._current = text
         self._clock.start()
         self._step.say(text, kind)
 

@@ -1,4 +1,4 @@
-"""Where the keyboard goes: with Tab as one reads, and to what stands nearest when its place is hidden or greyed."""
+"""Focus by Tab in reading order, and focus when its widget is hidden or disabled."""
 
 from collections.abc import Iterable
 
@@ -13,7 +13,7 @@ _PLACES = ("page", "panel", "sidebar")  # names of what a window is made of
 
 
 def step(columns: Iterable[QWidget], *, forward: bool) -> bool:
-    """Give the keyboard to the next or the previous stop in these parts of a window, and bring that into view."""
+    """Move the focus to the next or previous stop in these parts of a window, and scroll it into view."""
     found = stops(columns)
     if not found:
         return False
@@ -27,22 +27,22 @@ def step(columns: Iterable[QWidget], *, forward: bool) -> bool:
 
 
 class FocusKeeper(QObject):
-    """Hands the keyboard on where what had it is hidden or greyed: to the button that ends what has begun, or else to
-    the card or page around it, until that is back. Never to what would do something else at the next key.
+    """Moves the focus when its widget is hidden or disabled: to the button that ends what has begun, or to the card or
+    page around it, until the widget is back. Never to a control that would do something else at the next key.
     """
 
     def __init__(self, window: QWidget) -> None:
         """Listens from now on."""
         super().__init__(window)
         self._window = window
-        self._lost: QWidget | None = None  # what had the keyboard
-        self._heir: QWidget | None = None  # what has it in its place
+        self._lost: QWidget | None = None  # what had the focus
+        self._heir: QWidget | None = None  # what has it instead
         application = QApplication.instance()
         assert isinstance(application, QApplication)
         application.focusChanged.connect(self._follow)
 
     def has_lost(self) -> bool:
-        """Whether what has the keyboard cannot be used any more; it is handed on then."""
+        """Whether the focused widget is unusable; then the focus moves on."""
         here = self._window.focusWidget()
         if here is None or _is_usable(here):
             return False
@@ -56,7 +56,7 @@ class FocusKeeper(QObject):
 
     @Slot(QWidget, QWidget)
     def _follow(self, old: QWidget | None, now: QWidget | None) -> None:
-        """Where a whole form is greyed, nobody asks for the next stop."""
+        """Qt does not ask for the next stop when a whole form is disabled."""
         is_gone = old is not None and now is None and shiboken6.isValid(self._window)
         if old is not None and is_gone and self._window.isAncestorOf(old) and not _is_usable(old):
             self._note_loss(old)
@@ -70,7 +70,7 @@ class FocusKeeper(QObject):
         QTimer.singleShot(0, self, self._settle)
 
     def _settle(self) -> None:
-        """When everything that changes has changed."""
+        """After all changes of this event."""
         now = self._window.focusWidget()
         is_seen_to = now is not None and now is not self._lost and _is_usable(now)
         if self._lost is None or not shiboken6.isValid(self._lost) or is_seen_to:
@@ -80,7 +80,7 @@ class FocusKeeper(QObject):
             self._heir.setFocus()
 
     def _give_back(self) -> None:
-        """Unless a person has gone on, or could."""
+        """Give the focus back, unless the user has moved it or could have."""
         waits = self._window.focusWidget() is self._heir and not isinstance(self._heir, QAbstractButton)
         if self._lost is not None and shiboken6.isValid(self._lost) and waits and _is_usable(self._lost):
             self._lost.setFocus()
@@ -92,12 +92,12 @@ def ends(button: QAbstractButton) -> None:
 
 
 def stops(columns: Iterable[QWidget]) -> list[QWidget]:
-    """What takes the keyboard, column after column."""
+    """What Tab leads to, column after column."""
     return [stop for column in columns for stop in _in_order(column)]
 
 
 def bring_into_view(widget: QWidget) -> None:
-    """Scroll whatever it lies in; of what is too tall, the beginning is shown."""
+    """Scroll the areas around a widget; of a tall one, show the beginning."""
     for area in _above(widget):
         if isinstance(area, QAbstractScrollArea):
             top = widget.mapTo(area.viewport(), QPoint(0, 0)).y()
@@ -110,7 +110,7 @@ def bring_into_view(widget: QWidget) -> None:
 
 
 def _in_order(part: QWidget) -> list[QWidget]:
-    """Rows from above, each from where one begins to read. What scrolls has one place, whatever of it is in sight."""
+    """Row by row in reading direction. A scroll area has one place, whatever part of it is visible."""
     found = [widget for widget in part.findChildren(QWidget) if _is_stop(widget)]
     scrolled = {widget: _outermost(widget, part) for widget in found}
     blocks = dict.fromkeys(scrolled[widget] or widget for widget in found)
@@ -123,7 +123,7 @@ def _in_order(part: QWidget) -> list[QWidget]:
 
 
 def _outermost(widget: QWidget, part: QWidget) -> QAbstractScrollArea | None:
-    """What scrolls it inside this part, if anything does."""
+    """The outermost scroll area around it inside this part."""
     above = _above(widget)
     inside = above[: above.index(part)] if part in above else []
     return next((area for area in reversed(inside) if isinstance(area, QAbstractScrollArea)), None)
@@ -143,7 +143,7 @@ def _rows(part: QWidget, widgets: list[QWidget]) -> list[list[QWidget]]:
 
 
 def _above(widget: QWidget) -> list[QWidget]:
-    """What it lies in, the nearest first."""
+    """Its ancestors, the nearest first."""
     parent = widget.parentWidget()
     return [parent, *_above(parent)] if parent else []
 
@@ -153,7 +153,7 @@ def _is_usable(widget: QWidget) -> bool:
 
 
 def _heir(widget: QWidget) -> QWidget | None:
-    """What stands nearest."""
+    """The nearest place for the focus."""
     for place in _above(widget):
         if not _is_usable(place):
             continue

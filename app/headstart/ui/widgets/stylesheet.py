@@ -1,4 +1,4 @@
-"""The style sheet of everything around the transcript, made from a theme."""
+"""The style sheet of the window, made from a theme."""
 
 from pathlib import Path
 from string import Template
@@ -150,7 +150,7 @@ QFrame#sidebar, QFrame#panel { border: 1px solid $border; }
 
 
 def sheet(theme: Theme, font: QFont) -> str:
-    """The rules in the colours of a theme; boxes, switches and arrows as large as text of this font."""
+    """The rules in the colours of a theme; boxes, switches and arrows are as large as text of this font."""
     colours = {name: value for name, value in vars(theme).items() if isinstance(value, str)}
     lengths = {name: scaled(pixels, font) for name, pixels in _BESIDE_TEXT.items()}
     focused = {f"{name}_in": lengths[name] - 2 for name in ("box", "switch", "knob")}  # a border is 2 pixels wide there
@@ -163,12 +163,12 @@ def sheet(theme: Theme, font: QFont) -> str:
 
 
 def dress(widget: QWidget, kind: str) -> None:
-    """Let the rules of this kind apply to a widget."""
+    """Apply the rules of this kind to a widget."""
     widget.setProperty("kind", kind)
 
 
 def inset(spin: QSpinBox | QDoubleSpinBox) -> None:
-    """Room before the number, as fields and lists have it: style sheets do not reach inside."""
+    """Indent the number like text in fields, which the style sheet cannot."""
     spin.lineEdit().setTextMargins(SMALL, 0, 0, 0)
 
 

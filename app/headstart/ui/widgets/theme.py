@@ -45,7 +45,7 @@ class ThemeChoice(StrEnum):
 
 @dataclass(frozen=True)
 class OriginMark:
-    """How text of one origin looks: never by colour alone."""
+    """How text of one origin is marked: never by colour alone."""
 
     background: str
     line: str  # colour of the underline
@@ -330,12 +330,12 @@ def contrast(first: str, second: str) -> float:
 
 
 def scaled(pixels: float, font: QFont) -> int:
-    """What is so many pixels large beside text of the usual size, beside text of this font."""
+    """Pixels for this font of a length given for text of the usual size."""
     return max(1, round(pixels * font.pointSizeF() / USUAL_SIZE))
 
 
 def palette(theme: Theme) -> QPalette:
-    """The QPalette that makes Fusion wear `theme`."""
+    """The colours of `theme` for Fusion."""
     role = QPalette.ColorRole
     colours = {
         role.Window: theme.window,
@@ -369,7 +369,7 @@ def palette(theme: Theme) -> QPalette:
 
 
 def _menu_palette(theme: Theme) -> QPalette:
-    """Fusion draws lines and boxes of a menu darker than its window, which on dark ground nobody sees."""
+    """Lighter than the window: Fusion draws lines and boxes of a menu darker, which is invisible on a dark ground."""
     made = palette(theme)
     if theme.dark:
         made.setColor(QPalette.ColorRole.Window, QColor(theme.outline))
@@ -457,14 +457,14 @@ def text_font(points: float | None = None, locale: QLocale | None = None) -> QFo
 
 
 def mono_families() -> list[str]:
-    """Families for code, best first; the first one exists, since a missing first family falls back to a wide font."""
+    """Families for code, best first. The first one is installed: Qt replaces a missing first family by a wide font."""
     present = set(QFontDatabase.families())
     fixed = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()
     return [*(family for family in MONO if family in present), fixed, *SHARED_MONO]
 
 
 def mono_font() -> QFont:
-    """The font of logs and the like, as large as everything else."""
+    """The font of logs, in the usual size."""
     font = QFont(QGuiApplication.font())
     font.setFamilies(mono_families())
     return font

@@ -1,4 +1,4 @@
-"""What can be undone in the window besides typing, newest first."""
+"""What can be undone in the window besides typing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ def always() -> bool:
 
 @dataclass(frozen=True)
 class Undoable:
-    """Something done, in the words of a menu ("Delete “Walrus”") and of a report, and how to take it back."""
+    """Something done: its name in a menu ("Delete “Walrus”"), a sentence on it, and how to undo it."""
 
     words: str
     told: str
@@ -24,35 +24,34 @@ class Undoable:
 
 
 class Undoing(QObject):
-    """A stack; what has become impossible in the meantime is skipped."""
+    """A stack that skips what cannot be undone any more. A bar may undo one that is not the last, unlike QUndoStack."""
 
     changed = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
-        """Nothing was done yet."""
         super().__init__(parent)
         self._done: list[Undoable] = []
 
     @property
     def next(self) -> Undoable | None:
-        """What `undo` would take back."""
+        """What `undo` would undo."""
         return next((done for done in reversed(self._done) if done.is_possible()), None)
 
     @Slot(object)
     def keep(self, done: Undoable) -> None:
-        """Something was done."""
+        """Add something that was done."""
         self._done = [*self._done[1 - _KEPT :], done]
         self.changed.emit()
 
     @Slot()
     def undo(self) -> None:
-        """Take the last thing back."""
+        """Undo the last one."""
         if self.next:
             self.take_back(self.next)
 
     @Slot(object)
     def take_back(self, done: Undoable) -> None:
-        """Take this back, once."""
+        """Undo this one, once."""
         if done in self._done and done.is_possible():
             self._done.remove(done)
             done.act()
