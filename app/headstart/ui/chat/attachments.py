@@ -16,7 +16,7 @@ from headstart.ui.line_process import LineProcess
 from headstart.ui.spelling import decimal, whole
 from headstart.ui.translation import said
 from headstart.ui.widgets.icons import icon
-from headstart.ui.widgets.layouts import Flow
+from headstart.ui.widgets.layouts import Flow, set_margins
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import SMALL, TINY
 
@@ -294,7 +294,7 @@ class Chip(QFrame):
         self.remove.setAccessibleName(remove)
         self._full_name = name
         row = QHBoxLayout(self)
-        row.setContentsMargins(SMALL, 0, 0, 0)
+        set_margins(row, start=SMALL, top=0, end=0, bottom=0)
         row.setSpacing(SMALL)
         for widget in (self._name, self._remark, self.remove):
             row.addWidget(widget)

@@ -23,6 +23,7 @@ from headstart.ui.chat.prompts import PromptPopup
 from headstart.ui.chat.transcript import Transcript
 from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.labels import ElidedLabel, Legend
+from headstart.ui.widgets.layouts import set_margins
 from headstart.ui.widgets.progress import NoticeBar, WorkBar
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, TINY, Theme
@@ -53,7 +54,7 @@ class SelectionBar(QFrame):
         for copying in (self.markdown_button, self.text_button):
             dress(copying, "flat")
         row = QHBoxLayout(self)
-        row.setContentsMargins(SMALL, TINY, TINY, TINY)
+        set_margins(row, start=SMALL, top=TINY, end=TINY, bottom=TINY)
         row.addWidget(self._label, 1)
         for button in (self.markdown_button, self.text_button, self._close):
             row.addWidget(button)
@@ -93,7 +94,7 @@ class FindBar(QFrame):
         self._next = _button("unfolded", self.tr("Next match"), self)
         self._close = _button("close", self.tr("Close find"), self)
         row = QHBoxLayout(self)
-        row.setContentsMargins(SMALL, TINY, TINY, TINY)
+        set_margins(row, start=SMALL, top=TINY, end=TINY, bottom=TINY)
         row.addWidget(self.field, 1)
         for widget in (self._count, self._previous, self._next, self._close):
             row.addWidget(widget)
@@ -202,7 +203,7 @@ class ChatPage(QFrame):
         side = max((self.width() - bar - TEXT_WIDTH) // 2, SMALL)  # as wide as the messages above
         foot = self._foot.layout()
         assert foot
-        foot.setContentsMargins(side, SMALL, side + bar, MEDIUM)
+        set_margins(foot, start=side, top=SMALL, end=side + bar, bottom=MEDIUM)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802
         if any(url.isLocalFile() for url in event.mimeData().urls()):

@@ -25,6 +25,7 @@ from headstart.ui.engine_link import EngineLink
 from headstart.ui.markdown import blocks
 from headstart.ui.spelling import whole
 from headstart.ui.widgets.icons import icon
+from headstart.ui.widgets.layouts import set_margins
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY, scaled
 
@@ -475,7 +476,7 @@ class Composer(QFrame):
         row.addWidget(self._count)
         row.addWidget(self._send)
         column = QVBoxLayout(self)
-        column.setContentsMargins(MEDIUM, SMALL, SMALL, SMALL)
+        set_margins(column, start=MEDIUM, top=SMALL, end=SMALL, bottom=SMALL)
         column.setSpacing(TINY)
         column.addWidget(self._tray)
         column.addWidget(self.edit)

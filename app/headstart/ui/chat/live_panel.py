@@ -152,7 +152,8 @@ class Bars(Drawing):
         width = min(self.width() / max(len(self._shares), 1), _WIDEST_BAR)
         for place, share in enumerate(self._shares):
             height = max(room * share, 1.0)
-            bar = QRectF(place * width, 2 + room - height, width - 2, height)
+            left = self.width() - (place + 1) * width if self.isRightToLeft() else place * width
+            bar = QRectF(left, 2 + room - height, width - 2, height)
             painter.fillRect(bar, QColor(self._colour))
         painter.end()
 

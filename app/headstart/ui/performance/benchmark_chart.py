@@ -193,6 +193,7 @@ class BenchmarkChart(QWidget):
         if not self._groups:
             return
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # charts are not mirrored
         painter.setFont(self.font())
         line = QFontMetricsF(self.font()).lineSpacing()
         names = [bar.contestant for bar in self._groups[0].bars]

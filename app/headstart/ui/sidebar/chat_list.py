@@ -100,8 +100,8 @@ def paint_text(painter: QPainter, area: QRect, text: str, colour: str, marked: t
 
 def _mark(place: Range, ground: str) -> QTextLayout.FormatRange:
     made = QTextLayout.FormatRange()
-    made.start, made.length = place.start, place.end - place.start  # type: ignore[attr-defined]
-    made.format.setBackground(QColor(ground))  # type: ignore[attr-defined]
+    made.start, made.length = place.start, place.end - place.start
+    made.format.setBackground(QColor(ground))
     return made
 
 

@@ -1,5 +1,7 @@
 """Labels, buttons, and the legend of token colours."""
 
+import unicodedata
+
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import (
     QColor,
@@ -11,7 +13,7 @@ from PySide6.QtGui import (
     QTextCursor,
     QTextDocument,
 )
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPlainTextEdit, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPlainTextEdit, QPushButton, QSizePolicy, QStyle, QWidget
 
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import LARGE, SMALL, current, mono_families
@@ -61,6 +63,13 @@ class StatusLine(QLabel):
         mark(self, "kind", "danger" if bad else kind)
 
 
+def script_direction(text: str) -> Qt.TextFlag:
+    """Draw a text of people or models in the direction of its first letter, whatever the direction of the window."""
+    letters = (unicodedata.bidirectional(letter) for letter in text)
+    first = next((kind for kind in letters if kind in {"L", "R", "AL"}), "L")
+    return Qt.TextFlag.TextForceLeftToRight if first == "L" else Qt.TextFlag.TextForceRightToLeft
+
+
 class ElidedLabel(QLabel):
     """Text that ends with an ellipsis where it does not fit; needs no width."""
 
@@ -83,9 +92,9 @@ class ElidedLabel(QLabel):
         painter = QPainter(self)
         area = self.contentsRect()
         text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, area.width())
-        self.style().drawItemText(
-            painter, area, int(self.alignment()), self.palette(), self.isEnabled(), text, self.foregroundRole()
-        )
+        flags = int(QStyle.visualAlignment(self.layoutDirection(), self.alignment()))
+        flags |= int(script_direction(text))
+        self.style().drawItemText(painter, area, flags, self.palette(), self.isEnabled(), text, self.foregroundRole())
         painter.end()
 
 

@@ -55,6 +55,7 @@ QToolButton[kind="round"]:focus { border-color: $text; }
 QToolButton[kind="round"]:disabled { background: $raised; }
 QLineEdit, QPlainTextEdit[kind="field"], QComboBox, QAbstractSpinBox {
     border: 1px solid $outline; border-radius: ${small}px; padding: 4px ${small}px; background: $surface; color: $text;
+    placeholder-text-color: $muted;
     selection-background-color: $accent; selection-color: $on_accent; }
 QLineEdit:focus, QPlainTextEdit[kind="field"]:focus, QComboBox:focus, QAbstractSpinBox:focus { border-color: $link; }
 QLineEdit:disabled, QComboBox:disabled, QAbstractSpinBox:disabled { color: $disabled; border-color: $border; }
@@ -90,7 +91,8 @@ QCheckBox[kind="switch"]::indicator:checked:focus { border-color: $text; }
 #composer { background: $surface; border: 1px solid $border; border-radius: 14px; }
 #composer[focused="true"] { border-color: $accent; }
 #composer[dropping="true"] { border: 2px dashed $accent; }
-#composer QPlainTextEdit { border: none; background: transparent; color: $text; }
+#composer QPlainTextEdit {
+    border: none; background: transparent; color: $text; placeholder-text-color: $muted; }
 QFrame[kind="card"] { background: $surface; border: 1px solid $border; border-radius: ${radius}px; }
 QFrame[kind="card"]:focus { border-color: $link; }
 Welcome:focus { border-color: $border; }
