@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QAbstractButton, QApplication, QCheckBox, QDialog, QPushButton, QStyle, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QCheckBox, QDialog, QStyle
 from pytestqt.qtbot import QtBot
 
 from headstart.ui.chat.composer import Composer, Count
@@ -71,15 +71,6 @@ def test_words_below_the_message_give_way_one_after_the_other(qtbot: QtBot) -> N
     assert words in composer._count.toolTip()
     composer.show_reach("Leaves this computer", "", leaves=True)
     assert composer._reach.isVisible()  # that must be seen
-
-
-def test_a_cut_control_is_found(qtbot: QtBot) -> None:
-    window = QWidget()
-    qtbot.addWidget(window)
-    button = QPushButton("some words", window)
-    window.show()
-    button.resize(20, 10)
-    assert len(reach.cut(window)) == 1
 
 
 def test_headings_grow_with_the_text(open_program: Callable[..., Program]) -> None:

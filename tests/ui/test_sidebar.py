@@ -1,19 +1,24 @@
 """Stories of the sidebar: deleting with undo, renaming, pinning, selecting several, restoring the window."""
 
 from collections.abc import Callable
+from datetime import date, datetime, time
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QMimeData, QModelIndex, QPoint, QPointF, Qt
+from PySide6.QtGui import QDropEvent, QFontMetrics
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog, QLineEdit, QMenu
+from PySide6.QtWidgets import QApplication, QFileDialog, QInputDialog, QLineEdit, QMenu
 from pytestqt.qtbot import QtBot
 
+from headstart.chat.conversation import Chat
 from headstart.chat.json_chats import read_chats
+from headstart.chat.reader import Tag
 from headstart.ui.chat.message import MessageAction
 from headstart.ui.dialogs import CommandPalette
 from headstart.ui.program import Program
-from headstart.ui.sidebar.sidebar import ChatMenu
+from headstart.ui.sidebar.chat_list import fitting, groups
+from headstart.ui.sidebar.sidebar import ChatMenu, TagMenu
 from tests.ui.person import WAIT, ask, chat_rows, click_chat, shown, texts, write
 
 Open = Callable[..., Program]
@@ -31,26 +36,25 @@ def _titles(app: Program) -> list[str]:
     return sorted(chat.title for chat in app.store.chats())
 
 
-def test_deleting_a_chat_can_be_undone_in_the_bar(qtbot: QtBot, app: Program) -> None:
+@pytest.mark.parametrize("way", ["bar", "menu", "key after the bar went"])
+def test_deleting_a_chat_can_be_undone(qtbot: QtBot, app: Program, way: str) -> None:
     ask(qtbot, app, "keep me")
+    bar, undo = app.window.sidebar.undo_bar, app.window.actions_by_name["undo"]
     app.window.actions_by_name["delete"].trigger()
     assert not app.store.chats()
     assert not shown(app)
-    assert app.window.sidebar.undo_bar.text == "Deleted “keep me”"
-    app.window.sidebar.undo_bar.button.click()
+    assert (bar.text, undo.text()) == ("Deleted “keep me”", "&Undo: Delete “keep me”")
+    if way == "bar":
+        bar.button.click()
+    elif way == "menu":
+        undo.trigger()
+    else:
+        bar._time.timeout.emit()
+        assert bar.isHidden()
+        QTest.keyClick(app.window.chat.composer.edit, Qt.Key.Key_Z, CTRL)
     assert texts(app) == ["keep me", "You wrote: keep me"]
-    assert app.undoing.next is None
-
-
-def test_deleting_can_be_undone_by_key_after_the_bar_went(qtbot: QtBot, app: Program) -> None:
-    ask(qtbot, app, "keep me")
-    app.window.actions_by_name["delete"].trigger()
-    app.window.sidebar.undo_bar._time.timeout.emit()
-    assert app.window.sidebar.undo_bar.isHidden()
-    assert app.window.actions_by_name["undo"].text() == "&Undo: Delete “keep me”"
-    QTest.keyClick(app.window.chat.composer.edit, Qt.Key.Key_Z, CTRL)
-    assert texts(app) == ["keep me", "You wrote: keep me"]
-    assert app.window.actions_by_name["undo"].text() == "&Undo"
+    assert bar.isHidden()
+    assert undo.text() == "&Undo"
 
 
 def test_menu_and_keys_mean_the_open_chat_also_after_the_menu_of_another_one(qtbot: QtBot, app: Program) -> None:
@@ -93,14 +97,6 @@ def right_click(app: Program, title: str, *, close: bool = True) -> QMenu:
     if close:
         QTest.keyClick(menu, Qt.Key.Key_Escape)
     return menu
-
-
-def test_undo_by_key_takes_back_the_bar_too(qtbot: QtBot, app: Program) -> None:
-    ask(qtbot, app, "keep me")
-    app.window.actions_by_name["delete"].trigger()
-    app.window.actions_by_name["undo"].trigger()
-    assert app.window.sidebar.undo_bar.isHidden()
-    assert _titles(app) == ["keep me"]
 
 
 def test_undo_in_the_composer_undoes_typing_first(qtbot: QtBot, app: Program) -> None:
@@ -327,3 +323,188 @@ def test_the_palette_offers_a_screenful_of_chats_and_finds_all(qtbot: QtBot, app
     found = [palette.list.topLevelItem(row) for row in range(palette.list.topLevelItemCount())]
     assert [item.text(0) for item in found if item] == ["chat 279", "chat 179", "chat 79"]
     palette.close()
+
+
+TODAY = date(2026, 3, 20)
+
+
+def chat(title: str, day: date, *, pinned: bool = False) -> Chat:
+    seconds = datetime.combine(day, time(12)).astimezone().timestamp()
+    return Chat(title, title, seconds, seconds, pinned=pinned)
+
+
+def test_pinned_chats_stand_first_and_the_others_by_age() -> None:
+    chats = [
+        chat("old", date(2025, 12, 24)),
+        chat("kept", date(2025, 1, 1), pinned=True),
+        chat("week", date(2026, 3, 14)),
+        chat("now", TODAY),
+        chat("month", date(2026, 2, 20)),
+        chat("yesterday", date(2026, 3, 19)),
+        chat("older", date(2025, 12, 1)),
+    ]
+    found = [(group.title, [each.title for each in group.chats]) for group in groups(chats, TODAY)]
+    assert found == [
+        ("Pinned", ["kept"]),
+        ("Today", ["now"]),
+        ("Yesterday", ["yesterday"]),
+        ("Last 7 days", ["week"]),
+        ("Last 30 days", ["month"]),
+        ("December 2025", ["old", "older"]),
+    ]
+
+
+def _tag_rows(app: Program) -> list[str]:
+    model = app.window.sidebar.tags.model()
+    return [str(model.index(row, 0).data()) for row in range(model.rowCount())]
+
+
+def _click_tag(app: Program, name: str) -> None:
+    tags = app.window.sidebar.tags
+    index = tags.model().index(_tag_rows(app).index(name), 0)
+    QTest.mouseClick(tags.viewport(), Qt.MouseButton.LeftButton, pos=tags.visualRect(index).center())
+
+
+def _answer_name(app: Program, name: str) -> None:
+    (dialog,) = app.window.sidebar.findChildren(QInputDialog)
+    dialog.setTextValue(name)
+    dialog.accept()
+
+
+def test_names_of_tags_are_shown_whole_or_counted(qapp: QApplication) -> None:
+    metrics = QFontMetrics(qapp.font())
+    whole, first = (sum(metrics.horizontalAdvance(name) + 20 for name in names) for names in (["a", "wide"], ["a"]))
+    assert fitting(["a", "wide"], metrics, whole) == ["a", "wide"]
+    assert fitting(["a", "wide", "wider"], metrics, first + metrics.horizontalAdvance("+2") + 20) == ["a", "+2"]
+    assert fitting(["a", "wide"], metrics, 1) == ["+2"]
+    assert fitting([], metrics, 1) == []
+
+
+def test_a_tag_is_made_with_the_button_and_filters(qtbot: QtBot, app: Program) -> None:
+    sidebar = app.window.sidebar
+    assert sidebar.tags.isHidden()
+    _chats(app, "a", "b")
+    sidebar._new_tag.click()
+    _answer_name(app, " Work ")
+    assert _tag_rows(app) == ["Work"]
+    _click_tag(app, "Work")
+    assert sidebar._empty.text() == "No chat is tagged “Work” yet. Drag chats onto it, or use their menu."
+    _click_tag(app, "Work")
+    assert chat_rows(app) == ["Today", "b", "a"]
+
+
+def test_chats_are_tagged_by_their_menu(qtbot: QtBot, app: Program) -> None:
+    a, _ = _chats(app, "a", "b")
+    app.tags.create("work", [a])
+    click_chat(app, "a")
+    click_chat(app, "b", Qt.KeyboardModifier.ControlModifier)
+    listing = app.window.sidebar.list
+    listing.customContextMenuRequested.emit(listing.visualRect(listing.currentIndex()).center())
+    (menu,) = app.window.sidebar.findChildren(TagMenu)
+    tag, new = (action for action in menu.actions() if not action.isSeparator())
+    assert (tag.text(), tag.isChecked()) == ("work", False)
+    tag.trigger()
+    assert app.store.tags() == (Tag("work", 2),)
+    new.trigger()
+    _answer_name(app, "home")
+    assert app.store.tags() == (Tag("home", 2), Tag("work", 2))
+    menu.close()
+
+
+def test_the_open_chat_is_tagged_by_keys_alone(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "walrus")
+    app.tags.create("zoo")
+    QTest.keyClick(app.window, Qt.Key.Key_T, Qt.KeyboardModifier.ControlModifier)
+    menus = [menu for menu in app.window.sidebar.findChildren(TagMenu) if menu.isVisible()]
+    QTest.keyClick(menus[0], Qt.Key.Key_Down)
+    QTest.keyClick(menus[0], Qt.Key.Key_Return)
+    assert app.chat_controller.session.chat.tags == ("zoo",)
+    assert app.store.tags() == (Tag("zoo", 1),)
+    app.tags.mark([app.chat_controller.session.chat.id], "zoo", given=False)
+    assert app.store.tags() == (Tag("zoo", 0),)
+    assert not app.chat_controller.session.chat.tags
+
+
+def test_chats_dropped_on_a_tag_get_it(qtbot: QtBot, app: Program) -> None:
+    _chats(app, "a", "b")
+    app.tags.create("work")
+    rows = app.window.sidebar.list.model()
+    data = rows.mimeData([rows.index(1, 0), rows.index(2, 0)])
+    tags = app.window.sidebar.tags
+    _drop(app, data, tags.visualRect(tags.model().index(0, 0)).center())
+    assert app.store.tags() == (Tag("work", 2),)
+    _drop(app, QMimeData(), tags.visualRect(tags.model().index(0, 0)).center())
+    assert app.store.tags() == (Tag("work", 2),)
+
+
+def _drop(app: Program, data: QMimeData, place: QPoint) -> None:
+    action, button = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton
+    event = QDropEvent(QPointF(place), action, data, button, Qt.KeyboardModifier.NoModifier)
+    app.window.sidebar.tags.dropEvent(event)
+
+
+def test_a_tag_is_renamed_in_the_list_and_the_filter_follows(qtbot: QtBot, app: Program) -> None:
+    (a,) = _chats(app, "a")
+    app.tags.create("work", [a])
+    app.tags.create("zoo")
+    _click_tag(app, "work")
+    _rename(app, "work", "Job")
+    qtbot.waitUntil(lambda: _tag_rows(app) == ["Job", "zoo"], timeout=WAIT)
+    assert chat_rows(app) == ["Today", "a"]
+    _rename(app, "Job", "ZOO")
+    qtbot.waitUntil(lambda: "already is a tag" in app.window.chat.notice.text, timeout=WAIT)
+    assert _tag_rows(app) == ["Job", "zoo"]
+
+
+def _rename(app: Program, old: str, new: str) -> None:
+    tags = app.window.sidebar.tags
+    tags.setFocus()
+    tags.setCurrentIndex(tags.model().index(_tag_rows(app).index(old), 0))
+    QTest.keyClick(tags, Qt.Key.Key_F2)
+    editor = tags.findChildren(QLineEdit)[-1]
+    editor.setText(new)
+    QTest.keyClick(editor, Qt.Key.Key_Return)
+
+
+def test_deleting_a_tag_leaves_the_chats_and_is_undone(qtbot: QtBot, app: Program) -> None:
+    a, _ = _chats(app, "a", "b")
+    app.tags.create("work", [a])
+    _click_tag(app, "work")
+    assert chat_rows(app) == ["Today", "a"]
+    QTest.keyClick(app.window.sidebar.tags, Qt.Key.Key_Delete)
+    assert chat_rows(app) == ["Today", "b", "a"]
+    assert app.window.sidebar.tags.isHidden()
+    assert app.window.sidebar.undo_bar.text == "Deleted tag “work”"
+    app.window.sidebar.undo_bar.button.click()
+    assert app.store.tags() == (Tag("work", 1),)
+
+
+def test_search_stays_within_the_tag_and_escape_leaves_both(qtbot: QtBot, app: Program) -> None:
+    sidebar = app.window.sidebar
+    a, _ = _chats(app, "walrus a", "walrus b")
+    app.tags.create("zoo", [a])
+    _click_tag(app, "zoo")
+    sidebar.search.setFocus()
+    QTest.keyClicks(sidebar.search, "walrus")
+    qtbot.waitUntil(lambda: chat_rows(app) == ["1 result", "walrus a"], timeout=WAIT)
+    assert "tagged zoo" in str(_chat_row(app, 1).data(Qt.ItemDataRole.AccessibleTextRole))
+    QTest.keyClicks(sidebar.search, " nowhere")
+    qtbot.waitUntil(lambda: "in chats tagged “zoo”" in sidebar._empty.text(), timeout=WAIT)
+    QTest.keyClick(sidebar.search, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: chat_rows(app) == ["Today", "walrus a"], timeout=WAIT)
+    QTest.keyClick(sidebar.search, Qt.Key.Key_Escape)
+    assert chat_rows(app) == ["Today", "walrus b", "walrus a"]
+
+
+def _chat_row(app: Program, row: int) -> QModelIndex:
+    return app.window.sidebar.list.model().index(row, 0)
+
+
+def test_tags_are_there_again_after_a_restart(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program()
+    ask(qtbot, app, "walrus")
+    app.tags.create("zoo", [app.chat_controller.session.chat.id])
+    app.chat_controller.fork_requested.emit(2)
+    again = open_program()
+    assert _tag_rows(again) == ["zoo"]
+    assert again.store.tags() == (Tag("zoo", 2),)

@@ -1,21 +1,30 @@
 """Every theme is readable, and the window follows the choice and the system."""
 
+import json
 import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QLocale, Qt
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QApplication, QCheckBox, QMenu, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QCheckBox, QLineEdit, QMenu, QPlainTextEdit, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
+from headstart.chat.conversation import Outcome, Run
 from headstart.engine.engine import Origin, Piece, Round, Step, Timing
 from headstart.ui.performance.race_page import RaceLane
 from headstart.ui.program import Program
 from headstart.ui.widgets import stylesheet, theme
 from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.layouts import Dialog
+from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.stylesheet import RESOURCES
 from headstart.ui.widgets.theme import CONTRAST_DARK, CONTRAST_LIGHT, DARK, LIGHT, Theme, ThemeChoice, contrast
+from tests.ui.person import ask, texts
 
 # What text, and what controls need on their grounds; WCAG's AA for most, AAA in high contrast.
 THEMES = pytest.mark.parametrize(
@@ -100,6 +109,20 @@ def test_the_palette_is_ours_even_where_the_desktop_ignores_colour_schemes(qapp:
         assert qapp.style().name() == "fusion"
 
 
+@THEMES
+def test_hints_in_empty_fields_are_readable(
+    qapp: QApplication, qtbot: QtBot, wanted: Theme, readable: float, visible: float
+) -> None:
+    for field in (QLineEdit(), QPlainTextEdit()):
+        qtbot.addWidget(field)
+        stylesheet.dress(field, "field")
+        field.setStyleSheet(stylesheet.sheet(wanted, field.font()))
+        field.setPlaceholderText("hint")
+        field.ensurePolished()
+        assert field.palette().color(QPalette.ColorRole.PlaceholderText).name() == wanted.muted
+        assert field.palette().color(QPalette.ColorRole.PlaceholderText).alpha() == 255
+
+
 @pytest.mark.parametrize("choice", [ThemeChoice.LIGHT, ThemeChoice.DARK, ThemeChoice.CONTRAST])
 def test_a_menu_stands_out_from_the_page_behind_it(qapp: QApplication, choice: ThemeChoice) -> None:
     wanted = theme.apply(qapp, choice)
@@ -125,7 +148,7 @@ def test_a_menu_stands_out_from_the_page_behind_it(qapp: QApplication, choice: T
     ],
 )
 def test_the_choice_and_the_desktop_decide(
-    choice: ThemeChoice, scheme: Scheme, preference: Preference, expected: Theme
+    choice: ThemeChoice, scheme: Qt.ColorScheme, preference: Qt.ContrastPreference, expected: Theme
 ) -> None:
     assert theme.chosen(choice, scheme, preference) is expected
 
@@ -164,3 +187,79 @@ def test_nothing_is_told_of_a_theme_but_by_the_palette(qtbot: QtBot, qapp: QAppl
     assert _colours(dialog) == {worn.surface}
     assert worn.origins["draft"].background in _colours(lane)
     theme.apply(qapp, ThemeChoice.LIGHT)
+
+
+TEXT = (
+    "```python\ndef add(a, b):\n    return a + b\n```\n\nSome `code`, and *words* enough to fill a few lines here. "
+    * 12
+)
+
+
+def test_looks_change_while_messages_come_and_go(qtbot: QtBot, open_program: Callable[..., Program]) -> None:
+    app = open_program()
+    ask(qtbot, app, "hello")
+    session = app.chat_controller.session
+    answer = session.conversation.begin_answer("toy")
+    assert answer.last
+    done = answer.finish(
+        answer.last.id, Outcome(TEXT, origins=(Run(len(TEXT) // 2, "draft"), Run(len(TEXT), "n-gram")))
+    )
+    app.store.save(session.chat.id, session.conversation, done)
+    app = open_program()
+    app.window.resize(1180, 820)
+    actions = app.window.actions_by_name
+    actions["origins"].trigger()
+    for number in range(6):
+        actions["live"].trigger()
+        actions["panel"].trigger()
+        qtbot.wait(50)
+        actions["theme_light" if number % 2 else "theme_dark"].trigger()
+        qtbot.wait(150)
+        assert not app.window.grab().isNull()
+    assert texts(app)[-1] == TEXT.strip()
+
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _moving(app: Program) -> list[BusyBar]:
+    bars = app.window.findChildren(BusyBar)
+    assert bars
+    return [bar for bar in bars if bar.maximum() == 0]
+
+
+def test_the_setting_holds_everything_still_and_lets_it_go(qapp: QApplication, app: Program) -> None:
+    effect = Qt.UIEffect.UI_AnimateMenu
+    flash, animated = qapp.cursorFlashTime(), qapp.isEffectEnabled(effect)
+    assert _moving(app)
+    app.settings.change(reduced_motion=True)
+    assert not _moving(app)
+    assert (qapp.cursorFlashTime(), qapp.isEffectEnabled(effect)) == (0, False)
+    assert app.race._still
+    app.settings.change(reduced_motion=False)
+    assert _moving(app)
+    assert (qapp.cursorFlashTime(), qapp.isEffectEnabled(effect)) == (flash, animated)
+
+
+def test_a_closed_window_leaves_the_cursor_as_it_was(qapp: QApplication, qtbot: QtBot, app: Program) -> None:
+    flash = qapp.cursorFlashTime()
+    app.settings.change(reduced_motion=True)
+    app.window.close()
+    assert qapp.cursorFlashTime() == flash
+
+
+def test_the_desktop_is_heard_too(app: Program) -> None:
+    app.motion._note_change("org.gnome.desktop.interface", "enable-animations", value=False)
+    assert app.motion.reduced
+    assert not _moving(app)
+    app.motion._note_change("org.gnome.desktop.interface", "cursor-size", value=True)
+    assert app.motion.reduced
+    app.motion._note_change("org.gnome.desktop.interface", "enable-animations", value=True)
+    assert not app.motion.reduced
+
+
+@pytest.mark.skipif(not shutil.which("dbus-run-session"), reason="no bus can be started")
+def test_the_portal_is_asked_and_tells_of_changes() -> None:
+    command = ["dbus-run-session", "--", sys.executable, "-m", "tests.ui.desktop_bus", "motion"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [True, False]

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence
 from PySide6.QtTest import QTest
@@ -127,18 +126,6 @@ def test_a_click_on_a_name_selects_and_the_keyboard_copies(qtbot: QtBot, app: Pr
 
 def _choose(view: MessageView, text: str) -> None:
     next(action for action in view.menu().actions() if action.text() == text).trigger()
-
-
-def test_themes_and_zoom_change_live(qtbot: QtBot, app: Program) -> None:
-    ask(qtbot, app, "hello")
-    app.window.actions_by_name["theme_dark"].trigger()
-    assert app.appearance.theme.dark
-    before = app.appearance.font.pointSizeF()
-    app.window.actions_by_name["zoom_in"].trigger()
-    assert app.settings.now.zoom == 110
-    assert app.appearance.font.pointSizeF() == pytest.approx(before * 1.1)
-    app.window.actions_by_name["theme_light"].trigger()
-    assert not app.appearance.theme.dark
 
 
 def test_the_palette_runs_a_command(qtbot: QtBot, app: Program) -> None:
