@@ -73,11 +73,11 @@ from headstart.engine.tuning.messages import (
     Findings,
     Row,
     Stage,
-    Trying,
     Tune,
     TuneDecided,
     TuneReport,
-    TuneTrying,
+    TuneStep,
+    TuningStep,
 )
 from headstart.engine.wire import from_data, to_data
 from headstart.errors import BrokenModelError, ContextOverflowError, MemoryBudgetError, Translatable
@@ -187,11 +187,11 @@ class ToyModels:
         """See Models.tune."""
         for stage in _STAGES:
             names = tuple(row.name for row in stage.rows[1:])
-            for trying in (
-                Trying(stage.subject),
-                Trying(stage.subject, "f32" if stage.subject == TARGET else "", names),
+            for step in (
+                TuningStep(stage.subject),
+                TuningStep(stage.subject, "f32" if stage.subject == TARGET else "", names),
             ):
-                tell(TuneTrying(order.ticket, trying))
+                tell(TuneStep(order.ticket, step))
             if cancel.wait(_PAUSES * self._pace):
                 raise RaceCancelled
             tell(TuneDecided(order.ticket, stage))

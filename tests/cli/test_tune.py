@@ -13,7 +13,7 @@ from headstart.cli.tune import CUT_SHORT, NOTHING_GAINED, reason
 from headstart.engine.bench.result import Spread
 from headstart.engine.engine import LoadOptions
 from headstart.engine.tuning import search
-from headstart.engine.tuning.messages import DEFAULT, Findings, Row, Stage, Trying, TuneRequest
+from headstart.engine.tuning.messages import DEFAULT, Findings, Row, Stage, TuneRequest, TuningStep
 from headstart.engine.tuning.search import Tell, Trial, decided
 from headstart.engine.tuning.store import Tuned
 from headstart.errors import Translatable
@@ -48,7 +48,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[TuneRequest]:
 
     def tune(wish: TuneRequest, tell: Tell) -> tuple[Tuned, Findings]:
         asked.append(wish)
-        tell(Trying("target"))
+        tell(TuningStep("target"))
         return Tuned("CPU", ONE_THREAD), findings(WON, Stage("drafts", (KEPT,)))
 
     monkeypatch.setattr(search, "tune", tune)

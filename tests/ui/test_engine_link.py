@@ -24,7 +24,7 @@ from headstart.engine.protocol import (
     Failed,
     Loading,
 )
-from headstart.engine.tuning.messages import TuneDecided, TunedKnown, TuneEnded, TuneRequest, TuneTrying
+from headstart.engine.tuning.messages import TuneDecided, TunedKnown, TuneEnded, TuneRequest, TuneStep
 from headstart.ui.engine_link import EngineLink
 
 TOY = LoadOptions(Path("toy"))
@@ -372,7 +372,7 @@ def test_a_tuning_tells_its_stages_then_what_it_found_and_remembers_that(qtbot: 
     said = reports(link)
     ticket = link.tune(TuneRequest(TOY))
     qtbot.waitUntil(lambda: bool(said) and isinstance(said[-1], TuneEnded), timeout=WAIT)
-    assert [type(report) for report in said] == [*[TuneTrying, TuneTrying, TuneDecided] * 2, TuneEnded]
+    assert [type(report) for report in said] == [*[TuneStep, TuneStep, TuneDecided] * 2, TuneEnded]
     assert {report.ticket for report in said} == {ticket}
     found = said[-1].findings
     assert [stage.chosen.name for stage in found.stages] == ["1 thread", "as it is"]

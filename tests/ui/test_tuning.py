@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 from headstart.cli.tune import reason
 from headstart.engine.bench.result import Spread
 from headstart.engine.engine import LoadOptions, Open
-from headstart.engine.tuning.messages import DEFAULT, DRAFTS, TARGET, Row, Stage, Trying
+from headstart.engine.tuning.messages import DEFAULT, DRAFTS, TARGET, Row, Stage, TuningStep
 from headstart.engine.tuning.search import Hardware, drafts, settings
 from headstart.errors import Translatable
 from headstart.settings import Settings
@@ -142,5 +142,5 @@ def test_reasons_are_those_of_the_terminal(stage: Stage) -> None:
 
 @pytest.mark.parametrize("subject", [TARGET, DRAFTS])
 def test_what_goes_on_is_said(subject: str) -> None:
-    assert tuning_page.doing(Trying(subject)).startswith("Loading the ")
-    assert tuning_page.doing(Trying(subject, against=())).endswith("as it is against nothing else")
+    assert tuning_page.doing(TuningStep(subject)).startswith("Loading the ")
+    assert tuning_page.doing(TuningStep(subject, against=())).endswith("as it is against nothing else")

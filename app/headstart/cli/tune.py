@@ -21,8 +21,8 @@ from headstart.engine.tuning.messages import (
     Findings,
     Row,
     Stage,
-    Trying,
     TuneRequest,
+    TuningStep,
 )
 from headstart.library import Choice
 
@@ -128,11 +128,11 @@ def _times(row: Row) -> str:
     return ", ".join(f"{name}: {ms:.1f} ms" for name, ms in row.ms.items()) or "not timed"
 
 
-def _doing(trying: Trying) -> str:
-    if trying.against is None:
-        return f"loading the {_LOADED[trying.subject]}"
-    hint = f" ({trying.hint})" if trying.hint else ""
-    return f"{trying.subject}: {DEFAULT}{hint} against {', '.join(trying.against) or 'nothing else'}"
+def _doing(step: TuningStep) -> str:
+    if step.against is None:
+        return f"loading the {_LOADED[step.subject]}"
+    hint = f" ({step.hint})" if step.hint else ""
+    return f"{step.subject}: {DEFAULT}{hint} against {', '.join(step.against) or 'nothing else'}"
 
 
 def _tune(arguments: TuneFlags, choice: Choice, options: LoadOptions) -> Findings:
@@ -146,7 +146,9 @@ def _tune(arguments: TuneFlags, choice: Choice, options: LoadOptions) -> Finding
         seconds=arguments.seconds,
     )
     screen = Screen()
-    chosen, found = tune(wish, lambda what: screen.remark(_doing(what) if isinstance(what, Trying) else reason(what)))
+    chosen, found = tune(
+        wish, lambda what: screen.remark(_doing(what) if isinstance(what, TuningStep) else reason(what))
+    )
     store.keep(options, chosen, found)
     return found
 

@@ -35,7 +35,7 @@ from headstart.engine.protocol import (
 )
 from headstart.engine.runtime import openvino, openvino_genai
 from headstart.engine.tuning import store
-from headstart.engine.tuning.messages import Findings, Stage, Trying, Tune, TuneDecided, TuneReport, TuneTrying
+from headstart.engine.tuning.messages import Findings, Stage, Tune, TuneDecided, TuneReport, TuneStep, TuningStep
 from headstart.errors import HeadstartError, RemoteError, SettingsError
 
 if TYPE_CHECKING:
@@ -134,8 +134,8 @@ class LocalModels:
         """See Models.tune."""
         from headstart.engine.tuning import search  # noqa: PLC0415 - as above
 
-        def told(what: Trying | Stage) -> None:
-            tell(TuneTrying(order.ticket, what) if isinstance(what, Trying) else TuneDecided(order.ticket, what))
+        def told(what: TuningStep | Stage) -> None:
+            tell(TuneStep(order.ticket, what) if isinstance(what, TuningStep) else TuneDecided(order.ticket, what))
 
         chosen, found = search.tune(order.wish, told, cancel)
         store.keep(order.wish.load, chosen, found)

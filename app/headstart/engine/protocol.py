@@ -30,7 +30,7 @@ from headstart.engine.tuning.messages import (
     TuneDecided,
     TunedKnown,
     TuneEnded,
-    TuneTrying,
+    TuneStep,
 )
 from headstart.engine.wire import Tagged, from_data, to_data
 from headstart.errors import HeadstartError, ProtocolError, ProtocolVersionError, SettingsError, Translatable
@@ -329,7 +329,7 @@ Order = (
 )  # fmt: skip
 Report = (
     Ready | Loading | Loaded | Prefilled | Stepped | Finished | Counted | Described
-    | BenchReport | TuneTrying | TuneDecided | TuneEnded | TunedKnown
+    | BenchReport | TuneStep | TuneDecided | TuneEnded | TunedKnown
     | ServerReport | TurnTaken | TurnEnded | Failed | Logged
 )  # fmt: skip
 

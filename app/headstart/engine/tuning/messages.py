@@ -17,7 +17,7 @@ LEAST_GAIN = 1.02  # median; what is less is not worth a setting
 
 
 @dataclass(frozen=True)
-class Trying:
+class TuningStep:
     """The current step: the default is timed against others; if `against` is None, models are being loaded."""
 
     subject: str  # as a Stage has it
@@ -112,11 +112,11 @@ class ForgetTuned(Tagged, frozen=True):
     load: LoadOptions
 
 
-class TuneTrying(Tagged, frozen=True):
+class TuneStep(Tagged, frozen=True):
     """The current step of a tuning."""
 
     ticket: int
-    trying: Trying
+    step: TuningStep
 
 
 class TuneDecided(Tagged, frozen=True):
@@ -140,4 +140,4 @@ class TunedKnown(Tagged, frozen=True):
     findings: Findings | None
 
 
-TuneReport = TuneTrying | TuneDecided | TuneEnded | TunedKnown
+TuneReport = TuneStep | TuneDecided | TuneEnded | TunedKnown

@@ -40,8 +40,8 @@ from headstart.engine.tuning.messages import (
     Findings,
     Row,
     Stage,
-    Trying,
     TuneRequest,
+    TuningStep,
 )
 from headstart.engine.tuning.store import Tuned
 from headstart.engine.validation import Trial as PrecisionTrial
@@ -60,7 +60,7 @@ _CLOSE = 1.15  # a precision that took more than so many times the fastest's tim
 Clock = Callable[[], float]
 Pair = tuple[float, float]  # milliseconds a token of the default and of the candidate
 Compare = Callable[[str, int], Pair | None]  # of a candidate, on the prompt of this number; None: too short to tell
-Tell = Callable[[Trying | Stage], object]
+Tell = Callable[[TuningStep | Stage], object]
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ def tune(wish: TuneRequest, tell: Tell, cancel: CancelEvent | None = None) -> tu
     draft = manifests.read_model(load.draft) if load.draft else None
     target = manifests.read_model(load.target)
     memory.require(target, draft, load)
-    tell(Trying(TARGET))
+    tell(TuningStep(TARGET))
     _try_precisions(load, wish.seconds * _PRECISION_SHARE, cancel)
     race = _AnswerRace(load, cancel)
     hint, close = _precisions(race.default.target)
@@ -201,7 +201,7 @@ def tune(wish: TuneRequest, tell: Tell, cancel: CancelEvent | None = None) -> tu
     after = (1.0 - _TARGET_SHARE) * left if load.draft or wish.drafts else 0.0  # time for the drafts
     first = _stage(TARGET, hint, race, others, end - after, tell)
     load = others.get(first.chosen.name, load)
-    tell(Trying(DRAFTS))
+    tell(TuningStep(DRAFTS))
     again: _AnswerRace | None = race
     if load != race.load:
         seconds = race.seconds
@@ -295,7 +295,7 @@ def _stage(
     subject: str, hint: str, race: _AnswerRace | None, candidates: Mapping[str, LoadOptions], end: float, tell: Tell
 ) -> Stage:
     """Measure and decide one stage; without a race, the time has run out."""
-    tell(Trying(subject, hint, tuple(candidates)))
+    tell(TuningStep(subject, hint, tuple(candidates)))
     if race is None:
         stage = decided(subject, [Trial(name) for name in candidates], {})
     else:

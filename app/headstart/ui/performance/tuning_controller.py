@@ -16,7 +16,7 @@ from headstart.engine.tuning.messages import (
     TuneEnded,
     TuneReport,
     TuneRequest,
-    TuneTrying,
+    TuneStep,
 )
 from headstart.errors import HeadstartError
 from headstart.library import Model
@@ -140,8 +140,8 @@ class TuningController(EngineJob):
         if report.ticket != self._ticket:
             return
         match report:
-            case TuneTrying(_, trying):
-                self._say(doing(trying))
+            case TuneStep(_, step):
+                self._say(doing(step))
             case TuneDecided(_, stage):
                 self._page.report.add_stage(stage)
             case TuneEnded(_, findings):

@@ -17,7 +17,7 @@ from headstart.engine.tuning.messages import (
     Findings,
     Row,
     Stage,
-    Trying,
+    TuningStep,
 )
 from headstart.ui.performance.engine_job import NOTHING, JobPage, number_field
 from headstart.ui.spelling import decimal, listed, titled
@@ -67,14 +67,14 @@ def setting_word(name: str) -> str:
     return name
 
 
-def doing(trying: Trying) -> str:
+def doing(step: TuningStep) -> str:
     """What a tuning does now."""
-    if trying.against is None:
-        return translate("Tuning", _LOADING[trying.subject])
-    others = listed(setting_word(name) for name in trying.against) or translate("Tuning", "nothing else")
-    default = setting_word(DEFAULT) + (f" ({trying.hint})" if trying.hint else "")
+    if step.against is None:
+        return translate("Tuning", _LOADING[step.subject])
+    others = listed(setting_word(name) for name in step.against) or translate("Tuning", "nothing else")
+    default = setting_word(DEFAULT) + (f" ({step.hint})" if step.hint else "")
     against = translate("Tuning", "{default} against {others}").format(default=default, others=others)
-    return titled(subject_word(trying.subject), against)
+    return titled(subject_word(step.subject), against)
 
 
 def outcome(row: Row) -> str:
