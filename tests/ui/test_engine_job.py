@@ -31,7 +31,8 @@ def begin_long(qtbot: QtBot, app: Program, name: str) -> JobPage:
     app.window.bench.form.repeats.setValue(9)
     page.start.setFocus()
     page.start.click()
-    qtbot.waitUntil(lambda: not app.loader.status and getattr(app, name)._ticket is not None, timeout=WAIT)
+    begun = {"race": "one token at a time", "bench": "of 180 answers", "tune": "against"}[name]
+    qtbot.waitUntil(lambda: begun in page.sentence, timeout=WAIT)
     return page
 
 
@@ -79,10 +80,10 @@ def test_the_keyboard_stays_on_the_page_and_a_job_that_was_stopped_leaves_the_en
 
 @each_job
 def test_an_engine_that_stops_ends_it_in_words(qtbot: QtBot, open_program: Open, name: str) -> None:
-    app = open_program(pace=0.05)
+    app = open_program(pace=0.1)
     page = begin_long(qtbot, app, name)
-    assert app.link._child
-    app.link._child.kill("The engine stopped unexpectedly.")
+    assert app.link._process
+    app.link._process.kill()
     qtbot.waitUntil(lambda: not app.loader.occupation and app.loader.is_ready, timeout=WAIT)
     assert "unexpectedly" in page.notice.text
     assert page.start.isVisible()
