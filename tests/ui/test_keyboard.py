@@ -227,7 +227,7 @@ def test_while_a_model_is_verified_its_card_has_the_keyboard_and_gives_it_back_u
 
 def test_adding_a_server_leaves_the_keyboard_at_its_form(app: Program) -> None:
     app.window.actions_by_name["models"].trigger()
-    form = app.window.models.add_server
+    form = app.window.models.servers.form
     form.name.setText("office")
     form.address.setText("https://office.example/v1")
     press(app, form._add)
@@ -248,13 +248,13 @@ def test_a_race_leads_to_stop_and_back(qtbot: QtBot, open_program: Open, from_fo
         QTest.keyClick(page.form.prompt, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
         QApplication.processEvents()
     else:
-        press(app, page.run.start)
-    assert keyboard(app) is page.run.stop  # the form is disabled as a whole
+        press(app, page.start)
+    assert keyboard(app) is page.stop  # the form is disabled as a whole
     if not from_form:
-        QTest.keyClick(page.run.stop, Qt.Key.Key_Space)
-        qtbot.waitUntil(page.run.start.isVisible, timeout=WAIT)
+        QTest.keyClick(page.stop, Qt.Key.Key_Space)
+        qtbot.waitUntil(page.start.isVisible, timeout=WAIT)
         QApplication.processEvents()
-        assert keyboard(app) is page.run.start
+        assert keyboard(app) is page.start
 
 
 def test_the_switch_of_the_server_gets_the_keyboard_back(app: Program) -> None:

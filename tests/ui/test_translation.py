@@ -26,7 +26,7 @@ from headstart.errors import HeadstartError, HistoryError, MismatchedDraftError,
 from headstart.server import server
 from headstart.settings import about
 from headstart.ui.actions import COMMANDS
-from headstart.ui.models.export_run import ExportRun
+from headstart.ui.models.add_model_controller import ExportRun
 from headstart.ui.translation import FOLDER, Translation, chosen, said, spoken
 from tests import translations
 from tests.source_tree import Module

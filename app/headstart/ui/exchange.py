@@ -46,7 +46,7 @@ from headstart.ui.markdown.highlighting import Highlighter
 from headstart.ui.markdown.markdown import parse, parse_literal
 from headstart.ui.translation import said, translate
 from headstart.ui.widgets import theme
-from headstart.ui.widgets.notice_bar import Cause
+from headstart.ui.widgets.progress import Cause
 from headstart.ui.widgets.theme import LIGHT
 
 _LISTS = 1_000_000  # more than one message has: lists of two messages must not become one

@@ -12,7 +12,6 @@ from headstart.chat.conversation import Role
 from headstart.chat.store import Store
 from headstart.ui.chat.chat_controller import ChatController
 from headstart.ui.exchange import Exchange
-from headstart.ui.exchange.exchange import Exchange
 from headstart.ui.main_window import MainWindow
 from headstart.ui.settings_controller import CurrentSettings
 from headstart.ui.sidebar.chats_controller import ChatsController

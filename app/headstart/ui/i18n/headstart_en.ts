@@ -12,6 +12,14 @@
         <translation>“Device of the draft”</translation>
     </message>
     <message>
+        <source>--{option} needs --draft, or the recipe of a pair.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>A draft of {target}&apos;s own weights has its revision: leave out --draft-revision.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>An NPU compiles a fixed prompt length in, while Headstart&apos;s own engine feeds passes of any length: leave out --engine headstart, or use --device CPU.</source>
         <translation>An NPU compiles a fixed prompt length in, while Headstart&apos;s own engine feeds passes of any length: set “Engine” to “Automatic”, or “Device” to CPU.</translation>
     </message>
@@ -270,6 +278,10 @@
     <message>
         <source>{package} did not arrive within {limit} minutes; run the command again to go on from here.</source>
         <translation>{package} did not arrive within {limit} minutes; export it again to go on from here.</translation>
+    </message>
+    <message>
+        <source>{pair} is the recipe of a pair: it names both models, so --draft does not fit.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{path} {what}; build it again with headstart-export bigram.</source>

@@ -1642,6 +1642,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>「草稿模型的裝置」</translation>
     </message>
     <message>
+        <source>--{error}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>--{option} needs --draft, or the recipe of a pair.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>A benchmark measures this computer, but {name} is another one: choose a model that is here.</source>
         <translation>基準測試測量的是這台電腦，而 {name} 是另一台電腦：請選擇這台電腦上的模型。</translation>
     </message>
@@ -1654,12 +1662,24 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>基準測試測量 Headstart 自己的引擎，並與 OpenVINO GenAI 比較：請在 CPU 上載入模型，不使用 EAGLE-3 草稿頭，然後重新執行。</translation>
     </message>
     <message>
+        <source>A draft of {target}&apos;s own weights has its revision: leave out --draft-revision.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>A model named {folder} is installed already; remove it or rename the new folder.</source>
         <translation>已安裝名為 {folder} 的模型；請移除它，或為新資料夾改名。</translation>
     </message>
     <message>
+        <source>A name is empty: name a recipe, a hub id, a Hugging Face folder or a .gguf file.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>A passphrase needs at least {shortest} characters; take several words.</source>
         <translation>通關片語至少需要 {shortest} 個字元；請使用多個詞。</translation>
+    </message>
+    <message>
+        <source>A revision belongs to a model of the hub, but {title} does not come from there.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>A server&apos;s name has up to 40 letters, digits, dots, dashes and underscores, unlike {name!r}.</source>
@@ -1760,6 +1780,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Name what to export: a recipe, a hub id, a folder or a .gguf file (--list shows recipes).</source>
         <translation>請填寫要匯出的內容：配方、hub ID、資料夾或 .gguf 檔案。</translation>
+    </message>
+    <message>
+        <source>Neither the model nor its chat template says which token ends an answer, so it cannot be used.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>No Python was found on this computer; install Python 3.11 or newer, of 64 bits (Debian and Ubuntu: apt install python3 python3-venv), and try again.</source>
@@ -2034,6 +2058,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>記憶體已用盡；請關閉其他應用程式，或匯出更小的模型。</translation>
     </message>
     <message>
+        <source>The model&apos;s config.json does not say how long its context is, so it cannot be used.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>The package index cannot be reached; check this computer&apos;s network and try again. What was fetched to its end is not fetched again.</source>
         <translation>無法連線到套件索引；請檢查這台電腦的網路後重試。已完整下載的內容不會再次下載。</translation>
     </message>
@@ -2044,6 +2072,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The package {package} is damaged ({error}) and was deleted; run the command again to fetch it anew.</source>
         <translation>套件 {package} 已損毀（{error}），已被刪除；請重新匯出，以重新下載。</translation>
+    </message>
+    <message>
+        <source>The recipe says {token} ends an answer, but the tokenizer has no such token.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The recipe {path} is wrong: {reason}.</source>
@@ -2084,6 +2116,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The weights in {folder} are compressed already; use the original model: it is then compressed once, and the loss is measured.</source>
         <translation>{folder} 中的權重已經壓縮過；請使用原始模型：這樣只壓縮一次，並會測量損失。</translation>
+    </message>
+    <message>
+        <source>The weights in {head} cannot be loaded ({error}).</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The weights in {source} cannot be loaded ({error}).</source>
@@ -2282,6 +2318,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>它不是 UTF-8 文字</translation>
     </message>
     <message>
+        <source>it took more than {minutes} min</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>its parts are nested too deeply</source>
         <translation>其內容巢狀過深</translation>
     </message>
@@ -2394,6 +2434,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{device} 無法執行 {name}（{reason}）。請將裝置改為 CPU 再試。</translation>
     </message>
     <message>
+        <source>{draft} cannot draft for {target}: id {id} is {first} in {target} but {second} in {draft}; choose a draft with the same vocabulary.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{fault} The model would get wrong tokens, so nothing was kept; choose another.</source>
         <translation>{fault} 模型會得到錯誤的 token，因此未保留任何內容；請選擇其他模型。</translation>
     </message>
@@ -2404,10 +2448,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{file} cannot be written ({strerror}); make room or correct its rights.</source>
         <translation>無法寫入 {file}（{strerror}）；請騰出空間或更正其權限。</translation>
-    </message>
-    <message>
-        <source>{file} has {size} bytes instead of {end}; fetch it again.</source>
-        <translation>{file} 有 {size} 位元組，應為 {end} 位元組；請重新取得。</translation>
     </message>
     <message>
         <source>{file} is damaged; `headstart serve --new-key` writes it anew.</source>
@@ -2472,6 +2512,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{free} is free</source>
         <translation>可用記憶體為 {free}</translation>
+    </message>
+    <message>
+        <source>{head} cannot guess for {target}: it was made for a {measure} of {second}, but {target} has {first}; choose the EAGLE-3 head that was made for this model.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{head} is an EAGLE-3 head of a kind that cannot be converted ({model_type}, {num_hidden_layers} layers); choose one of a single Llama layer.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{head} is an EAGLE-3 head, which only OpenVINO GenAI can use: leave out --engine headstart.</source>
@@ -2706,6 +2754,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{package} 沒有 pip 可取得的 wheel；鏡像可能已變更。</translation>
     </message>
     <message>
+        <source>{pair} is the recipe of a pair: it names both models, so --draft does not fit.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{path} cannot be read ({error}); export the model again.</source>
         <translation>無法讀取 {path}（{error}）；請重新匯出模型。</translation>
     </message>
@@ -2774,6 +2826,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>缺少 {path}；請重新匯出模型。</translation>
     </message>
     <message>
+        <source>{path} is neither a folder nor a .gguf file; name the model&apos;s folder.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{path} is not a GGUF file that can be used: {error}. Fetch it again.</source>
         <translation>{path} 不是可用的 GGUF 檔案：{error}。請重新取得。</translation>
     </message>
@@ -2802,6 +2858,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法取得 {recipe}：{failures}。請檢查名稱和網路。</translation>
     </message>
     <message>
+        <source>{source!r} is no recipe, no folder, no .gguf file and no hub id; the recipes are {names}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{source} cannot be had from the hub ({error})</source>
         <translation>無法從 hub 取得 {source}（{error}）</translation>
     </message>
@@ -2812,6 +2872,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{source} has no {file_name}, which Headstart needs; use a newer version of the model.</source>
         <translation>{source} 沒有 Headstart 所需的 {file_name}；請使用該模型的較新版本。</translation>
+    </message>
+    <message>
+        <source>{source} is the recipe of a pair and cannot be a draft; name one of its models.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{source} must be exported first, and the exporter is not installed; run: {command}</source>
@@ -2832,6 +2896,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{target} and {draft}</source>
         <translation>{target} 和 {draft}</translation>
+    </message>
+    <message>
+        <source>{target} has {num_hidden_layers} layers, but OpenVINO GenAI runs EAGLE-3 heads with models of at least {least_layers}; choose an ordinary draft.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{title} is not what was expected: the joined file has the SHA-256 {found} instead of {wanted}. It was deleted; run the command again.</source>

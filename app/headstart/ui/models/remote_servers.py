@@ -26,9 +26,8 @@ from headstart.ui.models import model_choices
 from headstart.ui.models.model_card import RemoteServerCard
 from headstart.ui.models.model_loader import LoadTest
 from headstart.ui.translation import said
-from headstart.ui.widgets.dialog import confirms
 from headstart.ui.widgets.labels import Heading, StatusLine, button, muted
-from headstart.ui.widgets.layouts import Card
+from headstart.ui.widgets.layouts import Card, confirms
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 
 

@@ -115,14 +115,6 @@ _POPUP = 520  # widest list of choices
 _LARGEST = 2**31 - 1  # of a spin box
 _NAMES = frozenset({"model", "draft"})  # whose choices are names: as long as people make them
 _UNITS = {"zoom": " %", "font_size": " pt"}
-<<<<<<< HEAD
-=======
-# First value of a setting that is no longer automatic, where the automatic value is unknown.
-_STARTS = {
-    "num_assistant_tokens": 4, "assistant_confidence_threshold": 0.4, "context": 8192, "temperature": 0.7,
-    "top_p": 0.9, "top_k": 20, "min_p": 0.05, "repetition_penalty": 1.1,
-}  # fmt: skip
->>>>>>> 6878041 (Say it plainly in docstrings, comments and texts of the window)
 _UNKNOWN = "–"
 
 
@@ -336,13 +328,8 @@ def editor(name: str, parent: QWidget) -> SettingEditor:
 
 
 def _sample(name: str) -> Any:
-<<<<<<< HEAD
     """A value of the setting's kind; where the default is automatic, one to start from."""
     return about()[name].start if defaults()[name] is None else defaults()[name]
-=======
-    """The default, or the first value where the default is automatic."""
-    return _STARTS[name] if defaults()[name] is None else defaults()[name]
->>>>>>> 6878041 (Say it plainly in docstrings, comments and texts of the window)
 
 
 class _NumberBox(QDoubleSpinBox):
