@@ -46,7 +46,7 @@ def _choose(box: QComboBox, value: str) -> None:
 
 
 def test_every_setting_is_there_once_with_its_words(dialog: PreferencesDialog) -> None:
-    names = [name for form in dialog._forms for name in form.names]
+    names = [name for form in dialog.forms for name in form.names]
     assert sorted(names) == sorted(about().keys() - ELSEWHERE)
     assert all(title(name) and meaning(name) for name in names)
     assert [word(value) for value in about()["language"].choices] == ["System", "English", "简体中文", "繁體中文"]
@@ -114,9 +114,9 @@ def test_settings_survive_a_restart(qtbot: QtBot, open_program: Callable[..., Pr
 def test_another_language_offers_to_open_the_window_anew(qtbot: QtBot, app: Program) -> None:
     app.window.actions_by_name["preferences"].trigger()
     dialog = app.window.findChildren(PreferencesDialog)[-1]
-    dialog.edited.emit("language", "en")
+    dialog.forms[0].edited.emit("language", "en")
     assert not dialog.findChildren(QMessageBox), "it is spoken already"
-    dialog.edited.emit("language", "zh_CN")
+    dialog.forms[0].edited.emit("language", "zh_CN")
     (box,) = dialog.findChildren(QMessageBox)
     assert app.reopens is None
     next(each for each in box.buttons() if each.text() == "Reopen now").click()

@@ -277,9 +277,9 @@ def test_what_was_written_is_brought_into_the_file_beside_the_window(qtbot: QtBo
     file = history / FILE_NAME
     ask(qtbot, app, "wombats?")
     assert b"wombats" not in file.read_bytes()  # but in the log of changes
-    app.settling.settle()
+    app.checkpoints.settle()
     qtbot.waitUntil(lambda: b"You wrote: wombats" in file.read_bytes(), timeout=WAIT)
-    app.settling.close()
+    app.checkpoints.close()
 
 
 def test_the_daily_copy_is_made_beside_the_window(qtbot: QtBot, app: Program, history: Path) -> None:

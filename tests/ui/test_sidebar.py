@@ -45,11 +45,11 @@ def test_deleting_a_chat_can_be_undone(qtbot: QtBot, app: Program, way: str) -> 
     assert not shown(app)
     assert (bar.text, undo.text()) == ("Deleted “keep me”", "&Undo: Delete “keep me”")
     if way == "bar":
-        bar.button.click()
+        bar._action.click()
     elif way == "menu":
         undo.trigger()
     else:
-        bar._time.timeout.emit()
+        bar._hiding.timeout.emit()
         assert bar.isHidden()
         QTest.keyClick(app.window.chat.composer.edit, Qt.Key.Key_Z, CTRL)
     assert texts(app) == ["keep me", "You wrote: keep me"]
@@ -475,7 +475,7 @@ def test_deleting_a_tag_leaves_the_chats_and_is_undone(qtbot: QtBot, app: Progra
     assert chat_rows(app) == ["Today", "b", "a"]
     assert app.window.sidebar.tags.isHidden()
     assert app.window.sidebar.undo_bar.text == "Deleted tag “work”"
-    app.window.sidebar.undo_bar.button.click()
+    app.window.sidebar.undo_bar._action.click()
     assert app.store.tags() == (Tag("work", 1),)
 
 

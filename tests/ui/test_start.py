@@ -154,7 +154,7 @@ def test_cycles_are_collected_in_the_windows_thread_alone(qtbot: QtBot, app: Pro
     gone = weakref.ref(Node())
     kept = [Node() for _ in range(gc.get_threshold()[0] + 1)]
     assert gone() is not None
-    app.sweeping.sweep()
+    app.garbage_collection.sweep()
     assert gone() is None
     assert len(kept) > 1
     app.window.close()

@@ -17,7 +17,6 @@ from PySide6.QtWidgets import (
     QListWidget,
     QMessageBox,
     QPlainTextEdit,
-    QPushButton,
     QSplitter,
     QTabWidget,
     QTreeWidget,
@@ -39,7 +38,7 @@ from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.settings_controller import CurrentSettings, SettingsController
 from headstart.ui.translation import chosen, spoken
 from headstart.ui.widgets import stylesheet
-from headstart.ui.widgets.labels import Heading
+from headstart.ui.widgets.labels import Heading, button, label
 from headstart.ui.widgets.layouts import Dialog
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, mono_font
@@ -78,8 +77,10 @@ class AboutDialog(Dialog):
         self.list.setAccessibleName(self.tr("Components"))
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.text = self._reader("", self.tr("Text of the licence"))
-        self._copy = self._button(self.tr("Copy versions"))
-        self._close = self._button(self.tr("Close"))
+        self._copy = button(self.tr("Copy versions"), self)
+        self._close = button(self.tr("Close"), self)
+        for each in (self._copy, self._close):
+            each.setAutoDefault(False)
         self._lay_out()
         self._copy.clicked.connect(self._copy_report)
         self._close.clicked.connect(self.close)
@@ -105,14 +106,13 @@ class AboutDialog(Dialog):
     def _what(self) -> QWidget:
         page = QWidget(self)
         title = Heading(self.tr("Headstart {}").format(__version__), 1.5, page)
-        text = QLabel(
+        text = label(
             self.tr(
                 "Chat offline with a language model that gets a head start from a small one. Nothing you write leaves "
                 "this computer, unless you choose a model on another one. Free software under the Apache License 2.0."
             ),
             page,
         )
-        text.setWordWrap(True)
         column = QVBoxLayout(page)
         column.setContentsMargins(LARGE, LARGE, LARGE, LARGE)
         column.setSpacing(MEDIUM)
@@ -136,12 +136,6 @@ class AboutDialog(Dialog):
         reader.setAccessibleName(name)
         dress(reader, "field")
         return reader
-
-    def _button(self, text: str) -> QPushButton:
-        button = QPushButton(text, self)
-        button.setAutoDefault(False)
-        dress(button, "plain")
-        return button
 
     @Slot()
     def _copy_report(self) -> None:
@@ -284,7 +278,7 @@ class Dialogs(QObject):
     def _show_preferences(self) -> None:
         """Settings of all chats; each change is saved and applied at once."""
         dialog = PreferencesDialog(self._folders(), self._window)
-        controller = SettingsController(dialog, self._choices, dialog)
+        controller = SettingsController(dialog.forms, self._choices, dialog)
         controller.changed.connect(lambda values: self._change(dialog, values))
         dialog.restore_requested.connect(lambda names: self._change(dialog, {name: defaults()[name] for name in names}))
         EncryptionController(dialog.encryption, self._store, self._restart)

@@ -15,10 +15,10 @@ from headstart.ui.performance.race_page import RacePage
 from headstart.ui.performance.tuning_page import TuningPage
 from headstart.ui.settings.side_panel import SidePanel
 from headstart.ui.sidebar.sidebar import Sidebar
-from headstart.ui.widgets import reading_order, stylesheet
+from headstart.ui.widgets import focus, stylesheet
+from headstart.ui.widgets.focus import FocusKeeper
 from headstart.ui.widgets.layouts import Page
 from headstart.ui.widgets.progress import BusyBar
-from headstart.ui.widgets.reading_order import FocusKeeper
 from headstart.ui.widgets.theme import Theme, scaled
 
 _SIDES = (248, 720, 320)  # sidebar, pages, panel
@@ -96,7 +96,7 @@ class MainWindow(QMainWindow):
 
     def focusNextPrevChild(self, forward: bool) -> bool:  # noqa: N802
         """Tab: sidebar, page and panel in reading order. Qt also calls this when it hides the widget with the focus."""
-        return self._keeper.has_lost() or reading_order.step((self.sidebar, self.pages, self.panel), forward=forward)
+        return self._keeper.has_lost() or focus.step((self.sidebar, self.pages, self.panel), forward=forward)
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802
         self.closing.emit()

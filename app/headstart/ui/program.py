@@ -37,7 +37,7 @@ from headstart.ui.sidebar.chats_controller import ChatsController, Listing, Tags
 from headstart.ui.sidebar.sidebar import SidebarController
 from headstart.ui.widgets.progress import Cause
 from headstart.ui.widgets.theme import Appearance
-from headstart.ui.widgets.undoing import Undoing
+from headstart.ui.widgets.undo_stack import UndoStack
 from headstart.ui.window_commands import WindowCommands
 
 _EVERY_MS = 1000
@@ -105,8 +105,8 @@ class Program(QObject):
         self.loader = ModelLoader(self.link, self._engine.find, self)
         self.chats = ChatsController(store, self.loader, self.settings.now, self)
         self.tags = TagsController(store, self)
-        self.undoing, self.settling = Undoing(self), Checkpoints(store, self)
-        self.sweeping = GarbageCollection(self)
+        self.undo_stack, self.checkpoints = UndoStack(self), Checkpoints(store, self)
+        self.garbage_collection = GarbageCollection(self)
         self.window = MainWindow(self.appearance.theme, self.appearance.font)
         self.count = TokenCount(self.link, self)
         self.chat_controller = ChatController(self.window.chat, self.count, self)
@@ -114,16 +114,16 @@ class Program(QObject):
         self.motion = Motion(application, self.settings.now, self)
         self.choices = ModelChoices(lambda: free_memory(self.link.pid), self)
         self.models = ModelsController(self.window.models, self.choices, self._engine.find, self._another_engine, self)
-        self.placement = SettingsController(self.window.models.placement, self.choices, self)
+        self.placement = SettingsController([self.window.models.placement], self.choices, self)
         self.race = RaceController(self.window.race, self.loader, self._chat_settings, self)
-        self.panel = SettingsController(self.window.panel, self.choices, self)
+        self.panel = SettingsController(self.window.panel.forms, self.choices, self)
         self.switch = ModelSwitch(self.window.chat.composer.model_button, self.choices, self)
         self.bench = BenchmarkController(self.window.bench, self.loader, self._chat_settings, self)
         self.tune = TuningController(self.window.tune, self.loader, self._chat_settings, self)
         self.server = ServerController(self.window.server, self.loader, self._chat_settings, self)
         self.prompts = PromptsController(self.window.chat, self)
         self.commands = WindowCommands(
-            self.window, store, self.chats, self.chat_controller, self.settings, self.undoing
+            self.window, store, self.chats, self.chat_controller, self.settings, self.undo_stack
         )
         Dialogs(self.window, self.settings, self.choices, store, self.restart)
         self.model_in_use = ModelInUse(self.window, self.loader, self.chats, self.models, self.settings, store)
@@ -190,8 +190,8 @@ class Program(QObject):
         self.count.close()
         self.motion.restore()
         self.chats.close()
-        self.sweeping.close()
-        self.settling.close()
+        self.garbage_collection.close()
+        self.checkpoints.close()
         self.store.remember(GEOMETRY, self.window.state())
         self.choices.close()
         self.models.close()
@@ -217,15 +217,15 @@ class Program(QObject):
         chats.events.caught_up.connect(self.chat_controller.reassure)
         self.model_in_use.shown.connect(self.count.set_exact)
         self.model_in_use.shown.connect(self.commands.update)
-        self.undoing.changed.connect(self.commands.update)
-        self.chat_controller.undoable.connect(self.undoing.keep)
+        self.undo_stack.changed.connect(self.commands.update)
+        self.chat_controller.undoable.connect(self.undo_stack.keep)
         self.chat_controller.fork_requested.connect(chats.fork)
         self.chat_controller.answered.connect(self.commands.update)
         chats.events.answered.connect(self.attention.note_answer)
 
     def _connect_sidebar(self) -> None:
         sidebar = self.window.sidebar
-        SidebarController(sidebar, self.chats, self.tags, self.undoing, self)
+        SidebarController(sidebar, self.chats, self.tags, self.undo_stack, self)
         self.tags.troubled.connect(lambda sentence: self.chat_controller.say(sentence, Cause.TAGS))
         self.tags.changed.connect(lambda _: self.window.chat.notice.retract(Cause.TAGS))
         sidebar.new_requested.connect(self._new)

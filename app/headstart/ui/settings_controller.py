@@ -1,17 +1,17 @@
 """The settings of the program, and the panels that show and change settings."""
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Sequence
 
-from PySide6.QtCore import QObject, Signal, SignalInstance, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
 from headstart.errors import SettingsError
 from headstart.parameters import Mode
 from headstart.settings import Settings
 from headstart.settings_file import load, save
 from headstart.ui.models.model_choices import ModelChoices
-from headstart.ui.settings.settings_form import Choices
+from headstart.ui.models.models_page import Placement
+from headstart.ui.settings.settings_form import SettingsForm
 from headstart.ui.translation import said
 
 
@@ -41,38 +41,20 @@ class CurrentSettings(QObject):
 _FIRST_FIXED = 4  # assistant tokens when a person turns to fixed speculation
 
 
-class Panel(Protocol):
-    """What shows settings and lets them be edited."""
-
-    @property
-    def edited(self) -> SignalInstance:
-        """Of name and plain value."""
-        ...
-
-    def show_settings(self, settings: Settings, usual: Mapping[str, float]) -> None:
-        """The values that hold, and those that automatic ones take."""
-        ...
-
-    def show_choices(self, choices: Mapping[str, Choices]) -> None:
-        """What can be chosen, by setting."""
-        ...
-
-    def show_notes(self, notes: Mapping[str, str]) -> None:
-        """What is worth knowing with these models, by setting."""
-        ...
-
-
 class SettingsController(QObject):
-    """One for each panel."""
+    """One for the forms of a panel, a page or a dialog."""
 
     changed = Signal(object)  # dict of settings that change together
 
-    def __init__(self, panel: Panel, choices: ModelChoices, parent: QObject | None = None) -> None:
+    def __init__(
+        self, forms: Sequence[SettingsForm | Placement], choices: ModelChoices, parent: QObject | None = None
+    ) -> None:
         """Shows nothing yet."""
         super().__init__(parent)
-        self._panel, self._choices = panel, choices
+        self._forms, self._choices = forms, choices
         self._settings = Settings()
-        panel.edited.connect(self._edit)
+        for form in forms:
+            form.edited.connect(self._edit)
         choices.changed.connect(self._show)
 
     @Slot(object)
@@ -83,9 +65,10 @@ class SettingsController(QObject):
 
     @Slot()
     def _show(self) -> None:
-        self._panel.show_choices(self._choices.by_setting(self._settings))
-        self._panel.show_notes(self._choices.notes(self._settings))
-        self._panel.show_settings(self._settings, self._choices.usual(self._settings))
+        for form in self._forms:
+            form.show_choices(self._choices.by_setting(self._settings))
+            form.show_notes(self._choices.notes(self._settings))
+            form.show_settings(self._settings, self._choices.usual(self._settings))
 
     @Slot(str, object)
     def _edit(self, name: str, value: object) -> None:

@@ -1,7 +1,6 @@
 """Commands on chats, answers, theme and zoom."""
 
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
@@ -16,7 +15,7 @@ from headstart.ui.main_window import MainWindow
 from headstart.ui.settings_controller import CurrentSettings
 from headstart.ui.sidebar.chats_controller import ChatsController
 from headstart.ui.widgets.theme import ThemeChoice
-from headstart.ui.widgets.undoing import Undoing
+from headstart.ui.widgets.undo_stack import UndoStack
 
 _ZOOMS = (50, 67, 80, 90, 100, 110, 125, 150, 175, 200, 250, 300)
 
@@ -31,17 +30,17 @@ class WindowCommands(QObject):
         chats: ChatsController,
         chat_controller: ChatController,
         settings: CurrentSettings,
-        undoing: Undoing,
+        undo_stack: UndoStack,
     ) -> None:
         """Connects the actions."""
         super().__init__(window)
         self._window, self._store, self._chats = window, store, chats
-        self._chat_controller, self._settings, self._undoing = chat_controller, settings, undoing
+        self._chat_controller, self._settings, self._undo_stack = chat_controller, settings, undo_stack
         self._actions: dict[str, QAction] = window.actions_by_name
         self._exchange = Exchange(window.chat, store, self)
         self._exchange.imported.connect(chats.refresh)
         self._window.sidebar.export_requested.connect(lambda ids: self._exchange.export(*ids))
-        for name, act in {**self._file(), **self._edit(), **self._chat()}.items():
+        for name, act in self._commands().items():
             self._actions[name].triggered.connect(act)
         self._window.sidebar.list.selectionModel().selectionChanged.connect(self.update)
         self._looks()
@@ -64,7 +63,8 @@ class WindowCommands(QObject):
         for name in ("regenerate", "edit_last", "copy_last"):
             self._actions[name].setEnabled(bool(path) and not answering)
         self._actions["continue"].setEnabled(bool(path) and path[-1].role is Role.ASSISTANT and not answering)
-        self._offer_undo()
+        done = self._undo_stack.next
+        self._actions["undo"].setText(self.tr("&Undo: {}").format(done.title) if done else self.tr("&Undo"))
         self._actions["origins"].setChecked(settings.show_origins)
         self._actions["enter_sends"].setChecked(settings.enter_sends)
         self._actions[f"theme_{settings.theme}"].setChecked(True)
@@ -79,8 +79,9 @@ class WindowCommands(QObject):
         """Cancel the PDF that is being written."""
         self._exchange.cancel()
 
-    def _file(self) -> dict[str, Callable[[], object]]:
-        chats, sidebar = self._chats, self._window.sidebar
+    def _commands(self) -> dict[str, Callable[[], object]]:
+        chats, sidebar, controller = self._chats, self._window.sidebar, self._chat_controller
+        change = self._settings.change
         return {
             "new": sidebar.new_requested.emit,
             "rename": self._rename,
@@ -89,18 +90,9 @@ class WindowCommands(QObject):
             "delete": lambda: chats.delete(*self._chat_ids()),
             "export": lambda: self._exchange.export(*self._chat_ids()),
             "import": self._exchange.bring_in,
-        }
-
-    def _edit(self) -> dict[str, Callable[[], object]]:
-        return {
             "undo": self._undo,
-            "copy_last": self._chat_controller.copy_last,
+            "copy_last": controller.copy_last,
             "copy_chat": self._copy_chat,
-        }
-
-    def _chat(self) -> dict[str, Callable[[], object]]:
-        controller, change = self._chat_controller, self._settings.change
-        return {
             "stop": self._escape,
             "regenerate": controller.regenerate_last,
             "continue": controller.continue_last,
@@ -118,7 +110,9 @@ class WindowCommands(QObject):
         themes = QActionGroup(self)
         for name in ThemeChoice:
             themes.addAction(self._actions[f"theme_{name}"])
-            self._actions[f"theme_{name}"].triggered.connect(partial(self._wear, name))
+            self._actions[f"theme_{name}"].triggered.connect(
+                lambda _=True, name=name: self._settings.change(theme=name.value)
+            )
 
     def _chat_ids(self) -> tuple[str, ...]:
         """The chats selected in the list, if it has the focus or no stored chat is open; else the open chat."""
@@ -144,11 +138,7 @@ class WindowCommands(QObject):
         if isinstance(typed, QLineEdit | QTextDocument) and typed.isUndoAvailable():
             typed.undo()
         else:
-            self._undoing.undo()
-
-    def _offer_undo(self) -> None:
-        done = self._undoing.next
-        self._actions["undo"].setText(self.tr("&Undo: {}").format(done.words) if done else self.tr("&Undo"))
+            self._undo_stack.undo()
 
     @Slot(bool)
     def _show_origins(self, shown: bool) -> None:
@@ -177,9 +167,6 @@ class WindowCommands(QObject):
             here = self._chat_controller.session.chat.id
             at = chats.index(here) + by if here in chats else 0
             self._chats.open(chats[at % len(chats)])
-
-    def _wear(self, theme: str, _checked: bool = True) -> None:
-        self._settings.change(theme=theme)
 
     def _zoom(self, by: int) -> None:
         zoom = self._settings.now.zoom

@@ -23,7 +23,7 @@ from headstart.ui.chat.prompts import PromptDialog, filled, library, own_part
 from headstart.ui.chat.transcript import places
 from headstart.ui.spelling import sentences, whole
 from headstart.ui.widgets.progress import Cause, NoticeBar
-from headstart.ui.widgets.undoing import Undoable
+from headstart.ui.widgets.undo_stack import Undoable
 
 
 class PromptsController(QObject):
@@ -496,7 +496,7 @@ class ChatController(QObject):
         before = self.session.remove(id_)
         if before is not None:
             done = self._deletion(before)
-            self._page.notice.say(done.told, self.tr("Undo"), done.act)
+            self._page.notice.say(done.sentence, self.tr("Undo"), done.undo)
             self.undoable.emit(done)
 
     def _deletion(self, before: Conversation) -> Undoable:

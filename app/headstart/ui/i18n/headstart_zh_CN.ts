@@ -5333,7 +5333,7 @@ The model is loaded a second time there and takes its memory again.</source>
     </message>
 </context>
 <context>
-    <name>UndoBar</name>
+    <name>SidebarController</name>
     <message>
         <source>Undo</source>
         <translation>撤销</translation>

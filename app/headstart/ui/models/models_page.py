@@ -52,8 +52,7 @@ class Placement(Card):
 
     def show_choices(self, choices: Mapping[str, Choices]) -> None:
         """What can be chosen, by setting."""
-        for name, offered in choices.items():
-            self._form.set_choices(name, offered)
+        self._form.show_choices(choices)
         devices = [name for name, _, _ in choices.get("device", []) if name]
         self._limits.setText("\n".join(map(model_choices.device_limits, devices)))
 

@@ -12,10 +12,10 @@ from headstart.errors import HeadstartError
 from headstart.settings import Settings
 from headstart.ui.models.model_loader import ModelLoader, no_model
 from headstart.ui.translation import said
+from headstart.ui.widgets.focus import ends
 from headstart.ui.widgets.labels import button, muted
 from headstart.ui.widgets.layouts import Page
 from headstart.ui.widgets.progress import NoticeBar
-from headstart.ui.widgets.reading_order import ends
 from headstart.ui.widgets.stylesheet import inset
 from headstart.ui.widgets.theme import SMALL
 

@@ -16,9 +16,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from headstart.settings import Settings, in_section
+from headstart.settings import in_section
 from headstart.ui.history.encryption import EncryptionPage
-from headstart.ui.settings.settings_form import Choices, SettingsForm
+from headstart.ui.settings.settings_form import SettingsForm
 from headstart.ui.settings.side_panel import SAMPLING
 from headstart.ui.spelling import place
 from headstart.ui.translation import translate
@@ -30,9 +30,8 @@ _SIZE = QSize(720, 600)
 
 
 class PreferencesDialog(Dialog):
-    """Emits each change at once; the receiver applies it and calls `show_settings`."""
+    """Its `forms` emit each change at once."""
 
-    edited = Signal(str, object)  # name, plain value
     restore_requested = Signal(object)  # names of the settings to set to their defaults
 
     def __init__(self, folders: Mapping[str, Path], parent: QWidget | None = None) -> None:
@@ -43,7 +42,7 @@ class PreferencesDialog(Dialog):
         self.list = QListWidget(self)
         self.list.setAccessibleName(self.tr("Pages of the preferences"))
         self.pages = QStackedWidget(self)
-        self._forms = [self._page(title, names) for title, names in self._sections()]
+        self.forms = [self._page(title, names) for title, names in self._sections()]
         self._restore = button(self.tr("Restore defaults of this page"), self)
         self._close = button(self.tr("Close"), self)
         self.encryption = EncryptionPage(self)
@@ -54,22 +53,6 @@ class PreferencesDialog(Dialog):
         self._restore.clicked.connect(self._ask_restore)
         self._close.clicked.connect(self.close)
         self.list.setCurrentRow(0)
-
-    def show_settings(self, settings: Settings, usual: Mapping[str, float]) -> None:
-        """The values that hold, and those that automatic ones take."""
-        for form in self._forms:
-            form.show_settings(settings, usual)
-
-    def show_choices(self, choices: Mapping[str, Choices]) -> None:
-        """What can be chosen, by setting."""
-        for form in self._forms:
-            for name, offered in choices.items():
-                form.set_choices(name, offered)
-
-    def show_notes(self, notes: Mapping[str, str]) -> None:
-        """What is worth knowing with these models, by setting."""
-        for form in self._forms:
-            form.show_notes(notes)
 
     def _sections(self) -> list[tuple[str, tuple[str, ...]]]:
         return [
@@ -82,7 +65,6 @@ class PreferencesDialog(Dialog):
 
     def _page(self, title: str, names: tuple[str, ...]) -> SettingsForm:
         form = SettingsForm([("", names)], self, explained=True)
-        form.edited.connect(self.edited)
         self._add(title, form)
         return form
 
@@ -117,11 +99,11 @@ class PreferencesDialog(Dialog):
     @Slot(int)
     def _turn(self, page: int) -> None:
         self.pages.setCurrentIndex(page)
-        self._restore.setEnabled(page < len(self._forms))
+        self._restore.setEnabled(page < len(self.forms))
 
     @Slot()
     def _ask_restore(self) -> None:
-        self.restore_requested.emit(self._forms[self.list.currentRow()].names)
+        self.restore_requested.emit(self.forms[self.list.currentRow()].names)
 
 
 def _folders(folders: Mapping[str, Path], parent: PreferencesDialog) -> QWidget:

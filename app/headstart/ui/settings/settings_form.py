@@ -508,11 +508,12 @@ class SettingsForm(QWidget):
             self._editors[name].setEnabled(settings.guessing.mode is not Mode.OFF)
         self._hint.setText(_hint(settings.guessing.mode))
 
-    def set_choices(self, name: str, choices: Choices) -> None:
-        """What can be chosen for a setting; ignored if it is not shown here."""
-        field = self._editors.get(name)
-        if isinstance(field, ChoiceEditor):
-            field.set_choices(choices)
+    def show_choices(self, choices: Mapping[str, Choices]) -> None:
+        """What can be chosen, by setting; settings that are not shown here are ignored."""
+        for name, offered in choices.items():
+            field = self._editors.get(name)
+            if isinstance(field, ChoiceEditor):
+                field.set_choices(offered)
 
     def show_notes(self, notes: Mapping[str, str]) -> None:
         """Below the settings that are shown here; an empty note takes no room."""

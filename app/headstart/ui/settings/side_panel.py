@@ -1,14 +1,12 @@
 """The settings of the open chat: model pair, system prompt, speculation, sampling."""
 
-from collections.abc import Mapping
-
 from PySide6.QtCore import QEvent, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QVBoxLayout, QWidget
 
 from headstart.parameters import SamplingParams, declared
-from headstart.settings import Settings, in_section
-from headstart.ui.settings.settings_form import Choices, Section, SettingsForm
+from headstart.settings import in_section
+from headstart.ui.settings.settings_form import Section, SettingsForm
 from headstart.ui.widgets.labels import button
 from headstart.ui.widgets.layouts import scrolled, set_margins
 from headstart.ui.widgets.theme import MEDIUM, SMALL
@@ -23,40 +21,25 @@ def _besides(section: str, *left_out: str) -> tuple[str, ...]:
 
 
 class SidePanel(QFrame):
-    """Emits what was changed; shows the settings it is given."""
+    """A form with buttons for all chats; `edited` is that of the form."""
 
-    edited = Signal(str, object)  # name, plain value
     reset_requested = Signal()
     adopt_requested = Signal()  # use these settings for every chat that has none of its own
-    closed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("panel")
         self.setAccessibleName(self.tr("Settings of this chat"))
         self._form = SettingsForm(self._sections(), self)
+        self.forms, self.edited = (self._form,), self._form.edited
         self._reset = button(self.tr("Reset"), self)
         self._reset.setToolTip(self.tr("Back to the settings of all chats"))
         self._adopt = button(self.tr("Use for all chats"), self)
         self._adopt.setToolTip(self.tr("Make these the settings of every chat that has none of its own"))
         self._buttons = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._lay_out()
-        self._form.edited.connect(self.edited)
         self._reset.clicked.connect(self.reset_requested)
         self._adopt.clicked.connect(self.adopt_requested)
-
-    def show_settings(self, settings: Settings, usual: Mapping[str, float]) -> None:
-        """Show the values, and what automatic ones are now."""
-        self._form.show_settings(settings, usual)
-
-    def show_choices(self, choices: Mapping[str, Choices]) -> None:
-        """What can be chosen, by setting."""
-        for name, offered in choices.items():
-            self._form.set_choices(name, offered)
-
-    def show_notes(self, notes: Mapping[str, str]) -> None:
-        """Remarks for these models, by setting."""
-        self._form.show_notes(notes)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         super().resizeEvent(event)

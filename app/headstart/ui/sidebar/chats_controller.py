@@ -16,7 +16,7 @@ from headstart.settings import Settings
 from headstart.ui.chat.chat_session import ChatEvents, ChatSession
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.translation import said
-from headstart.ui.widgets.undoing import Undoable
+from headstart.ui.widgets.undo_stack import Undoable
 
 _AT_ONCE = 25  # hits shown together: more than a sidebar shows
 

@@ -1,6 +1,7 @@
 """The sidebar: new chat, search, tags, the list of chats, undo, and the way to the models."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QPalette
@@ -25,9 +26,10 @@ from headstart.ui.sidebar.tag_list import TagList
 from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.labels import Heading
 from headstart.ui.widgets.layouts import set_margins
+from headstart.ui.widgets.progress import NoticeBar
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import SMALL, TINY
-from headstart.ui.widgets.undoing import Undoable, Undoing
+from headstart.ui.widgets.undo_stack import Undoable, UndoStack
 
 
 class TagMenu(QMenu):
@@ -74,50 +76,6 @@ class ChatMenu(QMenu):
 
 
 _UNDO_MS = 10_000
-
-
-class UndoBar(QFrame):
-    """Hidden until something can be undone."""
-
-    undone = Signal(object)  # Undoable
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        dress(self, "bar")
-        self._done: Undoable | None = None
-        self._label = QLabel(self)
-        self._label.setWordWrap(True)
-        self.button = QPushButton(self.tr("Undo"), self)
-        dress(self.button, "flat")
-        row = QHBoxLayout(self)
-        set_margins(row, start=SMALL, top=TINY, end=TINY, bottom=TINY)
-        row.addWidget(self._label, 1)
-        row.addWidget(self.button)
-        self.button.clicked.connect(self._take_back)
-        self._time = QTimer(self, singleShot=True, interval=_UNDO_MS)
-        self._time.timeout.connect(self.hide)
-        self.hide()
-
-    @property
-    def text(self) -> str:
-        """What is offered; empty when nothing is."""
-        return "" if self.isHidden() else self._label.text()
-
-    def offer(self, done: Undoable) -> None:
-        """Say what was done, and offer to undo it for some seconds."""
-        self._done = done
-        self._label.setText(done.told)
-        self.button.setAccessibleName(self.tr("Undo: {}").format(done.words))
-        self.show()
-        self._time.start()
-
-    @Slot()
-    def _take_back(self) -> None:
-        self.hide()
-        if self._done:
-            self.undone.emit(self._done)
-
-
 _TYPING_MS = 40  # between two letters of a fast typist
 
 
@@ -152,7 +110,7 @@ class Sidebar(QFrame):
         self._new_tag.setIcon(icon("new"))
         self.list = ChatList(self)
         self._empty = QLabel(self)
-        self.undo_bar = UndoBar(self)
+        self.undo_bar = NoticeBar(self, shown_ms=_UNDO_MS)
         self._typing = QTimer(self, singleShot=True, interval=_TYPING_MS)
         self._lay_out()
         self._connect()
@@ -233,7 +191,7 @@ class Sidebar(QFrame):
     def _connect(self) -> None:
         self._new.clicked.connect(self.new_requested)
         self._models.clicked.connect(self.models_requested)
-        self._new_tag.clicked.connect(self._ask_for_tag)
+        self._new_tag.clicked.connect(lambda: self.ask_for_tag(()))
         self.search.textChanged.connect(self._note_typing)
         self._typing.timeout.connect(self._search_now)
         self.search.returnPressed.connect(self._open_first)
@@ -280,10 +238,6 @@ class Sidebar(QFrame):
         if found and found.hits:
             self.list.open_first()
 
-    @Slot()
-    def _ask_for_tag(self) -> None:
-        self.ask_for_tag()
-
     @Slot(object, str)
     def _mark_dropped(self, chats: tuple[str, ...], tag: str) -> None:
         self.tag_marked.emit(chats, tag, True)  # noqa: FBT003 - signals have no names for their values
@@ -309,19 +263,18 @@ class SidebarController(QObject):
         sidebar: Sidebar,
         chats: ChatsController,
         tags: TagsController,
-        undoing: Undoing,
+        undo_stack: UndoStack,
         parent: QObject | None = None,
     ) -> None:
         """Connects everything, changes nothing."""
         super().__init__(parent)
-        self._sidebar, self._chats, self._tags, self._undoing = sidebar, chats, tags, undoing
+        self._sidebar, self._chats, self._tags, self._undo_stack = sidebar, chats, tags, undo_stack
         self._connect_chats()
         self._connect_tags()
         for part in (chats, tags):
-            part.undoable.connect(undoing.keep)
-            part.undoable.connect(sidebar.undo_bar.offer)
-        undoing.changed.connect(self._note_undo)
-        sidebar.undo_bar.undone.connect(undoing.take_back)
+            part.undoable.connect(undo_stack.keep)
+            part.undoable.connect(self._offer_undo)
+        undo_stack.changed.connect(self._note_undo)
 
     def _connect_chats(self) -> None:
         sidebar, chats = self._sidebar, self._chats
@@ -344,5 +297,10 @@ class SidebarController(QObject):
 
     @Slot()
     def _note_undo(self) -> None:
-        if self._undoing.next is None:
+        if self._undo_stack.next is None:
             self._sidebar.undo_bar.hide()
+
+    @Slot(object)
+    def _offer_undo(self, done: Undoable) -> None:
+        undo, name = partial(self._undo_stack.take_back, done), self.tr("Undo: {}").format(done.title)
+        self._sidebar.undo_bar.say(done.sentence, self.tr("Undo"), undo, action_name=name)

@@ -15,10 +15,10 @@ from PySide6.QtWidgets import (
 )
 
 from headstart.ui.spelling import whole
+from headstart.ui.widgets.focus import ends
 from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.labels import StatusLine, button, label, section
 from headstart.ui.widgets.layouts import Card, set_margins
-from headstart.ui.widgets.reading_order import ends
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import SMALL, TINY
 
@@ -39,9 +39,12 @@ class Cause(StrEnum):
 class NoticeBar(QFrame):
     """One sentence with an action and a button that dismisses it."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None, *, shown_ms: int = 0) -> None:
+        """`shown_ms`: hide after this time; 0 waits for the user."""
         super().__init__(parent)
         dress(self, "bar")
+        self._hiding = QTimer(self, singleShot=True, interval=shown_ms)
+        self._hiding.timeout.connect(self.hide)
         self._act: Callable[[], object] | None = None
         self._cause: Cause | None = None
         self._label = label("", self, selectable=True)
@@ -74,15 +77,22 @@ class NoticeBar(QFrame):
         *,
         bad: bool = False,
         cause: Cause | None = None,
+        action_name: str = "",
     ) -> None:
-        """Show a sentence, and a button called `action` that does `act`. It goes with its cause, if that is known."""
+        """Show a sentence, and a button `action` that does `act`. `cause` hides it when retracted.
+
+        `action_name`: what screen readers say for the button.
+        """
         self._act, self._cause = act, cause
         self._label.setText(sentence)
         self._label.setAccessibleName(sentence)
         self._action.setText(action)
+        self._action.setAccessibleName(action_name)
         self._action.setVisible(bool(action))
         mark(self, "severity", "danger" if bad else "")
         self.show()
+        if self._hiding.interval():
+            self._hiding.start()
 
     def retract(self, cause: Cause) -> None:
         """Hide a notice with this cause."""

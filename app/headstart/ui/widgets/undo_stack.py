@@ -17,13 +17,13 @@ def always() -> bool:
 class Undoable:
     """Something done: its name in a menu ("Delete “Walrus”"), a sentence on it, and how to undo it."""
 
-    words: str
-    told: str
-    act: Callable[[], object]
+    title: str
+    sentence: str
+    undo: Callable[[], object]
     is_possible: Callable[[], bool] = always
 
 
-class Undoing(QObject):
+class UndoStack(QObject):
     """A stack that skips what cannot be undone any more. A bar may undo one that is not the last, unlike QUndoStack."""
 
     changed = Signal()
@@ -54,5 +54,5 @@ class Undoing(QObject):
         """Undo this one, once."""
         if done in self._done and done.is_possible():
             self._done.remove(done)
-            done.act()
+            done.undo()
             self.changed.emit()
