@@ -7,16 +7,18 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QObject, QThreadPool, QTimer
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.json_chats import to_json
 from headstart.ui.application import SingleInstance
+from headstart.ui.background_task import BackgroundTask
 from headstart.ui.program import Program
 from tests.ui.person import WAIT, ask
 
@@ -121,6 +123,24 @@ def test_a_closed_window_leaves_no_thread_timer_or_process(qtbot: QtBot, open_pr
         assert not [timer.parent() for timer in app.findChildren(QTimer) if timer.isActive()]
 
     qtbot.waitUntil(check, timeout=WAIT)  # threads end when the machine lets them
+
+
+def _echo(value: bool, _task: BackgroundTask) -> bool:
+    return value
+
+
+def test_nothing_follows_a_cancel_though_the_work_has_ended(qtbot: QtBot) -> None:
+    pool = QThreadPool()
+    heard: list[bool] = []
+    for cancelled in (False, True):
+        task = BackgroundTask(partial(_echo, cancelled))
+        task.done.connect(heard.append)
+        task.start(pool)
+        pool.waitForDone()  # its end is not yet delivered to this thread
+        if cancelled:
+            task.cancel()
+        QApplication.processEvents()
+    assert heard == [False]
 
 
 def test_chats_that_were_left_are_let_go(qtbot: QtBot, open_program: Open) -> None:

@@ -3,24 +3,26 @@
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QObject, QThreadPool, Signal
+from PySide6.QtCore import QObject, QThreadPool, Signal, Slot
 
 from headstart.errors import HeadstartError
 from headstart.ui.translation import said
 
 
 class BackgroundTask(QObject):
-    """Runs once. Connect the signals to methods: a bare function would be called on the other thread."""
+    """Runs once. Connect `progressed` to methods: a bare function would be called on the other thread."""
 
     progressed = Signal(object, object)  # done, of how many (numbers above what a C int holds)
     done = Signal(object)
     failed = Signal(str)  # the sentence of a HeadstartError
+    _ended = Signal(object)  # result or HeadstartError, from the other thread
 
     def __init__(self, work: Callable[["BackgroundTask"], Any], parent: QObject | None = None) -> None:
         """`work` gets this task, reports by `progressed` and looks at `is_cancelled` now and then."""
         super().__init__(parent)
         self._work = work
         self._cancelled = False
+        self._ended.connect(self._end)
 
     @property
     def is_cancelled(self) -> bool:
@@ -39,8 +41,16 @@ class BackgroundTask(QObject):
         try:
             result = self._work(self)
         except HeadstartError as error:
-            if not self._cancelled:
-                self.failed.emit(said(error))
-            return
+            result = error
         if not self._cancelled:
+            self._ended.emit(result)
+
+    @Slot(object)
+    def _end(self, result: object) -> None:
+        """In the thread of the window, where the task may have been cancelled since."""
+        if self._cancelled:
+            return
+        if isinstance(result, HeadstartError):
+            self.failed.emit(said(result))
+        else:
             self.done.emit(result)
