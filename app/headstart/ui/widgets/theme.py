@@ -31,6 +31,18 @@ CJK = MappingProxyType(
     }
 )
 
+# Pygments token types of one colour; their children inherit it.
+_CODE = (
+    ("Comment",),
+    ("Keyword", "Operator.Word"),
+    ("Keyword.Type",),
+    ("Literal.String",),
+    ("Literal.Number", "Name.Builtin", "Name.Attribute", "Name.Constant", "Generic.Heading"),
+    ("Name.Function",),
+    ("Name.Class", "Name.Decorator"),
+    ("Name.Tag", "Generic.Inserted"),
+    ("Generic.Deleted",),
+)
 Underline = QTextCharFormat.UnderlineStyle
 
 
@@ -84,8 +96,26 @@ class Theme:
     drawings: str = ""  # where marks inside controls have other colours: the folder in the resources
 
 
-def _mark(background: str, line: str, underline: Underline) -> OriginMark:
-    return OriginMark(background, line, underline)
+_Marked = tuple[str, str]  # ground and line
+
+
+def _origins(draft: _Marked, ngram: _Marked, bigram: _Marked) -> Mapping[str, OriginMark]:
+    return MappingProxyType(
+        {
+            "draft": OriginMark(*draft, Underline.DotLine),
+            "n-gram": OriginMark(*ngram, Underline.DashUnderline),
+            "bigram": OriginMark(*bigram, Underline.DashDotLine),
+        }
+    )
+
+
+def _series(draft: str, ngram: str, bigram: str, target: str, other: str) -> Mapping[str, str]:
+    guessed = {"draft": draft, "n-gram": ngram, "bigram": bigram}
+    return MappingProxyType({**guessed, "target": target, "verify": target, "other": other, "plain": other})
+
+
+def _code(*colours: str) -> Mapping[str, str]:
+    return MappingProxyType({name: colour for names, colour in zip(_CODE, colours, strict=True) for name in names})
 
 
 LIGHT = Theme(
@@ -111,44 +141,9 @@ LIGHT = Theme(
     quote_bar="#c3cad3",
     match="#ffeaa0",
     match_current="#ffc15e",
-    origins=MappingProxyType(
-        {
-            "draft": _mark("#dff5e5", "#2f9152", Underline.DotLine),
-            "n-gram": _mark("#fdf0d5", "#b7791f", Underline.DashUnderline),
-            "bigram": _mark("#efebfc", "#6f52c9", Underline.DashDotLine),
-        }
-    ),
-    series=MappingProxyType(
-        {
-            "draft": "#2f9152",
-            "n-gram": "#b7791f",
-            "bigram": "#6f52c9",
-            "target": "#3b6fd1",
-            "verify": "#3b6fd1",
-            "other": "#7d8590",
-            "plain": "#7d8590",
-        }
-    ),
-    code=MappingProxyType(
-        {
-            "Comment": "#5b6570",
-            "Keyword": "#a3195b",
-            "Keyword.Type": "#7b3fb0",
-            "Literal.String": "#0a5a78",
-            "Literal.Number": "#0b51a8",
-            "Name.Function": "#6036b5",
-            "Name.Class": "#8a4300",
-            "Name.Builtin": "#0b51a8",
-            "Name.Decorator": "#8a4300",
-            "Name.Tag": "#146038",
-            "Name.Attribute": "#0b51a8",
-            "Name.Constant": "#0b51a8",
-            "Operator.Word": "#a3195b",
-            "Generic.Deleted": "#a01f17",
-            "Generic.Inserted": "#146038",
-            "Generic.Heading": "#0b51a8",
-        }
-    ),
+    origins=_origins(("#dff5e5", "#2f9152"), ("#fdf0d5", "#b7791f"), ("#efebfc", "#6f52c9")),
+    series=_series("#2f9152", "#b7791f", "#6f52c9", "#3b6fd1", "#7d8590"),
+    code=_code("#5b6570", "#a3195b", "#7b3fb0", "#0a5a78", "#0b51a8", "#6036b5", "#8a4300", "#146038", "#a01f17"),
 )
 
 DARK = Theme(
@@ -174,44 +169,9 @@ DARK = Theme(
     quote_bar="#4a525e",
     match="#5c4a12",
     match_current="#7d5106",
-    origins=MappingProxyType(
-        {
-            "draft": _mark("#183626", "#4cae74", Underline.DotLine),
-            "n-gram": _mark("#3a2c10", "#d39a3c", Underline.DashUnderline),
-            "bigram": _mark("#2b2545", "#a893f0", Underline.DashDotLine),
-        }
-    ),
-    series=MappingProxyType(
-        {
-            "draft": "#4cae74",
-            "n-gram": "#d39a3c",
-            "bigram": "#a893f0",
-            "target": "#6f9df0",
-            "verify": "#6f9df0",
-            "other": "#8b95a3",
-            "plain": "#8b95a3",
-        }
-    ),
-    code=MappingProxyType(
-        {
-            "Comment": "#9aa5b1",
-            "Keyword": "#ff9ab8",
-            "Keyword.Type": "#d3b0ff",
-            "Literal.String": "#9ed8f0",
-            "Literal.Number": "#8fc4ff",
-            "Name.Function": "#d3b0ff",
-            "Name.Class": "#ffb877",
-            "Name.Builtin": "#8fc4ff",
-            "Name.Decorator": "#ffb877",
-            "Name.Tag": "#86dba3",
-            "Name.Attribute": "#8fc4ff",
-            "Name.Constant": "#8fc4ff",
-            "Operator.Word": "#ff9ab8",
-            "Generic.Deleted": "#ffa198",
-            "Generic.Inserted": "#86dba3",
-            "Generic.Heading": "#8fc4ff",
-        }
-    ),
+    origins=_origins(("#183626", "#4cae74"), ("#3a2c10", "#d39a3c"), ("#2b2545", "#a893f0")),
+    series=_series("#4cae74", "#d39a3c", "#a893f0", "#6f9df0", "#8b95a3"),
+    code=_code("#9aa5b1", "#ff9ab8", "#d3b0ff", "#9ed8f0", "#8fc4ff", "#d3b0ff", "#ffb877", "#86dba3", "#ffa198"),
 )
 
 CONTRAST_LIGHT = replace(
@@ -235,44 +195,9 @@ CONTRAST_LIGHT = replace(
     quote_bar="#404040",
     match="#ffe680",
     match_current="#ffb733",
-    origins=MappingProxyType(
-        {
-            "draft": _mark("#dcf5e3", "#17602f", Underline.DotLine),
-            "n-gram": _mark("#fdf0d5", "#7d5000", Underline.DashUnderline),
-            "bigram": _mark("#efebfc", "#4f34a0", Underline.DashDotLine),
-        }
-    ),
-    series=MappingProxyType(
-        {
-            "draft": "#1d6e38",
-            "n-gram": "#8a5a00",
-            "bigram": "#5a3db0",
-            "target": "#1d51b0",
-            "verify": "#1d51b0",
-            "other": "#595f67",
-            "plain": "#595f67",
-        }
-    ),
-    code=MappingProxyType(
-        {
-            "Comment": "#404750",
-            "Keyword": "#8a1049",
-            "Keyword.Type": "#5f2e8a",
-            "Literal.String": "#084a63",
-            "Literal.Number": "#08448f",
-            "Name.Function": "#4f2a9c",
-            "Name.Class": "#6e3500",
-            "Name.Builtin": "#08448f",
-            "Name.Decorator": "#6e3500",
-            "Name.Tag": "#0f4f2e",
-            "Name.Attribute": "#08448f",
-            "Name.Constant": "#08448f",
-            "Operator.Word": "#8a1049",
-            "Generic.Deleted": "#8b1a14",
-            "Generic.Inserted": "#0f4f2e",
-            "Generic.Heading": "#08448f",
-        }
-    ),
+    origins=_origins(("#dcf5e3", "#17602f"), ("#fdf0d5", "#7d5000"), ("#efebfc", "#4f34a0")),
+    series=_series("#1d6e38", "#8a5a00", "#5a3db0", "#1d51b0", "#595f67"),
+    code=_code("#404750", "#8a1049", "#5f2e8a", "#084a63", "#08448f", "#4f2a9c", "#6e3500", "#0f4f2e", "#8b1a14"),
 )
 
 CONTRAST_DARK = replace(
@@ -299,25 +224,9 @@ CONTRAST_DARK = replace(
     quote_bar="#c0c0c0",
     match="#4a3a00",
     match_current="#694400",
-    origins=MappingProxyType(
-        {
-            "draft": _mark("#06331a", "#6fd08c", Underline.DotLine),
-            "n-gram": _mark("#382800", "#eebf6d", Underline.DashUnderline),
-            "bigram": _mark("#2a1f52", "#c3b4ff", Underline.DashDotLine),
-        }
-    ),
-    series=MappingProxyType(
-        {
-            "draft": "#6fd08c",
-            "n-gram": "#eebf6d",
-            "bigram": "#c3b4ff",
-            "target": "#8cb6ff",
-            "verify": "#8cb6ff",
-            "other": "#b4bcc6",
-            "plain": "#b4bcc6",
-        }
-    ),
-    code=MappingProxyType({**DARK.code, "Comment": "#c0c8d0", "Keyword": "#ffabc4", "Operator.Word": "#ffabc4"}),
+    origins=_origins(("#06331a", "#6fd08c"), ("#382800", "#eebf6d"), ("#2a1f52", "#c3b4ff")),
+    series=_series("#6fd08c", "#eebf6d", "#c3b4ff", "#8cb6ff", "#b4bcc6"),
+    code=_code("#c0c8d0", "#ffabc4", "#d3b0ff", "#9ed8f0", "#8fc4ff", "#d3b0ff", "#ffb877", "#86dba3", "#ffa198"),
 )
 THEMES = (LIGHT, DARK, CONTRAST_LIGHT, CONTRAST_DARK)
 _SCHEMES = {ThemeChoice.LIGHT: Qt.ColorScheme.Light, ThemeChoice.DARK: Qt.ColorScheme.Dark}  # others follow the desktop
