@@ -161,6 +161,16 @@ def test_the_buttons_of_the_panel_stay_within_it(app: Program, zoom: int, shown_
         assert button.geometry().right() <= panel.width() - MEDIUM
 
 
+def test_the_offer_to_undo_fits_into_the_sidebar(app: Program) -> None:
+    app.settings.change(zoom=200)
+    bar = app.window.sidebar.undo_bar
+    bar.say("Deleted “a chat with a long name of several words”", "Undo")
+    for _ in range(3):
+        QApplication.processEvents()
+    assert not reach.cut(app.window)
+    assert bar._label.width() > 0.8 * bar.width()
+
+
 def test_boxes_grow_in_the_window_where_the_zoom_is_set(app: Program) -> None:
     app.window.actions_by_name["preferences"].trigger()
     dialog = app.window.findChild(PreferencesDialog)

@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from PySide6.QtCore import QElapsedTimer, QTimer, Signal, Slot
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QFrame,
     QHBoxLayout,
     QLabel,
@@ -40,7 +41,7 @@ class NoticeBar(QFrame):
     """One sentence with an action and a button that dismisses it."""
 
     def __init__(self, parent: QWidget | None = None, *, shown_ms: int = 0) -> None:
-        """`shown_ms`: hide after this time; 0 waits for the user."""
+        """`shown_ms`: hide after this time, and put the buttons below the sentence, for a narrow place."""
         super().__init__(parent)
         dress(self, "bar")
         self._hiding = QTimer(self, singleShot=True, interval=shown_ms)
@@ -54,12 +55,16 @@ class NoticeBar(QFrame):
         self._close.setAccessibleName(self.tr("Dismiss"))
         self._close.setToolTip(self.tr("Dismiss"))
         dress(self._close, "flat")
-        row = QHBoxLayout(self)
+        row = QBoxLayout(QBoxLayout.Direction.TopToBottom if shown_ms else QBoxLayout.Direction.LeftToRight, self)
         set_margins(row, start=SMALL, top=TINY, end=TINY, bottom=TINY)
         row.setSpacing(SMALL)
         row.addWidget(self._label, 1)
-        row.addWidget(self._action)
-        row.addWidget(self._close)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(SMALL)
+        buttons.addWidget(self._action)
+        buttons.addStretch(1)
+        buttons.addWidget(self._close)
+        row.addLayout(buttons)
         self._close.clicked.connect(self.hide)
         self._action.clicked.connect(self._run)
         self.hide()
