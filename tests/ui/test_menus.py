@@ -1,4 +1,4 @@
-"""Every entry of every menu once, as somebody tries them out; and what stands beside the window follows its theme."""
+"""Every entry of every menu once, and what menus and search do to one another."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,6 @@ from headstart.ui.settings.settings_form import ChoiceBox
 from tests.ui.person import ask, texts
 
 LAST = ("unload", "load", "delete", "quit")  # what they leave, others could not work with
-DIALOGS = ("preferences", "about")
 
 
 @pytest.fixture
@@ -88,17 +87,6 @@ def test_every_entry_can_be_chosen_before_there_is_a_chat(qtbot: QtBot, app: Pro
     for action in entries(app):
         choose(action)
     assert not app.window.isVisible()
-
-
-@pytest.mark.parametrize("name", DIALOGS)
-def test_what_stands_beside_the_window_follows_its_theme(qtbot: QtBot, app: Program, name: str) -> None:
-    app.settings.change(theme="light")
-    app.window.actions_by_name[name].trigger()
-    dialog = next(child for child in app.window.findChildren(QDialog) if child.isVisible())
-    before = dialog.styleSheet()
-    app.settings.change(theme="dark")
-    qtbot.waitUntil(lambda: dialog.styleSheet() != before)  # Qt tells of another palette with the next events
-    dialog.close()
 
 
 def test_the_same_answer_once_more_is_no_fault(qtbot: QtBot, app: Program) -> None:
