@@ -4944,6 +4944,17 @@ The model is loaded a second time there and takes its memory again.</source>
     </message>
 </context>
 <context>
+    <name>SidebarController</name>
+    <message>
+        <source>Undo</source>
+        <translation>復原</translation>
+    </message>
+    <message>
+        <source>Undo: {}</source>
+        <translation>復原：{}</translation>
+    </message>
+</context>
+<context>
     <name>Spelling</name>
     <message>
         <source>{} %</source>
@@ -5330,17 +5341,6 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Outcome</source>
         <translation>結果</translation>
-    </message>
-</context>
-<context>
-    <name>SidebarController</name>
-    <message>
-        <source>Undo</source>
-        <translation>復原</translation>
-    </message>
-    <message>
-        <source>Undo: {}</source>
-        <translation>復原：{}</translation>
     </message>
 </context>
 <context>
