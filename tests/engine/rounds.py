@@ -1,7 +1,6 @@
 """Rounds as tests tell them: how many tokens are offered, guessed, checked and right. A text's own are 0, 1, 2."""
 
 from collections.abc import Sequence
-from typing import Protocol, TypeVar
 
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import Origin, Timing
@@ -17,7 +16,6 @@ def tokens(count: int, right: int | None = None) -> tuple[int, ...]:
 
 
 def copied(length: int, match: int, right: int | None = None) -> dict[str, Draft]:
-    """What n-grams offer."""
     return {Origin.NGRAM: Draft(tokens(length, right), match_length=match)}
 
 
@@ -27,7 +25,6 @@ def guessed(confidences: Sequence[float], tail: int = 0, match: int = 0) -> Draf
 
 
 def planned(policy: Policy, situation: Situation) -> tuple[str, int]:
-    """Who drafts, and the limit."""
     plan = policy.plan(situation)
     return plan.drafter, plan.limit
 
@@ -46,19 +43,3 @@ def outcome(
     everything = Draft(tokens(max(len(confidences), checked), right), tuple(confidences), plan.guessed.match_length)
     looked_at = Draft(everything.tokens[:checked], (), plan.guessed.match_length)
     return Outcome(plan.situation, plan.drafter, everything, looked_at, range(accepted + 1), ms)
-
-
-class Restorable(Protocol):
-    """A calibration."""
-
-    def restore(self, data: object) -> None:
-        """Take what was stored."""
-
-
-Calibration = TypeVar("Calibration", bound=Restorable)
-
-
-def restored(calibration: Calibration, data: object) -> Calibration:
-    """The calibration with what was stored."""
-    calibration.restore(data)
-    return calibration

@@ -87,7 +87,6 @@ class Setting:
 
 
 def plain_ms(text: Text) -> float:
-    """Milliseconds of plain decoding without scatter."""
     return len(text) * PLAIN_MS
 
 

@@ -1,8 +1,8 @@
-"""Chances of acceptance: what is learned, how fast, and that no verdict is final."""
+"""What the policy learns: chances of acceptance, and prices of passes."""
 
-import json
 import math
 import random
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from headstart.engine.drafters.base import Draft
 from headstart.engine.policy.acceptance import DraftCalibration, FreeCalibration
+from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.stopping import mean
-from tests.engine.rounds import restored
 
 
 def sigmoid(x: float) -> float:
@@ -20,11 +20,6 @@ def sigmoid(x: float) -> float:
 
 class TestDraft:
     """A draft model's candidates."""
-
-    def test_starts_from_the_prior(self) -> None:
-        calibration = DraftCalibration()
-        assert calibration.predict(0.5) == pytest.approx(sigmoid(0.3))
-        assert calibration.predict(0.9) == pytest.approx(sigmoid(0.3 + 0.9 * math.log(9)))
 
     @given(st.floats(0.0, 1.0), st.lists(st.tuples(st.floats(0.0, 1.0), st.booleans()), max_size=40))
     def test_chances_stay_chances(self, confidence: float, labels: list[tuple[float, bool]]) -> None:
@@ -43,13 +38,6 @@ class TestDraft:
         for z in (-1.0, 0.5, 2.0):
             assert calibration.predict(sigmoid(z)) == pytest.approx(sigmoid(-0.5 + 0.6 * z), abs=0.1)
 
-    def test_a_few_failures_are_enough_to_doubt(self) -> None:
-        calibration = DraftCalibration()
-        before = calibration.predict(0.7)
-        for _ in range(6):
-            calibration.learn(0.7, accepted=False)
-        assert calibration.predict(0.7) < before / 2
-
     def test_the_outlook_follows_the_confidences(self) -> None:
         calibration = DraftCalibration()
         for _ in range(15):
@@ -57,14 +45,6 @@ class TestDraft:
         first, further = map(mean, calibration.outlook)
         assert first < 0.45
         assert further > 0.8
-
-    def test_the_outlook_is_near_the_mean_of_the_chances(self) -> None:
-        calibration, rng = DraftCalibration(), random.Random(5)
-        confidences = [sigmoid(rng.gauss(1.0, 2.0)) for _ in range(300)]
-        for confidence in confidences:
-            calibration.expect([confidence])
-        recent = [calibration.predict(confidence) for confidence in confidences[-20:]]
-        assert mean(calibration.outlook[0]) == pytest.approx(sum(recent) / len(recent), abs=0.1)
 
     def test_no_verdict_is_final(self) -> None:
         calibration = DraftCalibration()
@@ -77,15 +57,6 @@ class TestDraft:
         assert mean(calibration.outlook[0]) == pytest.approx(optimism, abs=0.02)
         assert calibration.predict(0.7) == pytest.approx(prior, abs=0.02)
 
-    def test_relaxing_once_or_in_parts_is_the_same(self) -> None:
-        whole, parts = DraftCalibration(), DraftCalibration()
-        for calibration in (whole, parts):
-            calibration.learn(0.9, accepted=False)
-        whole.relax(12)
-        for _ in range(4):
-            parts.relax(3)
-        assert parts.predict(0.6) == pytest.approx(whole.predict(0.6))
-
     def test_keeps_learning_after_thousands_of_labels(self) -> None:
         calibration = DraftCalibration()
         for _ in range(3000):
@@ -94,19 +65,6 @@ class TestDraft:
             calibration.learn(0.8, accepted=False)
         assert calibration.predict(0.8) < 0.3
 
-    def test_comes_back_from_storage(self) -> None:
-        calibration = DraftCalibration()
-        for accepted in (True, True, False, False):
-            calibration.learn(0.4, accepted=accepted)
-        again = restored(DraftCalibration(), json.loads(json.dumps(calibration.to_json())))
-        assert again.predict(0.6) == calibration.predict(0.6)
-
-    @pytest.mark.parametrize(
-        "data", [None, 7, {}, [0.9], [0.9, "x"], [0.9, 1e9], [0.9, float("nan")], [True, 0.3], [0.9, 0.3, 0.1]]
-    )
-    def test_garbage_in_storage_is_the_prior(self, data: object) -> None:
-        assert restored(DraftCalibration(), data).to_json() == DraftCalibration().to_json()
-
 
 def copy(length: int, match: int) -> Draft:
     return Draft((7,) * length, match_length=match)
@@ -114,13 +72,6 @@ def copy(length: int, match: int) -> Draft:
 
 class TestFree:
     """Candidates copied from earlier text, or looked up in a table."""
-
-    def test_a_longer_match_is_trusted_more_and_a_copy_that_holds_goes_on(self) -> None:
-        calibration = FreeCalibration()
-        by_match = [calibration.chances(copy(1, match)) for match in (2, 3, 4, 6, 8)]
-        by_place = calibration.chances(copy(8, 2))
-        assert by_match == sorted(by_match)
-        assert by_place == sorted(by_place)
 
     def test_learns_each_match_length_apart(self) -> None:
         calibration = FreeCalibration()
@@ -145,12 +96,100 @@ class TestFree:
         assert sure > 0.9
         assert unsure < 0.1
 
-    def test_comes_back_from_storage(self) -> None:
-        calibration = FreeCalibration()
-        calibration.learn(copy(3, 5), held=2, labels=3)
-        again = restored(FreeCalibration(), json.loads(json.dumps(calibration.to_json())))
-        assert again.chances(copy(3, 5)) == calibration.chances(copy(3, 5))
 
-    @pytest.mark.parametrize("data", [None, [], {"match 2 0": [-1.0, 2.0], "match 2 1": [3.0, 2.0], "chance 1": "x"}])
-    def test_garbage_in_storage_is_the_prior(self, data: object) -> None:
-        assert restored(FreeCalibration(), data).chances(copy(3, 5)) == FreeCalibration().chances(copy(3, 5))
+TABLE = {1: 71.0, 2: 72.0, 3: 73.0, 4: 75.0, 6: 82.0, 8: 92.0, 12: 110.0, 16: 140.0}
+
+
+class TestCurve:
+    """Milliseconds of one pass."""
+
+    def test_interpolates_between_and_goes_on_beyond(self) -> None:
+        curve = Curve(TABLE)
+        assert curve.ms(5) == pytest.approx(78.5)
+        assert curve.ms(14) == pytest.approx(125.0)
+        assert curve.ms(20) == pytest.approx(140.0 + 4 * 7.5)
+        assert curve.ms(1000) == pytest.approx(140.0 + 984 * 7.5)
+
+    def test_a_flat_end_of_the_table_does_not_make_long_passes_free(self) -> None:
+        assert Curve({1: 10.0, 16: 40.0, 32: 40.0}).ms(64) > 60.0
+
+    def test_a_row_agrees_with_single_questions(self) -> None:
+        curve = Curve(TABLE)
+        curve.observe(4, 900, 95.0)
+        assert curve.row(16, 900) == pytest.approx([curve.ms(m, 900) for m in range(1, 17)])
+
+    @given(st.lists(st.tuples(st.integers(1, 17), st.floats(1.0, 2000.0)), max_size=30))
+    def test_stays_monotone_whatever_is_observed(self, seen: list[tuple[int, float]]) -> None:
+        curve = Curve(TABLE)
+        for tokens, ms in seen:
+            curve.observe(tokens, 100, ms)
+        row = curve.row(17, 100)
+        assert all(a <= b + 1e-9 for a, b in pairwise(row))
+        assert row[0] >= 0.0
+
+    def test_follows_a_machine_that_slows_down(self) -> None:
+        curve, rng = Curve(TABLE), random.Random(1)
+        for _ in range(25):
+            tokens = rng.choice((1, 4, 6))
+            curve.observe(tokens, 100, 1.6 * TABLE[tokens] * rng.gauss(1, 0.03))
+        assert curve.ms(1, 100) == pytest.approx(1.6 * 71.0, rel=0.07)
+        assert curve.ms(6, 100) == pytest.approx(1.6 * 82.0, rel=0.07)
+
+    def test_a_single_hiccup_moves_little(self) -> None:
+        curve = Curve(TABLE)
+        for _ in range(20):
+            curve.observe(1, 0, 71.0)
+        curve.observe(1, 0, 2000.0)
+        assert curve.ms(1) == pytest.approx(71.0, rel=0.05)
+
+    def test_a_table_too_steep_is_corrected_by_what_is_seen(self) -> None:
+        curve = Curve({1: 71.0, 2: 80.0, 4: 98.0, 8: 134.0})
+        for _ in range(30):
+            curve.observe(1, 0, 71.0)
+            curve.observe(4, 0, 84.5)
+        assert curve.ms(1) == pytest.approx(71.0, rel=0.03)
+        assert curve.ms(4) == pytest.approx(84.5, rel=0.03)
+        assert curve.ms(8) == pytest.approx(102.5, rel=0.05)
+
+    def test_learns_what_a_longer_context_costs(self) -> None:
+        curve, rng = Curve(TABLE), random.Random(2)
+        for context in [start + step for start in (100, 3000, 200, 4000) * 2 for step in range(50)]:
+            curve.observe(1, context, 71.0 * (1 + 0.12 * context / 1000) * rng.gauss(1, 0.03))
+        assert curve.ms(1, 4000) == pytest.approx(71.0 * 1.48, rel=0.05)
+        assert curve.ms(1, 100) == pytest.approx(71.0 * 1.012, rel=0.05)
+
+    def test_a_run_of_passes_is_told_apart_from_one(self) -> None:
+        curve = Curve({1: 20.0, 8: 34.0})
+        for _ in range(30):
+            curve.observe(8, 0, 34.0 + 3 * 20.0, singles=3)
+        assert curve.ms(1) == pytest.approx(20.0, rel=0.02)
+        assert curve.ms(8) == pytest.approx(34.0, rel=0.02)
+
+    def test_a_change_of_size_is_told_apart_from_a_slow_machine(self) -> None:
+        curve, rng, last = Curve({1: 9.0, 4: 12.0, 8: 14.5}), random.Random(4), 0
+        for _ in range(200):
+            tokens = rng.choice((1, 1, 1, 4, 8))
+            ms = curve._table[tokens] + (4.4 if tokens != last else 0.0)
+            curve.observe(tokens, 0, ms * rng.gauss(1, 0.03), switches=tokens != last)
+            last = tokens
+        assert curve.ms(1) == pytest.approx(9.0, rel=0.05)
+        assert curve.switch_ms == pytest.approx(4.4, rel=0.2)
+
+    @pytest.mark.parametrize("ms", [0.0, -3.0, float("inf"), float("nan")])
+    def test_ignores_what_no_clock_says(self, ms: float) -> None:
+        curve = Curve(TABLE)
+        curve.observe(1, 0, ms)
+        assert curve.ms(1) == 71.0
+
+
+class TestCosts:
+    """Prices of a round."""
+
+    def test_another_size_costs_a_switch_and_reading_a_switch_there_and_back(self) -> None:
+        costs = Costs(Curve(TABLE, switch_ms=6.0), Curve({1: 20.0, 5: 28.0}, switch_ms=3.0))
+        assert costs.verify(3, 0) == pytest.approx([71.0, 78.0, 79.0])
+        assert costs.drafting(5, 0) == pytest.approx((20.0, 14.0))
+
+    def test_a_draft_that_nobody_measured_is_guessed_from_the_target(self) -> None:
+        step_ms, _ = Costs(Curve(TABLE)).drafting(1, 0)
+        assert 0.2 * 71.0 < step_ms < 0.4 * 71.0
