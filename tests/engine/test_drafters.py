@@ -1,67 +1,71 @@
-"""N-grams propose what a naive search finds; a draft model writes ahead and forgets what did not hold."""
+"""Drafters: n-grams, a draft model, one that guesses among fewer tokens, and a table of likely next tokens."""
 
+import dataclasses
+import json
 import random
+import shutil
 import time
 import tracemalloc
 from collections import abc
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headstart import manifest
+from headstart.engine import local
 from headstart.engine.cancelling import CancelEvent
+from headstart.engine.drafters import bigram
 from headstart.engine.drafters.base import NO_DRAFT, Draft, WantsMore
+from headstart.engine.drafters.bigram import BigramDrafter
 from headstart.engine.drafters.draft_model import MOST_DRAFTED, DraftModel
 from headstart.engine.drafters.ngram import NgramDrafter
-from headstart.engine.engine import Sampling, Speculation
-from headstart.engine.runners.runner import PREFILL_CHUNK, Branch, Interrupted, Logits
-from headstart.engine.sampling import Sampler
+from headstart.engine.engine import Drafter, LoadOptions, Mode, Numerics, Origin, Sampling, Speculation, Timing
+from headstart.engine.loading import read_shortlist
+from headstart.engine.local import LocalEngine, load
+from headstart.engine.policy.cost_model import Costs, Curve
+from headstart.engine.policy.policy import Policy
+from headstart.engine.policy.rounds import Situation
+from headstart.engine.runners.runner import PREFILL_CHUNK, Interrupted, Logits
+from headstart.engine.sampling import Ids, Sampler
 from headstart.engine.sequence import Job, Sequence
+from headstart.engine.speculative import Decoder
+from headstart.errors import BrokenModelError
+from headstart_export import bigram as building
+from headstart_export import cli
+from tests.engine.answers import LIST, PLAIN, ask, forget, request
+from tests.engine.rounds import copied, outcome, tokens
+from tests.engine.test_exactness import TABLE, VOCABULARY, random_job, write
 from tests.toy import ToyRunner
 
 SIZES = (8, 6, 4, 3, 2)
 LONGEST_TOLD = 32
-TEXTS = st.lists(st.integers(0, 3), max_size=60)  # few tokens, so that much repeats
+# Few tokens, so that much repeats; of two, so that matches are long.
+TEXTS = st.one_of(st.lists(st.integers(0, 3), max_size=60), st.lists(st.integers(0, 1), min_size=20, max_size=120))
 GREEDY = Sampling()
 WARM = Sampling(temperature=0.9, top_k=8, seed=5)
 
 
 @settings(deadline=None)
-@given(TEXTS, st.integers(1, 11))
-def test_ngrams_propose_what_a_search_finds(text: list[int], length: int) -> None:
-    drafter = NgramDrafter()
-    drafter.read(text)
-    assert drafter.look_up(length) == searched(text, length)
-
-
-@settings(deadline=None)
-@given(st.lists(st.integers(0, 1), min_size=20, max_size=120), st.integers(1, 11))
-def test_long_matches_are_told_in_full(text: list[int], length: int) -> None:
-    drafter = NgramDrafter()
-    drafter.read(text)
-    assert drafter.look_up(length) == searched(text, length)
-
-
-@settings(deadline=None)
-@given(TEXTS, st.lists(TEXTS, max_size=6), st.integers(1, 11))
-def test_text_may_come_in_parts(prompt: list[int], rounds: list[list[int]], length: int) -> None:
-    drafter = NgramDrafter()
+@given(TEXTS, st.lists(TEXTS, max_size=4), TEXTS, st.integers(0, 60), st.integers(1, 11))
+def test_ngrams_propose_what_a_search_finds(
+    prompt: list[int], rounds: list[list[int]], rest: list[int], kept: int, length: int
+) -> None:
+    """In a text that comes in parts, and in another one that replaces it."""
+    drafter, text = NgramDrafter(), list(prompt)
     drafter.read(prompt)
-    text = list(prompt)
-    for tokens in rounds:
-        drafter.extend(tokens)
-        text += tokens
+    for added in [[], *rounds]:
+        drafter.extend(added)
+        text += added
         assert drafter.look_up(length) == searched(text, length)
-
-
-@settings(deadline=None)
-@given(TEXTS, TEXTS, st.integers(0, 60))
-def test_another_text_replaces_what_was_read(first: list[int], rest: list[int], kept: int) -> None:
-    second = first[:kept] + rest
-    drafter = NgramDrafter()
-    drafter.read(first)
-    drafter.read(second)
-    assert drafter.look_up(5) == searched(second, 5)
+    drafter.read(text[:kept] + rest)
+    assert drafter.look_up(length) == searched(text[:kept] + rest, length)
 
 
 @settings(deadline=None)
@@ -93,19 +97,6 @@ def test_a_look_up_of_what_stands_everywhere_ends_soon() -> None:
     assert (time.process_time() - started) / 20 < 0.002
 
 
-def test_a_period_is_continued_past_the_end_of_the_text() -> None:
-    drafter = NgramDrafter()
-    drafter.read([1, 2, 3, 1, 2, 3, 1, 2])
-    assert drafter.look_up(7).tokens == (3, 1, 2, 3, 1, 2, 3)
-
-
-@pytest.mark.parametrize("text", [[], [1], [1, 2], [1, 2, 3, 4, 5, 1]])
-def test_nothing_is_proposed_where_nothing_repeats(text: list[int]) -> None:
-    drafter = NgramDrafter()
-    drafter.read(text)
-    assert drafter.look_up(5) == NO_DRAFT
-
-
 @pytest.fixture
 def draft() -> DraftModel:
     """A draft over a toy of the target's vocabulary."""
@@ -132,40 +123,35 @@ def test_a_draft_asks_before_each_token_and_may_be_told_to_stop_at_once(draft: D
     assert len(draft.propose(begun(context), wants_more).tokens) == 3
     assert seen == [0, 1, 2, 3]
     draft.accept(begun(context), 0)
-    assert draft.propose(begun(context, GREEDY), up_to(0)).tokens == ()
+    assert draft.propose(begun(context), up_to(0)).tokens == ()
 
 
 @pytest.mark.parametrize("accepted", range(6))
 def test_a_draft_goes_on_after_any_number_of_accepted_tokens(draft: DraftModel, accepted: int) -> None:
     context = [3, 1, 4, 1, 5]
-    guesses = draft.propose(begun(context, GREEDY), up_to(5)).tokens
+    guesses = draft.propose(begun(context), up_to(5)).tokens
     held = len(context) + accepted
     context = [*context, *guesses[:accepted], 7]
     draft.accept(begun(context), held)
     assert draft.price(begun(context)) == (2 if accepted == 5 else 1)
-    assert draft.propose(begun(context, GREEDY), up_to(4)).tokens == written_alone(context, 4, GREEDY)
+    assert draft.propose(begun(context), up_to(4)).tokens == written_alone(context, 4)
 
 
 def test_a_draft_keeps_what_a_new_prompt_shares(draft: DraftModel) -> None:
     context = list(range(20))
-    draft.propose(begun(context, GREEDY), up_to(2))
+    draft.propose(begun(context), up_to(2))
     edited = [*range(12), 5, 5, 5]
     draft.begin(begun(edited))
     assert list(draft.runner.tokens) == list(range(12))
     assert draft.price(begun(edited)) == 3
-    assert draft.propose(begun(edited, GREEDY), up_to(3)).tokens == written_alone(edited, 3, GREEDY)
+    assert draft.propose(begun(edited), up_to(3)).tokens == written_alone(edited, 3)
 
 
-def test_a_draft_whose_context_would_overflow_says_so() -> None:
-    draft = DraftModel(ToyRunner(context=100), 24)
-    assert draft.price(begun([1] * (100 - MOST_DRAFTED))) == 100 - MOST_DRAFTED
-    assert draft.price(begun([1] * (100 - MOST_DRAFTED + 1))) is None
-
-
-def test_a_whole_round_fits_where_the_lag_says_that_it_does() -> None:
-    draft = DraftModel(ToyRunner(context=100), 24)
-    context = [1] * (100 - MOST_DRAFTED)
-    assert len(draft.propose(begun(context, GREEDY), up_to(MOST_DRAFTED)).tokens) == MOST_DRAFTED
+def test_a_draft_says_how_much_it_has_to_read_while_a_whole_round_fits() -> None:
+    draft, most = DraftModel(ToyRunner(context=100), 24), 100 - MOST_DRAFTED
+    assert draft.price(begun([1] * (most + 1))) is None
+    assert draft.price(begun([1] * most)) == most
+    assert len(draft.propose(begun([1] * most), up_to(MOST_DRAFTED)).tokens) == MOST_DRAFTED
 
 
 def test_a_wider_head_proposes_no_token_that_the_target_lacks() -> None:
@@ -197,8 +183,8 @@ def test_a_long_text_is_read_in_parts_and_can_be_cancelled_between_them() -> Non
     assert runner.calls == [PREFILL_CHUNK, PREFILL_CHUNK]
     runner.cancel.clear()
     assert draft.price(begun(context)) == len(context) - 2 * PREFILL_CHUNK
-    proposal = draft.propose(begun(context, GREEDY), up_to(3))
-    assert proposal.tokens == written_alone(context, 3, GREEDY)
+    proposal = draft.propose(begun(context), up_to(3))
+    assert proposal.tokens == written_alone(context, 3)
 
 
 class CancellingRunner(ToyRunner):
@@ -206,14 +192,8 @@ class CancellingRunner(ToyRunner):
 
     cancel = CancelEvent()
 
-    def forward(
-        self,
-        ids: abc.Sequence[int],
-        branches: abc.Sequence[Branch] = (),
-        rows: int = 1,
-        cancel: CancelEvent | None = None,
-    ) -> Logits:
-        result = super().forward(ids, branches, rows, cancel)
+    def forward(self, *arguments: Any, **named: Any) -> Logits:
+        result = super().forward(*arguments, **named)
         if len(self.calls) == 2:
             self.cancel.set()
         return result
@@ -245,7 +225,6 @@ def agreement(text: abc.Sequence[int], place: int) -> int:
 
 
 def up_to(count: int) -> WantsMore:
-    """Draft this many."""
     return lambda draft: len(draft.tokens) < count
 
 
@@ -254,7 +233,7 @@ def begun(context: abc.Sequence[int], sampling: Sampling = GREEDY, cancel: Cance
     return Sequence(Job(tuple(context), 100, frozenset(), sampling, Speculation()), 4096, cancel)
 
 
-def written_alone(context: abc.Sequence[int], count: int, sampling: Sampling) -> tuple[int, ...]:
+def written_alone(context: abc.Sequence[int], count: int, sampling: Sampling = GREEDY) -> tuple[int, ...]:
     """What the toy writes token by token."""
     toy, sampler = ToyRunner(), Sampler(sampling, context)
     text = list(context)
@@ -299,3 +278,331 @@ def test_a_longer_match_in_the_text_comes_before_what_was_foretold() -> None:
     assert drafter.look_up(1).tokens == (5,)
     drafter.extend([6, 3, 4])
     assert drafter.look_up(1).tokens == (9,)
+
+
+LISTED = 400  # of 624 rows
+FIXED = Speculation(Mode.FIXED, 5)
+PENALISED = Sampling(temperature=0.7, repetition_penalty=1.3, frequency_penalty=0.2, seed=3)
+CUT = Sampling(temperature=1.2, top_k=5, top_p=0.9, min_p=0.02, seed=11)
+any_sampling = pytest.mark.parametrize("sampling", [GREEDY, WARM, PENALISED], ids=["greedy", "warm", "penalised"])
+KEPT: Ids = np.array([1, 2, 3, 5, 8, 13, 21])
+OTHERS: Ids = np.setdiff1d(np.arange(24), KEPT)
+
+
+@pytest.fixture(scope="module")
+def listed_draft(tiny_target: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The target itself as a draft, with a list of some of its tokens."""
+    folder = tmp_path_factory.mktemp("listed") / "draft"
+    shutil.copytree(tiny_target, folder)
+    ranked = np.random.default_rng(4).permutation(640)[: LISTED + 100].astype(np.int32)
+    return with_list(folder, ranked, LISTED)
+
+
+def with_list(folder: Path, ranked: Any, rows: int) -> Path:
+    """Add a list to a model folder."""
+    np.save(folder / "draft_vocab.npy", ranked)
+    described = dataclasses.replace(
+        manifest.read_model(folder),
+        files=manifest.hash_files(folder),
+        shortlist=manifest.Shortlist("draft_vocab.npy", rows),
+    )
+    manifest.write(folder, described)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def engine(tiny_target: Path, listed_draft: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEngine]:
+    """The target with itself as a trimmed draft, both in exact numerics."""
+    usual = local.draft_place
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEADSTART_HOME", str(tmp_path_factory.mktemp("home")))
+        patch.setattr(local, "draft_place", lambda *given: dataclasses.replace(usual(*given), numerics=Numerics.EXACT))
+        with closing(load(LoadOptions(tiny_target, listed_draft, numerics=Numerics.EXACT))) as loaded:
+            yield loaded
+
+
+@any_sampling
+@pytest.mark.parametrize("speculation", [Speculation(), FIXED], ids=["auto", "fixed"])
+def test_a_trimmed_draft_alters_no_answer(engine: LocalEngine, sampling: Sampling, speculation: Speculation) -> None:
+    plain = ask(forget(engine), request(LIST, sampling=sampling, speculation=PLAIN))
+    assert ask(forget(engine), request(LIST, sampling=sampling, speculation=speculation)).essence == plain.essence
+
+
+@any_sampling
+def test_every_guess_inside_the_list_holds_and_none_outside(engine: LocalEngine, sampling: Sampling) -> None:
+    """The draft is the target, and noise belongs to the token: only tokens outside the list end a run of guesses."""
+    assert engine.draft is not None
+    assert engine.draft.kept is not None
+    inside = set(engine.draft.kept.tolist())
+    given = ask(forget(engine), request(LIST, sampling=sampling, speculation=FIXED, tokens=120))
+    rounds = [step.round for step in given.steps if step.round.drafter is Origin.DRAFT]
+    assert len(rounds) > 10
+    for each in rounds:
+        own = [token.id for token in each.tokens if token.origin is Origin.TARGET]
+        assert all(token.id in inside for token in each.tokens if token.origin is Origin.DRAFT)
+        if each.accepted < each.drafted and len(own) == 1:
+            assert own[0] not in inside
+    assert any(each.accepted < each.drafted for each in rounds)
+
+
+@pytest.mark.parametrize(("rows", "kept"), [(None, LISTED), (50, 50), (500, 500), (9999, 500), (0, None)])
+def test_as_many_rows_are_kept_as_were_asked_for(listed_draft: Path, rows: int | None, kept: int | None) -> None:
+    ids = read_shortlist(listed_draft, manifest.read_model(listed_draft), rows)
+    assert (None if ids is None else ids.size) == kept
+    assert ids is None or (np.diff(ids) > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("ranked", "fault"),
+    [
+        (np.array([1, 2, 2]), "names a token twice"),
+        *((np.array([1, outside]), "names a token outside the model's 624") for outside in (-1, 624)),
+        *((np.array(no_list), "is not a list of token ids") for no_list in ([[1, 2]], [], [0.5], ["a"])),
+        (np.array([None, {}], object), "cannot be read"),
+    ],
+)
+def test_a_list_that_does_not_fit_is_refused(tiny_draft: Path, tmp_path: Path, ranked: Any, fault: str) -> None:
+    folder = with_list(Path(shutil.copytree(tiny_draft, tmp_path / "wrong")), ranked, 2)
+    with pytest.raises(BrokenModelError, match=f"The list of draft tokens in .* {fault}.*export the model again"):
+        read_shortlist(folder, manifest.read_model(folder))
+
+
+@pytest.mark.parametrize("sampling", [GREEDY, WARM, PENALISED, CUT], ids=["greedy", "warm", "penalised", "cut"])
+def test_a_row_of_some_tokens_gives_what_a_row_without_the_others_gives(sampling: Sampling) -> None:
+    """The slow way to leave tokens out: no probability."""
+    context = [1, 5, 5, 7]
+    for seed in range(50):
+        row = np.random.default_rng(seed).normal(0.0, 2.0, 24).astype(np.float32)
+        without = row.copy()
+        without[OTHERS] = -1e6
+        sampler = Sampler(sampling, context)
+        sampler.commit(8)
+        sparse, full = sampler.guess(row[KEPT], seed, [3, 7], KEPT), sampler.guess(without, seed, [3, 7])
+        assert sparse.token == full.token
+        assert sparse.confidence == pytest.approx(full.confidence, rel=1e-5)
+        chance = sampler.probability(row[KEPT], sparse.token, [3, 7], KEPT)
+        assert chance == pytest.approx(sampler.probability(without, full.token, [3, 7]), rel=1e-5)
+
+
+@any_sampling
+def test_a_draft_model_guesses_among_the_listed_whatever_it_read_before(sampling: Sampling) -> None:
+    """A text of other tokens alters nothing, neither for itself nor for the next one."""
+    draft, text = DraftModel(TrimmedToy(), 24, KEPT), [3, 1, 4]
+    given = begun(text, sampling)
+    draft.begin(given)
+    first = draft.propose(given, up_to(8))
+    foreign = begun(text + [int(token) for token in OTHERS[:10]], sampling)
+    draft.accept(given, 0)
+    draft.begin(foreign)
+    draft.propose(foreign, up_to(8))
+    draft.accept(given, 0)
+    draft.begin(given)
+    again = draft.propose(given, up_to(8))
+    assert set(first.tokens) <= set(KEPT.tolist())
+    assert again == first
+
+
+def test_tokens_that_the_target_lacks_are_cut() -> None:
+    listed = DraftModel(TrimmedToy(), 10, KEPT).listed
+    assert listed is not None
+    assert listed.tolist() == [1, 2, 3, 5, 8]
+
+
+class TrimmedToy(ToyRunner):
+    """Gives the logits of KEPT."""
+
+    def forward(self, *arguments: Any, **named: Any) -> Logits:
+        return super().forward(*arguments, **named)[:, KEPT]
+
+
+TEXT = "the licence shall apply to the work. " * 30
+
+
+def offered(held: int = 2) -> dict[str, Draft]:
+    return {Origin.BIGRAM: Draft(tokens(2, right=held), (0.95, 0.9))}
+
+
+OFFERED = Situation(context=100, remaining=200, offers=offered())
+
+
+@pytest.fixture
+def model(tiny_target: Path, tmp_path: Path) -> Path:
+    """A model folder with a table of TEXT, put there by the command."""
+    folder, text = tmp_path / "model", tmp_path / "words.txt"
+    shutil.copytree(tiny_target, folder)
+    text.write_text(TEXT, encoding="utf-8")
+    assert cli.main(["bigram", "--model", str(folder), "--text", str(text)]) == 0
+    return folder
+
+
+def rewrite(folder: Path, **columns: Any) -> None:
+    path = folder / manifest.BIGRAM_FILE
+    with np.load(path) as stored:
+        parts = dict(stored)
+    np.savez(path, **(parts | columns))
+
+
+def a_table(entries: dict[tuple[int, int], tuple[int, float]]) -> BigramDrafter:
+    """(before or -1, last) -> (next, chance)."""
+    rows = sorted((manifest.bigram_key(*before), *after) for before, after in entries.items())
+    keys, tokens, chances = zip(*rows, strict=True)
+    return BigramDrafter(
+        np.array(keys, np.uint64), np.array(tokens, np.int32), np.array([round(c * 255) for c in chances], np.uint8)
+    )
+
+
+def play(policy: Policy, rounds: int, held: int, cost_ms: float = 0.0) -> list[str]:
+    """Rounds in which `held` of the offered tokens turn out right; who guessed."""
+    drafters = []
+    for _ in range(rounds):
+        plan = policy.plan(replace(OFFERED, offers=offered(held)))
+        drafters.append(plan.drafter)
+        found = min(held, plan.limit)
+        timing = Timing(verify_ms=Curve(TABLE).ms(1 + plan.limit) + (cost_ms if plan.limit else 0.0))
+        policy.observe(plan, outcome(plan, plan.limit, found, ms=timing))
+    return drafters
+
+
+def a_policy(speculation: Speculation | None = None) -> Policy:
+    policy = Policy(Costs(Curve(TABLE, switch_ms=0.0)))
+    policy.begin_answer(speculation or Speculation())
+    return policy
+
+
+class TestTable:
+    """What is built is what is read, and nothing else."""
+
+    def test_what_the_corpus_repeats_is_offered_and_chained(self, model: Path) -> None:
+        described = manifest.read_model(model)
+        assert not manifest.damaged_files(model, described, hashes=True)
+        table = bigram.read(model, described)
+        assert table is not None
+        ids = next(building._tokenized(model, iter([TEXT]))).tolist()
+        chain = table.look_up(ids[:40], 4)
+        assert chain.tokens == tuple(ids[40:44])
+        assert min(chain.confidences) > 0.5
+
+    def test_building_again_replaces_it_and_the_header_says_what_it_is(self, model: Path, tmp_path: Path) -> None:
+        more = tmp_path / "more"
+        more.mkdir()
+        (more / "a.md").write_text(TEXT + "another work " * 9, encoding="utf-8")
+        (more / "b.bin").write_bytes(b"\xff\xfe\xff")
+        before = manifest.read_model(model).files[manifest.BIGRAM_FILE]
+        assert cli.main(["bigram", "--model", str(model), "--text", str(more)]) == 0
+        assert manifest.read_model(model).files[manifest.BIGRAM_FILE] != before
+        with np.load(model / manifest.BIGRAM_FILE) as stored:
+            assert json.loads(stored["header"].tobytes())["sources"] == ["more"]
+
+    def test_two_tokens_say_more_than_one_and_a_chain_ends_where_nothing_is_known(self) -> None:
+        table = a_table({(-1, 1): (2, 0.5), (7, 1): (3, 0.9), (1, 3): (4, 0.8)})
+        assert table.look_up([7, 1], 8).tokens == (3, 4)
+        assert table.look_up([9, 1], 8).tokens == (2,)
+        assert table.look_up([1], 8).tokens == (2,)
+        assert table.look_up([7, 1], 1).tokens == (3,)
+        assert table.look_up([4], 8).tokens == ()
+
+    def test_it_is_taken_out_again(self, model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert cli.main(["bigram", "--model", str(model), "--remove"]) == 0
+        assert capsys.readouterr().out == f"{model / manifest.BIGRAM_FILE}\n"
+        described = manifest.read_model(model)
+        assert bigram.read(model, described) is None
+        assert not manifest.damaged_files(model, described, hashes=True)
+        assert not (model / manifest.BIGRAM_FILE).exists()
+        assert cli.main(["bigram", "--model", str(model), "--remove"]) == 1
+        assert "has no table of likely next tokens; build one with --text." in capsys.readouterr().err
+
+
+class TestRefusals:
+    """One sentence with the remedy."""
+
+    def test_another_vocabulary(self, model: Path) -> None:
+        described = manifest.read_model(model)
+        other = replace(described, tokenizer=replace(described.tokenizer, fingerprint="0"))
+        with pytest.raises(BrokenModelError, match=r"was built for another vocabulary .*; build it again with"):
+            bigram.read(model, other)
+
+    @pytest.mark.parametrize(
+        "columns",
+        [
+            {"keys": np.array([2, 1], np.uint64), "tokens": np.zeros(2, np.int32), "chances": np.zeros(2, np.uint8)},
+            {"keys": np.array([1], np.uint64), "tokens": np.array([640], np.int32), "chances": np.zeros(1, np.uint8)},
+            {"tokens": np.zeros(3, np.int32)},
+            {"chances": np.zeros(3)},
+            {"header": np.frombuffer(b"{}", np.uint8)},
+            {"header": np.frombuffer(b"no", np.uint8)},
+            {"keys": np.array([{}], object)},
+        ],
+    )
+    def test_columns_that_do_not_fit(self, model: Path, columns: dict[str, Any]) -> None:
+        rewrite(model, **columns)
+        with pytest.raises(BrokenModelError, match=r"is damaged .*; build it again with headstart-export bigram"):
+            bigram.read(model, manifest.read_model(model))
+
+    def test_a_file_cut_short(self, model: Path) -> None:
+        path = model / manifest.BIGRAM_FILE
+        path.write_bytes(path.read_bytes()[:200])
+        with pytest.raises(BrokenModelError, match="is damaged"):
+            bigram.read(model, manifest.read_model(model))
+        assert manifest.damaged_files(model, manifest.read_model(model), hashes=False)
+
+    @pytest.mark.parametrize(
+        ("text", "sentence"),
+        [(b"too short", "too short"), (b"\xff\xfe\xff", "is not UTF-8"), (None, "cannot be read")],
+    )
+    def test_texts_of_no_use(
+        self, tiny_target: Path, tmp_path: Path, text: bytes | None, sentence: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        path, output = tmp_path / "text", tmp_path / "table.npz"
+        if text is not None:
+            path.write_bytes(text)
+        words = ["bigram", "--model", str(tiny_target), "--text", str(path), "--output", str(output)]
+        assert cli.main(words) == 1
+        assert sentence in capsys.readouterr().err.splitlines()[-1]
+        assert not output.exists()
+
+
+class TestPolicy:
+    """Free guesses where nobody else offers, and never at a loss."""
+
+    def test_a_table_that_is_right_is_used(self) -> None:
+        assert play(a_policy(), 60, held=2)[-20:] == [Origin.BIGRAM] * 20
+
+    def test_a_table_that_is_wrong_is_left_alone_and_stays_so_in_the_next_run(self) -> None:
+        policy = a_policy()
+        drafters = play(policy, 300, held=0)
+        assert policy.ledger_ms > -TABLE[1]  # less than a plain step in 300
+        assert Origin.BIGRAM not in drafters[-100:]
+        kept = Policy.from_json(json.loads(json.dumps(policy.to_json())))
+        assert kept is not None
+        assert Origin.BIGRAM not in play(kept, 30, held=0)
+
+    def test_only_whom_the_user_permits(self) -> None:
+        for drafter in (Drafter.DRAFT, Drafter.NGRAM):
+            assert Origin.BIGRAM not in play(a_policy(Speculation(drafter=drafter)), 40, held=2)
+        alone = a_policy(Speculation(drafter=Drafter.BIGRAM))
+        both = replace(OFFERED, offers=copied(8, 8) | offered(), lag=1)
+        assert alone.plan(both).drafter == Origin.BIGRAM
+        assert a_policy().plan(both).drafter != Origin.BIGRAM
+
+
+def tables(target: ToyRunner, rng: random.Random) -> abc.Sequence[BigramDrafter]:
+    """One that knows what the target likes, and one that knows nothing."""
+    known = {(a, b): (int(np.argmax(target.row([a, b]))), 0.9) for a in range(VOCABULARY) for b in range(VOCABULARY)}
+    wrong = {(-1, token): (rng.randrange(VOCABULARY), 0.99) for token in range(VOCABULARY)}
+    return a_table(known), a_table(wrong)
+
+
+@pytest.mark.parametrize("trial", range(12))
+def test_text_with_a_table_is_plain_text_token_for_token(trial: int) -> None:
+    rng = random.Random(trial)
+    job = random_job(rng, PLAIN)
+    guessed = 0
+    for table in tables(ToyRunner(VOCABULARY, 4096, 3), rng):
+        decoder = Decoder(ToyRunner(VOCABULARY, 4096, 3), [NgramDrafter(), table], Policy(Costs(Curve(TABLE))))
+        plain = write(decoder, job)[0::2]
+        for mode in (Mode.AUTO, Mode.FIXED):
+            speculation = Speculation(mode, 3, drafter=rng.choice([Drafter.ANY, Drafter.BIGRAM]))
+            written, rounds, reason = write(decoder, replace(job, speculation=speculation))
+            assert (written, reason) == plain
+            guessed += sum(done.drafter is Origin.BIGRAM for done in rounds)
+    assert guessed or len(plain[0]) < 8

@@ -1,28 +1,63 @@
-"""A drafter is one file and one line of the registry: no other part has to know it."""
+"""A drafter of its own kind in one file and one line of the registry: no other part has to know it."""
 
 import random
 import time
-from collections.abc import Sequence
+from collections import abc
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters import registry
+from headstart.engine.drafters.base import NO_DRAFT, Draft, WantsMore
+from headstart.engine.drafters.registry import Sources
 from headstart.engine.engine import Mode, Origin, Sampling, Speculation
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
-from headstart.engine.runners.runner import Branch, Logits
-from headstart.engine.sequence import Job
+from headstart.engine.runners.runner import Logits
+from headstart.engine.sequence import Job, Sequence
 from headstart.engine.speculative import Decoder
-from tests.engine.seer import Seer
-from tests.engine.test_exactness import PLAIN, TABLE, VOCABULARY, random_job, random_speculation, write
+from tests.engine.answers import PLAIN
+from tests.engine.test_exactness import TABLE, VOCABULARY, random_job, random_speculation, write
 from tests.toy import ToyRunner, toy_drafters
+
+
+class Seer:
+    """Guesses the target's favourite, or with `lies` what it likes least."""
+
+    name, origin = "seer", Origin.UNKNOWN
+    is_free = True
+    lies = False
+
+    def __init__(self, target: ToyRunner) -> None:
+        """It looks into the target's own logits."""
+        self._target = target
+
+    @classmethod
+    def of(cls, sources: Sources) -> "Seer | None":
+        return cls(sources.target) if isinstance(sources.target, ToyRunner) else None
+
+    def begin(self, text: Sequence) -> None:
+        """Nothing to prepare."""
+
+    def price(self, _text: Sequence) -> int:
+        """One pass a guess, where guesses are to cost something."""
+        return 0 if self.is_free else 1
+
+    def propose(self, text: Sequence, wants_more: WantsMore) -> Draft:
+        draft = NO_DRAFT
+        while len(draft.tokens) < min(4, text.most_candidates) and wants_more(draft):
+            row = self._target.row([*text.context, *draft.tokens])
+            token = int(row.argmin()) if self.lies else int(row.argmax())
+            draft = Draft((*draft.tokens, token), (*draft.confidences, 0.9))
+        return draft
+
+    def accept(self, text: Sequence, held: int) -> None:
+        """It learns nothing."""
 
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The line."""
     monkeypatch.setattr(registry, "DRAFTERS", [*registry.DRAFTERS, Seer.of])
 
 
@@ -43,26 +78,14 @@ def test_its_text_is_the_plain_one(trial: int, *, is_free: bool, monkeypatch: py
         assert write(writer, replace(job, speculation=random_speculation(rng)))[0::2] == plain
 
 
-class Clock:
-    """Time passes in passes of the target alone."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def __call__(self) -> float:
-        return self.seconds
-
-
 class TimedToy(ToyRunner):
-    """Takes as long as the table says."""
+    """Takes as long as the table says, and nothing else takes time."""
 
-    clock = Clock()
+    seconds = 0.0
 
-    def forward(
-        self, ids: Sequence[int], branches: Sequence[Branch] = (), rows: int = 1, cancel: CancelEvent | None = None
-    ) -> Logits:
-        self.clock.seconds += Curve(TABLE).ms(len(ids)) / 1000
-        return super().forward(ids, branches, rows, cancel)
+    def forward(self, ids: abc.Sequence[int], *arguments: Any, **named: Any) -> Logits:
+        TimedToy.seconds += Curve(TABLE).ms(len(ids)) / 1000
+        return super().forward(ids, *arguments, **named)
 
 
 @pytest.mark.parametrize("is_free", [True, False])
@@ -70,15 +93,15 @@ class TimedToy(ToyRunner):
 def test_the_policy_takes_it_where_it_pays(*, lies: bool, is_free: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Seer, "lies", lies)
     monkeypatch.setattr(Seer, "is_free", is_free)
-    monkeypatch.setattr(time, "perf_counter", TimedToy.clock)
+    monkeypatch.setattr(time, "perf_counter", lambda: TimedToy.seconds)
     job = Job((1, 2, 3), 300, frozenset(), Sampling(temperature=0.5, seed=1), Speculation(Mode.AUTO))
-    started = TimedToy.clock.seconds
+    started = TimedToy.seconds
     _, rounds, _ = write(decoder(TimedToy(VOCABULARY, 4096, seed=3)), job)
     taken = [done.drafter is Origin.UNKNOWN for done in rounds]
     plain = Curve(TABLE).ms(1) / 1000 * 300
     if lies:
-        assert TimedToy.clock.seconds - started < 1.1 * plain
+        assert TimedToy.seconds - started < 1.1 * plain
     else:
-        assert TimedToy.clock.seconds - started < 0.6 * plain
+        assert TimedToy.seconds - started < 0.6 * plain
         assert sum(taken) > 0.5 * len(taken)
         assert any(token.origin is Origin.UNKNOWN for done in rounds for token in done.tokens)
