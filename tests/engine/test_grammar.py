@@ -115,7 +115,6 @@ class Counting:
 
 
 def spelling(engine: LocalEngine) -> Spelling:
-    """Its vocabulary."""
     return Spelling(engine.tokenizer.folder, engine.target.runner.vocabulary, engine.target.manifest.tokenizer.stop_ids)
 
 
@@ -147,9 +146,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(["ask", "wrong", "commit"]), st.integ
 
 @settings(max_examples=30, deadline=None)
 @given(STEPS)
-def test_masks_are_those_of_a_matcher_that_reads_everything_anew(
-    spelt: Spelling, steps: Sequence[tuple[str, int]]
-) -> None:
+def test_masks_are_those_of_a_matcher_that_reads_anew(spelt: Spelling, steps: Sequence[tuple[str, int]]) -> None:
     form, written = grammar.form(SCHEMA, spelt), list[int]()
     guessed: list[int] = []
     for kind, count in steps:
@@ -169,5 +166,4 @@ def test_masks_are_those_of_a_matcher_that_reads_everything_anew(
 
 @pytest.fixture(scope="module")
 def spelt(lone_engine: LocalEngine) -> Spelling:
-    """The vocabulary of the tiny models."""
     return spelling(lone_engine)

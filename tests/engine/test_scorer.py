@@ -18,7 +18,6 @@ from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.sampling import Row
 from headstart.engine.speculative import Decoder
 from headstart.engine.tokenizer import Tokenizer
-from headstart.errors import SettingsError
 from tests.engine.answers import CODE, LIST, PLAIN, Answer, ask, forget, request
 from tests.engine.test_branching import Eager
 from tests.engine.test_exactness import TABLE, VOCABULARY, random_job, random_speculation, toy_decoder, write
@@ -78,37 +77,26 @@ def test_tokens_are_told_when_it_is_certain_that_they_stay() -> None:
     assert scorer.tell(text, ended=True) == ()
 
 
-@pytest.mark.parametrize("trial", range(20))
-def test_a_witness_sees_the_row_of_each_token(trial: int) -> None:
+@pytest.mark.parametrize("trial", range(10))
+@pytest.mark.parametrize("branches", [False, True])
+def test_a_witness_sees_the_row_of_each_token(trial: int, *, branches: bool) -> None:
     rng = random.Random(trial)
     seen: list[tuple[Row, int]] = []
     job = replace(random_job(rng, random_speculation(rng)), witness=lambda row, token: seen.append((row.copy(), token)))
-    tokens, _, _ = write(toy_decoder(blur=rng.choice([0.4, 1.0])), job)
-    check(seen, job.prompt, tokens)
-
-
-def test_so_it_does_where_branches_are_taken() -> None:
-    seen: list[tuple[Row, int]] = []
-    job = replace(random_job(random.Random(5), Speculation()), max_new_tokens=90, stop_ids=frozenset())
     target, draft = BranchingToy(VOCABULARY, seed=3), ToyRunner(VOCABULARY, seed=3, blur=1.0)
-    decoder = Decoder(target, toy_drafters(target, draft), Eager(Costs(Curve(TABLE), Curve({1: 20.0}))))
-    tokens, _, _ = write(decoder, replace(job, witness=lambda row, token: seen.append((row.copy(), token))))
-    assert target.taken > 3
-    check(seen, job.prompt, tokens)
-
-
-def check(seen: list[tuple[Row, int]], prompt: tuple[int, ...], tokens: list[int]) -> None:
+    branching = Decoder(target, toy_drafters(target, draft), Eager(Costs(Curve(TABLE), Curve({1: 20.0}))))
+    if branches:
+        job = replace(job, speculation=Speculation(), max_new_tokens=90, stop_ids=frozenset())
+    tokens, _, _ = write(branching if branches else toy_decoder(blur=rng.choice([0.4, 1.0])), job)
+    assert (target.taken > 3) == branches
     assert [token for _, token in seen[: len(tokens)]] == tokens
-    reference = ToyRunner(VOCABULARY, seed=3)
     for place, (row, _) in enumerate(seen[: len(tokens)]):
-        assert np.array_equal(row, reference.row([*prompt, *tokens[:place]]))
+        assert np.array_equal(row, target.row([*job.prompt, *tokens[:place]]))
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS, ids=["greedy", "sampled"])
 @pytest.mark.parametrize("speculation", [PLAIN, FIXED, Speculation()], ids=["plain", "fixed", "auto"])
-def test_scores_are_the_model_s_own_whoever_guesses(
-    pair_engine: LocalEngine, sampling: Sampling, speculation: Speculation
-) -> None:
+def test_scores_are_the_model_s_own(pair_engine: LocalEngine, sampling: Sampling, speculation: Speculation) -> None:
     wanted = request(LIST, sampling=sampling, speculation=speculation)
     unscored = ask(forget(pair_engine), wanted)
     given = ask(forget(pair_engine), scored(wanted))
@@ -160,8 +148,3 @@ def test_tokens_of_every_usual_kind_are_spelt(tokenizer_folders: Path, kind: str
     for text in SAMPLES:
         spelt = b"".join(map(spelling.spell, tokenizer.encode(text)))
         assert spelt.removeprefix(b" ") == text.encode().removeprefix(b" ")
-
-
-def test_more_than_the_api_has_is_refused() -> None:
-    with pytest.raises(SettingsError, match="between 0 and 20"):
-        replace(request(LIST), likeliest=21)
