@@ -4,15 +4,14 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from headstart.engine import validation
-from headstart.engine.cancelling import CancelEvent
 from headstart.engine.runners.precision import Properties
-from headstart.engine.runners.runner import Branch, Logits
+from headstart.engine.runners.runner import Logits
 from tests.toy import BranchingToy
 
 VOCABULARY = 640  # of the tiny target, whose tokenizer reads the text
@@ -25,10 +24,8 @@ class OddRunner(BranchingToy):
         super().__init__(VOCABULARY, context)
         self._broken_at, self._shift, self._forgets = broken_at, shift, forgets
 
-    def forward(
-        self, ids: Sequence[int], branches: Sequence[Branch] = (), rows: int = 1, cancel: CancelEvent | None = None
-    ) -> Logits:
-        logits = super().forward(ids, branches, rows, cancel)
+    def forward(self, *arguments: Any, **named: Any) -> Logits:
+        logits = super().forward(*arguments, **named)
         if self._broken_at is not None and len(self.tokens) >= self._broken_at:
             logits[-1, 3] = np.nan
         logits[:, ::2] += self._shift

@@ -1,26 +1,22 @@
-"""Devices by the names OpenVINO gives them; a wrong one is refused with those that exist."""
+"""Devices by the names OpenVINO gives them, and the engine that runs a model there."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from headstart.engine import devices
-from headstart.engine.engine import LoadOptions
-from headstart.engine.local import load
-from headstart.errors import DeviceError
+from headstart.engine import devices, loading, opening
+from headstart.engine.backends.genai.engine import GenaiEngine
+from headstart.engine.engine import EngineKind, LoadOptions
+from headstart.engine.local import LocalEngine, load
+from headstart.engine.opening import EngineChoice, LocalModels, choose
+from headstart.engine.protocol import Bench, BenchSize
+from headstart.errors import DeviceError, SettingsError, UnfitError
 from tests.openvino_core import CPU, GPU, NPU, FakeCore, Properties, plug_in
 
 BUILT_IN: Properties = {"FULL_DEVICE_NAME": "Built-in graphics", "DEVICE_TYPE": "Type.INTEGRATED"}
-
-
-def test_the_processor_is_there_and_has_a_name() -> None:
-    assert "CPU" in devices.available()
-    assert devices.full_name("CPU") not in ("", "CPU")
-
-
-def test_a_name_in_any_case_is_found() -> None:
-    assert devices.require("cpu") == "CPU"
 
 
 @pytest.mark.parametrize("name", ["NOPE", "", "CPU.9", "CP", "AUTO:GPU", "MULTI:CPU", "CPU\n"])
@@ -56,38 +52,105 @@ def test_auto_is_the_device_that_openvino_ranks_first(
     assert devices.require(asked) == meant
 
 
-def test_a_device_without_a_long_name_keeps_its_short_one() -> None:
-    assert devices.full_name("NOPE") == "NOPE"
-
-
-@pytest.mark.parametrize(
-    ("device", "sentence"),
-    [
-        ("GPU", "There is no device GPU here; present: CPU. Choose one with --device; `headstart doctor` says what"),
-        ("npu", "There is no device npu here; present: CPU. Choose one with --device; `headstart doctor` says what"),
-        ("TPU", "There is no device TPU here; present: CPU. Choose one with --device."),
-        (
-            "HETERO:CPU",
-            "Headstart runs a model on one device, not on HETERO:CPU; present: CPU. Choose one with --device, or AUTO.",
-        ),
-        ("AUTO:GPU,NPU", "There is no device AUTO:GPU,NPU here; present: CPU. Choose one with --device."),
-    ],
-)
-def test_a_wrong_place_is_refused_in_one_sentence(monkeypatch: pytest.MonkeyPatch, device: str, sentence: str) -> None:
-    plug_in(monkeypatch, FakeCore({"CPU": CPU}))
-    with pytest.raises(DeviceError) as caught:
-        devices.require(device)
-    assert str(caught.value).startswith(sentence)
-
-
-def test_a_second_gpu_that_is_not_there_needs_no_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
-    plug_in(monkeypatch, FakeCore({"CPU": CPU, "GPU": GPU}))
-    with pytest.raises(DeviceError) as caught:
-        devices.require("GPU.1", "--draft-device")
-    assert str(caught.value) == ("There is no device GPU.1 here; present: CPU, GPU. Choose one with --draft-device.")
-
-
 def test_a_draft_without_a_place_is_refused_before_anything_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     plug_in(monkeypatch, FakeCore({"CPU": CPU}))
     with pytest.raises(DeviceError, match=r"no device GPU here; present: CPU\. Choose one with --draft-device"):
         load(LoadOptions(Path("nowhere"), Path("nowhere"), draft_device="GPU"))
+
+
+OPTIONS = LoadOptions(Path("target"))
+OURS, GENAI = EngineChoice(EngineKind.HEADSTART), EngineKind.GENAI
+BECAUSE = "OpenVINO GenAI runs this model because"
+NPU_ONLY = f"{BECAUSE} Headstart's own engine cannot use an NPU."
+UNFIT = f"{BECAUSE} Headstart's own engine failed a check of this device (paged: no)."
+HEAD = f"{BECAUSE} the draft a-head is an EAGLE-3 head, which Headstart's own engine cannot use."
+
+
+def _unasked() -> str:
+    raise AssertionError("nothing is to be tried out here")
+
+
+@pytest.mark.parametrize(
+    ("options", "head", "against", "expected"),
+    [
+        (OPTIONS, None, None, OURS),
+        (replace(OPTIONS, device="GPU"), None, "", OURS),
+        (replace(OPTIONS, draft_device="GPU"), None, "", OURS),
+        (replace(OPTIONS, device="GPU.1"), None, "paged: no", EngineChoice(GENAI, UNFIT)),
+        (replace(OPTIONS, device="npu"), None, None, EngineChoice(GENAI, NPU_ONLY)),
+        (replace(OPTIONS, draft_device="NPU"), None, None, EngineChoice(GENAI, NPU_ONLY)),
+        (OPTIONS, "a-head", None, EngineChoice(GENAI, HEAD)),
+        (replace(OPTIONS, engine=GENAI), None, None, EngineChoice(GENAI)),
+        (replace(OPTIONS, engine=EngineKind.HEADSTART, device="GPU"), None, None, OURS),
+    ],
+)
+def test_the_engine_suits_them(
+    options: LoadOptions, head: str | None, against: str | None, expected: EngineChoice
+) -> None:
+    assert choose(options, head, _unasked if against is None else lambda: against) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "head", "sentence"),
+    [
+        (OPTIONS, "a-head", "a-head is an EAGLE-3 head, which only OpenVINO GenAI can use: leave out --engine headst"),
+        (replace(OPTIONS, device="NPU"), None, "An NPU compiles a fixed prompt length in, while Headstart's own engi"),
+    ],
+)
+def test_our_engine_is_not_made_to_run_what_it_cannot(options: LoadOptions, head: str | None, sentence: str) -> None:
+    with pytest.raises(SettingsError, match=sentence):
+        choose(replace(options, engine=EngineKind.HEADSTART), head, _unasked)
+
+
+def _no_runner(*_: object) -> object:
+    raise RuntimeError("the driver knows no such operation")
+
+
+def test_a_card_is_tried_once_for_each_driver(
+    tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plug_in(monkeypatch, FakeCore({"CPU": CPU, "GPU": GPU}))
+    monkeypatch.setattr(loading, "RUNNERS", {"paged": _no_runner, "stateful": _no_runner})
+    options = LoadOptions(tiny_target, device="GPU")
+    found = opening.chosen(options)
+    assert found.kind is GENAI
+    assert "paged: the driver knows no such operation; stateful: the driver" in found.reason
+    monkeypatch.setattr(loading, "RUNNERS", {"paged": _unasked, "stateful": _unasked})
+    assert opening.chosen(options) == found
+    with pytest.raises(UnfitError, match=r"GPU refuses target \(paged: the driver .* Try --device CPU"):
+        loading.load_model(tiny_target, loading.Place("GPU", options.numerics, 64), measured)
+
+    monkeypatch.setattr(loading, "RUNNERS", {"paged": lambda *_: SimpleNamespace(can_branch=False)})
+    monkeypatch.setattr(loading, "rollback_error", lambda _: 0.0)
+    assert opening.chosen(options) == found
+    plug_in(monkeypatch, FakeCore({"CPU": CPU, "GPU": {**GPU, "GPU_DRIVER_VERSION": "26.1"}}))
+    assert opening.chosen(options) == OURS
+
+
+def test_a_card_that_forgets_badly_leaves_it_to_genai(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plug_in(monkeypatch, FakeCore({"CPU": CPU, "GPU": GPU}))
+    monkeypatch.setattr(loading, "RUNNERS", {"paged": lambda *_: SimpleNamespace(can_branch=False)})
+    monkeypatch.setattr(loading, "rollback_error", lambda _: 0.5)
+    assert (
+        "paged: logits differ by 50.0% of their deviation"
+        in opening.chosen(LoadOptions(tiny_target, device="GPU")).reason
+    )
+
+
+@pytest.mark.parametrize(("asked", "made"), [(EngineKind.AUTO, LocalEngine), (EngineKind.GENAI, GenaiEngine)])
+def test_the_chosen_engine_says_what_it_is(tiny_target: Path, tiny_draft: Path, asked: EngineKind, made: type) -> None:
+    opened = LocalModels().open(LoadOptions(tiny_target, tiny_draft, "AUTO", engine=asked), lambda _: None)
+    assert isinstance(opened.engine, made)
+    facts = opened.facts
+    assert (facts.model, facts.draft, facts.device, facts.context) == ("tiny-target", "tiny-draft", "CPU", 1024)
+    assert facts.server == ""
+    assert facts.engine == {LocalEngine: "headstart", GenaiEngine: "genai"}[made]
+    assert opened.count((), "Hello") > 0
+    opened.engine.close()
+
+
+def test_genai_alone_takes_part_in_no_benchmark(tiny_target: Path) -> None:
+    opened = LocalModels().open(LoadOptions(tiny_target, engine=GENAI), lambda _: None)
+    with pytest.raises(SettingsError, match="A benchmark times Headstart's own engine"):
+        opened.bench(Bench(1, BenchSize(1, 2, 1, with_peer=False)), _unasked, _unasked)  # type: ignore[arg-type]
+    opened.engine.close()

@@ -51,12 +51,6 @@ def test_the_measured_pair_is_told_within_a_tenth(qwen: tuple[Manifest, Manifest
     assert memory.need(qwen, context).resident / MIB == pytest.approx(measured, rel=0.1)
 
 
-@pytest.mark.parametrize(("context", "measured"), [(512, 353), (2048, 400), (8192, 563)])
-def test_a_small_model_is_told_within_a_seventh(some: Manifest, context: int, measured: int) -> None:
-    small = like(some, 143_999_447, 23_040, 8192, 49_152)
-    assert memory.need([small], context).resident / MIB == pytest.approx(measured, rel=1 / 7)
-
-
 def test_the_context_counts_for_both_models_each_within_its_own(qwen: tuple[Manifest, Manifest]) -> None:
     target, draft = qwen
     shorter = replace(draft, context_length=2048)
@@ -64,12 +58,6 @@ def test_the_context_counts_for_both_models_each_within_its_own(qwen: tuple[Mani
     assert both.context - one.context == 2048 * (12_288 + 8000)
     assert both.program == one.program
     assert memory.need(qwen) == memory.need(qwen, memory.DEFAULT_CONTEXT)
-
-
-def test_loading_counts_where_it_takes_more_than_an_empty_context(some: Manifest) -> None:
-    need = memory.need([some], 1)
-    assert need.total == need.loading > need.resident
-    assert memory.need([some], 4096).weights == need.weights
 
 
 def test_the_largest_context_that_fits_really_fits(qwen: tuple[Manifest, Manifest]) -> None:
@@ -81,41 +69,23 @@ def test_the_largest_context_that_fits_really_fits(qwen: tuple[Manifest, Manifes
     assert memory.largest_context(qwen, 1500 * MIB) is None
 
 
-def test_too_big_is_refused_with_both_numbers_and_three_ways_out(
-    qwen: tuple[Manifest, Manifest], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_big_is_refused_with_ways_out(qwen: tuple[Manifest, Manifest], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "free_memory", lambda: 2_600_000_000)
-    with pytest.raises(MemoryBudgetError) as caught:
-        memory.require(*qwen, replace(OPTIONS, context=32_768))
     fitting = memory.largest_context(qwen, 2_600_000_000)
-    assert str(caught.value) == (
-        "Loading qwen-1.5b and qwen-0.5b with 32768 tokens of context takes about 4.2 GB of memory, "
-        f"but 2.6 GB is free: choose a smaller context ({fitting} tokens would fit), "
-        "a smaller draft or none, or a smaller model."
-    )
+    with pytest.raises(
+        MemoryBudgetError, match=rf"about 4\.2 GB of memory, but 2\.6 GB is free: .*\({fitting} tokens would"
+    ):
+        memory.require(*qwen, replace(OPTIONS, context=32_768))
     memory.require(*qwen, replace(OPTIONS, context=32_768, ignore_memory=True))
     memory.require(*qwen, replace(OPTIONS, context=fitting))
 
 
-def test_where_no_context_fits_none_is_named(some: Manifest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "free_memory", lambda: 300_000_000)
-    with pytest.raises(MemoryBudgetError, match="300 MB is free: choose a smaller context, INT4 weights, or a smaller"):
-        memory.require(some, None, LoadOptions(Path("target")))
-
-
-def test_a_device_with_memory_of_its_own_is_asked_for_its_share(
-    qwen: tuple[Manifest, Manifest], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_device_with_memory_of_its_own(qwen: tuple[Manifest, Manifest], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "memory", lambda name: 2_000_000_000 if name == "GPU.1" else None)
     with pytest.raises(MemoryBudgetError, match=r"takes about 2\.3 GB of memory, but GPU\.1 has 2\.0 GB"):
         memory.require(*qwen, replace(OPTIONS, device="GPU.1", draft_device="CPU", context=16_384))
     monkeypatch.setattr(memory, "free_memory", lambda: 1_200_000_000)
     memory.require(*qwen, replace(OPTIONS, device="GPU.1", draft_device="CPU", context=1024))
-
-
-def test_a_processor_has_no_memory_of_its_own() -> None:
-    assert devices.memory("CPU") is None
-    assert devices.memory("NOPE") is None
 
 
 def test_loading_asks_before_it_reads_the_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,20 +102,14 @@ def test_the_terminal_names_its_flag(headstart_home: Path, capsys: pytest.Captur
     assert capsys.readouterr().err.endswith("or a smaller model. Add --ignore-memory to try anyway.\n")
 
 
-CODES = (
-    "std::bad_alloc",
-    "[GPU] clFinish, error code: -5 CL_OUT_OF_RESOURCES",
-    "CL_MEM_OBJECT_ALLOCATION_FAILURE",
-    "ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY",
-)
+CODES = ("std::bad_alloc", "[GPU] clFinish, error code: -5 CL_OUT_OF_RESOURCES", "ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY")
 
 
 @pytest.mark.parametrize("code", CODES)
 def test_it_is_known_by_type_and_code(code: str) -> None:
     told = instead_of(RuntimeError(f"Exception from node.cpp:823:\n{code}\n"), loading=False)
     assert "so the engine starts again" in str(told)
-    told = instead_of(RuntimeError(code), loading=True)
-    assert "while the model was loaded" in str(told)
+    assert "while the model was loaded" in str(instead_of(RuntimeError(code), loading=True))
     assert instead_of(OSError(errno.ENOMEM, "any words"), loading=True)
 
 
@@ -254,9 +218,3 @@ def test_the_end_of_loading_releases_even_after_an_error(weights: Path) -> None:
             fail_with_pages_read(view, weights)
         assert shared_bytes() - before < 0.1 * SIZE
     assert not [thread for thread in threading.enumerate() if thread.name == "release-weights"]
-
-
-@linux_only
-def test_a_file_that_is_not_mapped_is_no_matter(tmp_path: Path) -> None:
-    with released(tmp_path / "absent.bin"):
-        pass

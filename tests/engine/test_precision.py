@@ -1,42 +1,47 @@
-"""What precisions mean in OpenVINO's properties, and what a pass takes."""
+"""Precisions: what they mean to OpenVINO, what passes take, and the proof in a child process before one is used."""
 
 import itertools
+import re
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-from headstart.engine.engine import Numerics
+from headstart.engine.engine import KvPrecision, LoadOptions, Numerics, Precision
+from headstart.engine.loading import Place, load_model, measure
+from headstart.engine.local import draft_place, load, target_place
+from headstart.engine.measurements import Measurements
+from headstart.engine.runners.paged import BranchingRunner, PagedRunner
 from headstart.engine.runners.precision import (
     HINTS,
     candidates,
     differing,
     hint_of,
-    name_of,
     pass_ms,
     plain,
     probe_ids,
     properties,
     switch_ms,
-    warm_up,
 )
+from headstart.engine.validation import Subject, Trial, Verdict, known, refusals, refuse
+from headstart.errors import SettingsError, Translatable
+from tests.engine.answers import LIST, ask, request
 from tests.toy import ToyRunner
 
 
-def test_exact_numerics_are_f32_without_quantised_activations() -> None:
-    chosen = properties(Numerics.EXACT)
-    assert chosen["INFERENCE_PRECISION_HINT"] == "f32"
-    assert chosen["DYNAMIC_QUANTIZATION_GROUP_SIZE"] == "0"
-    assert chosen["KV_CACHE_PRECISION"] == "f16"
-
-
-@pytest.mark.parametrize("hint", HINTS)
-def test_a_cache_has_16_bits_in_every_precision(hint: str) -> None:
-    chosen = properties(Numerics.FAST, hint)
-    assert chosen["INFERENCE_PRECISION_HINT"] == hint
-    assert chosen["KV_CACHE_PRECISION"] == ("bf16" if hint == "bf16" else "f16")
-    assert "DYNAMIC_QUANTIZATION_GROUP_SIZE" not in chosen
-
-
-def test_larger_groups_of_activations_are_a_precision_where_the_export_allows_them() -> None:
+def test_what_precisions_mean_to_openvino() -> None:
+    exact = properties(Numerics.EXACT)
+    assert exact["INFERENCE_PRECISION_HINT"] == "f32"
+    assert (exact["DYNAMIC_QUANTIZATION_GROUP_SIZE"], exact["KV_CACHE_PRECISION"]) == ("0", "f16")
+    for hint in HINTS:
+        chosen = properties(Numerics.FAST, hint)
+        assert chosen["INFERENCE_PRECISION_HINT"] == hint
+        assert chosen["KV_CACHE_PRECISION"] == ("bf16" if hint == "bf16" else "f16")
+        assert "DYNAMIC_QUANTIZATION_GROUP_SIZE" not in chosen
     assert candidates(None) == HINTS
     assert candidates(128) == (*HINTS, "f32, groups of 128")
     assert properties(Numerics.FAST, "f32, groups of 128")["DYNAMIC_QUANTIZATION_GROUP_SIZE"] == "128"
@@ -48,13 +53,6 @@ def test_what_differs_makes_one_precision_of_another(hint: str, other: str) -> N
     joined = {**properties(Numerics.FAST, hint), **differing(other, hint)}
     assert hint_of(joined) == other
     assert joined["KV_CACHE_PRECISION"] == properties(Numerics.FAST, other)["KV_CACHE_PRECISION"]
-
-
-def test_a_setting_is_named_by_what_differs_from_plain_f32() -> None:
-    assert name_of(plain()) == "f32"
-    assert name_of({**plain(), "DYNAMIC_QUANTIZATION_GROUP_SIZE": "32"}) == "f32"
-    threads = {**properties(Numerics.FAST, "bf16"), "INFERENCE_NUM_THREADS": "1"}
-    assert name_of(threads) == "bf16, INFERENCE_NUM_THREADS=1"
 
 
 def test_the_fastest_of_some_passes_counts_and_leaves_the_cache_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,14 +74,119 @@ def test_a_change_of_size_costs_what_the_first_pass_after_it_costs_more(monkeypa
     assert runner.calls == [6, 6, 1, 1, 6, 6, 1, 1]
 
 
-def test_probes_are_the_same_each_time_and_in_the_vocabulary() -> None:
-    ids = probe_ids(24, 500, seed=1)
-    assert ids == probe_ids(24, 500, seed=1) != probe_ids(24, 500, seed=2)
-    assert set(ids) == set(range(24))
+@pytest.mark.parametrize(("kv", "kinds"), [(KvPrecision.F16, {"f16", "bf16"}), (KvPrecision.U8, {"u8"})])
+def test_the_cache_is_kept_as_asked(tiny_target: Path, measured: Path, kv: KvPrecision, kinds: set[str]) -> None:
+    runner = load_model(tiny_target, Place("CPU", Numerics.FAST, 100, kv=kv), measured).runner
+    assert isinstance(runner, PagedRunner)
+    assert isinstance(runner, BranchingRunner) == (kv is KvPrecision.F16)
+    assert {cache.element_type.get_type_name() for cache in runner.caches} <= kinds
+    assert runner.block == 32
+    ids = probe_ids(runner.vocabulary, 100, seed=1)
+    at_once = runner.forward(ids, rows=1).copy()
+    runner.rollback(0)
+    runner.forward(ids[:70])
+    in_parts = runner.forward(ids[70:], rows=1).copy()
+    assert np.abs(at_once - in_parts).max() < 0.2 * at_once.std()
 
 
-def test_warming_up_leaves_nothing() -> None:
-    runner = ToyRunner()
-    warm_up(runner)
-    assert runner.calls == [1]
-    assert not runner.tokens
+def test_exact_numerics_take_no_eight_bits() -> None:
+    with pytest.raises(SettingsError, match="Exact numerics need keys and values in 16 bits"):
+        LoadOptions(Path("target"), numerics=Numerics.EXACT, kv_precision=KvPrecision.U8)
+
+
+ODD = (sys.executable, "-m", "tests.engine.odd_trial")
+
+
+@pytest.fixture
+def subject(tiny_target: Path, measured: Path) -> Subject:
+    """The tiny target's tokenizer, before runners that are toys."""
+    return Subject(tiny_target, "CPU", "branching", 0.01, 0.0, Measurements(measured, "toy", {"model": "toy"}))
+
+
+def setting(fault: str) -> Mapping[str, str]:
+    """Plain properties, with a fault for the toys."""
+    return {**plain(), "FAULT": fault}
+
+
+WRONG = {
+    "crash": r"it ended the process that tried it \(SIGFPE\)",
+    "refuse": r"the device refuses it \(no kernel for it\)",
+    "nan": "1 of 64 results are not numbers",
+    "late nan": "1 of 8 results are not numbers",
+    "off": "results differ from exact ones by .* nats, more than 0.01",
+    "stale": "results differ from exact ones by .* nats, more than 0.01",
+}
+
+
+def test_what_is_wrong_is_refused_with_the_reason_and_costs_the_others_nothing(subject: Subject) -> None:
+    Trial(ODD).run(subject, [setting(fault) for fault in ("first", *WRONG, "right")])
+    found = {fault: known(subject.measurements, setting(fault)) for fault in ("first", *WRONG, "right")}
+    for fault, verdict in found.items():
+        assert verdict is not None
+        assert re.fullmatch(WRONG.get(fault, ""), verdict.reason)
+        assert fault in WRONG or (verdict.ms[1] > 0 and verdict.ms[32] > 0)
+
+
+def test_what_hangs_is_ended_and_refused(subject: Subject) -> None:
+    Trial(ODD, patience=3.0).run(subject, [setting("hang")])
+    assert known(subject.measurements, setting("hang")) == Verdict(Translatable("it gave no sign for 3 seconds"))
+
+
+def test_what_proved_right_untimed_is_timed_where_that_is_asked_for(subject: Subject) -> None:
+    Trial(ODD).run(subject, [setting("right")], timed=False)
+    assert known(subject.measurements, setting("right")) == Verdict()
+    Trial(ODD).run(subject, [setting("right")])
+    found = known(subject.measurements, setting("right"))
+    assert found is not None
+    assert found.ms
+
+
+def test_a_trial_that_is_stopped_leaves_open_what_it_was_at(subject: Subject) -> None:
+    trial = Trial(ODD)
+    thread = threading.Thread(target=trial.run, args=(subject, [setting("hang")]))
+    thread.start()
+    time.sleep(1.0)
+    trial.stop()
+    thread.join(10.0)
+    assert not thread.is_alive()
+    assert known(subject.measurements, setting("hang")) is None
+    trial.run(subject, [setting("right")])  # nor does it begin anything anew
+    assert known(subject.measurements, setting("right")) is None
+
+
+def test_findings_that_make_no_sense_count_as_none(subject: Subject) -> None:
+    several: list[object] = [7, "x", {"a": 1}, {"a": {"reason": ""}}, {"a": {"reason": "", "ms": 3, "switch_ms": 0}}]
+    for nonsense in several:
+        subject.measurements.put("validated", nonsense)
+        assert known(subject.measurements, plain()) is None
+
+
+def test_refusals_are_listed_by_model_and_setting(subject: Subject, measured: Path) -> None:
+    refuse(subject.measurements, properties(Numerics.FAST, "f16"), Translatable("64 of 64 results are not numbers"))
+    assert list(refusals(measured)) == [({"model": "toy"}, "f16", "64 of 64 results are not numbers")]
+
+
+def test_a_real_model_is_tried_in_every_precision(tiny_target: Path, headstart_home: Path) -> None:
+    measure(tiny_target, "CPU", Trial())
+    loaded = load_model(tiny_target, target_place(LoadOptions(tiny_target)), headstart_home / "measured")
+    found = {hint: known(loaded.measurements, properties(Numerics.FAST, hint)) for hint in ("f32", "bf16", "f16")}
+    assert all(found.values()), "each was either proved right or refused"
+    assert found["f32"] is not None
+    assert found["f32"].ms
+    assert not found["f32"].reason
+
+
+def test_a_forced_precision_is_proved_first_and_the_chat_works(tiny_target: Path) -> None:
+    for precision in (Precision.F16, Precision.BF16):
+        engine = load(LoadOptions(tiny_target, precision=precision))
+        found = known(engine.target.measurements, properties(Numerics.FAST, precision.value))
+        assert found is not None
+        used = engine.target.properties["INFERENCE_PRECISION_HINT"]
+        assert used == ("f32" if found.reason else precision.value)
+        assert bool(engine.notes) == bool(found.reason)
+        assert len(ask(engine, request(LIST, tokens=8)).ids) == 8
+
+
+def test_the_place_of_a_draft_leaves_the_precision_open(tiny_draft: Path) -> None:
+    options = LoadOptions(tiny_draft, tiny_draft, precision=Precision.F16)
+    assert draft_place(tiny_draft, options).precision is Precision.AUTO
