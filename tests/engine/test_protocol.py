@@ -33,61 +33,7 @@ from headstart.engine.engine import (
     Timing,
     Token,
 )
-from headstart.engine.protocol import (
-    Answered,
-    Asked,
-    Bench,
-    Benched,
-    BenchHeat,
-    BenchPlanned,
-    BenchSize,
-    BenchStage,
-    Cancel,
-    Counted,
-    CountTokens,
-    Describe,
-    Described,
-    Description,
-    Device,
-    Facts,
-    Failed,
-    Finished,
-    Generate,
-    LineSplitter,
-    Load,
-    Loaded,
-    Loading,
-    Logged,
-    Prefilled,
-    Ready,
-    ServerEnded,
-    Serving,
-    StartServer,
-    Stepped,
-    StopServer,
-    TurnEnded,
-    TurnTaken,
-    decode_order,
-    decode_report,
-    encode,
-)
-from headstart.engine.tuning.messages import (
-    DEFAULT,
-    DRAFTS,
-    TARGET,
-    Findings,
-    ForgetTuned,
-    RecallTuned,
-    Row,
-    Stage,
-    Tune,
-    TuneDecided,
-    TunedKnown,
-    TuneEnded,
-    TuneRequest,
-    TuneStep,
-    TuningStep,
-)
+from headstart.engine.tuning import messages as tuning
 from headstart.errors import (
     DeviceError,
     HeadstartError,
@@ -109,76 +55,82 @@ REQUEST = Request(
 )
 ROUND = Round((Token(7, Origin.DRAFT), Token(8, Origin.TARGET)), 3, 1, Origin.NGRAM, Timing(1.5, 2.0, 0.1), -12.5)
 STATS = Stats(9, 4, 2, 1, 3, 1, 12.5, 30.0, {"draft": 1}, {"verify": 2.0}, -1.5, None, 11, 4096)
-STAGE = Stage(
-    TARGET,
+STAGE = tuning.Stage(
+    tuning.TARGET,
     (
-        Row(DEFAULT, {"1 token": 80.0}),
-        Row("1 thread", {"1 token": 60.0}, Spread(1.33, 1.2, 1.4), 9, 9, chosen=True),
-        Row("on NPU", {}, failure=Translatable("{device} refuses it.", device="NPU")),
+        tuning.Row(tuning.DEFAULT, {"1 token": 80.0}),
+        tuning.Row("1 thread", {"1 token": 60.0}, Spread(1.33, 1.2, 1.4), 9, 9, chosen=True),
+        tuning.Row("on NPU", {}, failure=Translatable("{device} refuses it.", device="NPU")),
     ),
 )
 ORDERS: tuple[protocol.Order, ...] = (
-    Load(LoadOptions(Path("models/a b"), Path("models/c"), "GPU.1", Numerics.EXACT, 2048)),
-    Load(LoadOptions(Path("models/a"))),
-    Generate(3, REQUEST),
-    Cancel(3),
-    CountTokens(5, REQUEST.messages, "text"),
-    Describe(6),
-    Bench(7, BenchSize(prompts=3, tokens=160, repeats=2, with_peer=True)),
-    Bench(7, BenchSize(prompts=1, tokens=16, repeats=1, with_peer=False, kinds=("math", "code"), sweep=True)),
-    Tune(8, TuneRequest(LoadOptions(Path("a")), {"b/draft": Path("b/draft")}, placed=True, seconds=60.0)),
-    RecallTuned(9, LoadOptions(Path("a"))),
-    ForgetTuned(9, LoadOptions(Path("a"))),
-    StartServer("a", "0" * 64, "127.0.0.1", 8642, sampling=Sampling(temperature=0.5), seed=7, origins=("http://a",)),
-    StopServer(),
+    protocol.Load(LoadOptions(Path("models/a b"), Path("models/c"), "GPU.1", Numerics.EXACT, 2048)),
+    protocol.Load(LoadOptions(Path("models/a"))),
+    protocol.Generate(3, REQUEST),
+    protocol.Cancel(3),
+    protocol.CountTokens(5, REQUEST.messages, "text"),
+    protocol.Describe(6),
+    protocol.Bench(7, protocol.BenchSize(prompts=3, tokens=160, repeats=2, with_peer=True)),
+    protocol.Bench(
+        7, protocol.BenchSize(prompts=1, tokens=16, repeats=1, with_peer=False, kinds=("math", "code"), sweep=True)
+    ),
+    tuning.Tune(8, tuning.TuneRequest(LoadOptions(Path("a")), {"b/draft": Path("b/draft")}, placed=True, seconds=60.0)),
+    tuning.RecallTuned(9, LoadOptions(Path("a"))),
+    tuning.ForgetTuned(9, LoadOptions(Path("a"))),
+    protocol.StartServer(
+        "a", "0" * 64, "127.0.0.1", 8642, sampling=Sampling(temperature=0.5), seed=7, origins=("http://a",)
+    ),
+    protocol.StopServer(),
 )
 REPORTS: tuple[protocol.Report, ...] = (
-    Ready(1234, "1.0"),
-    Loading(Phase.RUNTIME),
-    Loaded(Facts("target", None, "CPU", "fast", 8192)),
-    Prefilled(3, Prefill(0, 17)),
-    Stepped(3, Step("ab", ROUND, (Piece("a", Origin.DRAFT), Piece("b", Origin.TARGET)))),
-    Stepped(3, Step("é", ROUND, (), (Scored(HALF, 0, (HALF, HALF)), Scored(HALF, 0)))),
-    Finished(3, Finish(FinishReason.CONTEXT, STATS, (7, 8))),
-    Counted(5, 17, 8192),
-    Described(6, Description((Device("CPU", "A processor"),), 2**34, 2**33, {"openvino": "2026"})),
-    BenchStage(7, "warming up"),
-    BenchPlanned(7, 42),
-    BenchHeat(7, "code-1", "code", "auto", 1, 31.25, 160),
-    BenchHeat(7, "code-1", "code", "auto", 1, None, 1),
-    Benched(7, {"schema": 1, "prompts": [{"id": "code-1", "speedup": None, "equal": True, "ms": [1.5, 2]}]}),
-    Benched(7, None),
-    TuneStep(8, TuningStep(TARGET)),
-    TuneStep(8, TuningStep(DRAFTS, "bf16", ("1 thread",))),
-    TuneDecided(8, STAGE),
-    TuneEnded(8, Findings("a", None, "A processor", "2026.4", 61.5, (STAGE,), "2026-11-21T09:00:00Z")),
-    TuneEnded(8, None),
-    TunedKnown(9, None),
-    Serving("a", "http://127.0.0.1:8642/v1"),
-    Asked(1, "POST", "/v1/chat/completions"),
-    Answered(1, 2.5, 200, 12, 34),
-    ServerEnded(),
-    TurnTaken(Prefill(0, 17)),
-    TurnTaken(),
-    TurnEnded(),
-    Failed("BrokenModelError", Translatable("A sentence."), "Generate", 3, None),
-    Logged("WARNING", "openvino", "a line\nand another"),
+    protocol.Ready(1234, "1.0"),
+    protocol.Loading(Phase.RUNTIME),
+    protocol.Loaded(protocol.Facts("target", None, "CPU", "fast", 8192)),
+    protocol.Prefilled(3, Prefill(0, 17)),
+    protocol.Stepped(3, Step("ab", ROUND, (Piece("a", Origin.DRAFT), Piece("b", Origin.TARGET)))),
+    protocol.Stepped(3, Step("é", ROUND, (), (Scored(HALF, 0, (HALF, HALF)), Scored(HALF, 0)))),
+    protocol.Finished(3, Finish(FinishReason.CONTEXT, STATS, (7, 8))),
+    protocol.Counted(5, 17, 8192),
+    protocol.Described(
+        6, protocol.Description((protocol.Device("CPU", "A processor"),), 2**34, 2**33, {"openvino": "2026"})
+    ),
+    protocol.BenchStage(7, "warming up"),
+    protocol.BenchPlanned(7, 42),
+    protocol.BenchHeat(7, "code-1", "code", "auto", 1, 31.25, 160),
+    protocol.BenchHeat(7, "code-1", "code", "auto", 1, None, 1),
+    protocol.Benched(7, {"schema": 1, "prompts": [{"id": "code-1", "speedup": None, "equal": True, "ms": [1.5, 2]}]}),
+    protocol.Benched(7, None),
+    tuning.TuneStep(8, tuning.TuningStep(tuning.TARGET)),
+    tuning.TuneStep(8, tuning.TuningStep(tuning.DRAFTS, "bf16", ("1 thread",))),
+    tuning.TuneDecided(8, STAGE),
+    tuning.TuneEnded(8, tuning.Findings("a", None, "A processor", "2026.4", 61.5, (STAGE,), "2026-11-21T09:00:00Z")),
+    tuning.TuneEnded(8, None),
+    tuning.TunedKnown(9, None),
+    protocol.Serving("a", "http://127.0.0.1:8642/v1"),
+    protocol.Asked(1, "POST", "/v1/chat/completions"),
+    protocol.Answered(1, 2.5, 200, 12, 34),
+    protocol.ServerEnded(),
+    protocol.TurnTaken(Prefill(0, 17)),
+    protocol.TurnTaken(),
+    protocol.TurnEnded(),
+    protocol.Failed("BrokenModelError", Translatable("A sentence."), "Generate", 3, None),
+    protocol.Logged("WARNING", "openvino", "a line\nand another"),
 )
 
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_orders_survive(order: protocol.Order) -> None:
-    line = encode(order)
+    line = protocol.encode(order)
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
-    assert decode_order(line) == order
+    assert protocol.decode_order(line) == order
 
 
 @pytest.mark.parametrize("report", REPORTS)
 def test_reports_survive(report: protocol.Report) -> None:
-    line = encode(report)
+    line = protocol.encode(report)
     assert line.count(b"\n") == 1
-    assert decode_report(line) == report
+    assert protocol.decode_report(line) == report
 
 
 def test_every_message_was_tried() -> None:
@@ -188,16 +140,16 @@ def test_every_message_was_tried() -> None:
 
 @given(st.text(alphabet=st.characters(exclude_categories=())))
 def test_any_text_survives(text: str) -> None:
-    order = CountTokens(1, text=text)
-    assert decode_order(encode(order)) == order
+    order = protocol.CountTokens(1, text=text)
+    assert protocol.decode_order(protocol.encode(order)) == order
 
 
 def test_a_newer_field_is_ignored() -> None:
     line = json.dumps({"v": 1, "is": "Cancel", "number": 4, "softly": True}).encode()
-    assert decode_order(line) == Cancel(4)
+    assert protocol.decode_order(line) == protocol.Cancel(4)
 
 
-@pytest.mark.parametrize("decode", [decode_order, decode_report])
+@pytest.mark.parametrize("decode", [protocol.decode_order, protocol.decode_report])
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -221,7 +173,7 @@ def test_what_is_no_message_is_refused(decode: Callable[[bytes], Any], line: byt
 @pytest.mark.parametrize("line", [b'{"is": "Cancel", "generation": 1}', b'{"v": 2, "is": "Ready"}', b"7", b"null"])
 def test_another_version_is_refused(line: bytes) -> None:
     with pytest.raises(ProtocolVersionError, match="install Headstart again"):
-        decode_report(line)
+        protocol.decode_report(line)
 
 
 @pytest.mark.parametrize(
@@ -240,48 +192,33 @@ def test_another_version_is_refused(line: bytes) -> None:
 )
 def test_a_damaged_message_is_refused(fields: dict[str, Any], words: str) -> None:
     with pytest.raises(ProtocolError, match=words):
-        decode_order(json.dumps({"v": 1, **fields}).encode())
+        protocol.decode_order(json.dumps({"v": 1, **fields}).encode())
 
 
 def test_a_value_out_of_range_is_refused_as_everywhere() -> None:
-    line = encode(Generate(1, REQUEST)).replace(b'"top_p": 0.9', b'"top_p": 1.9')
+    line = protocol.encode(protocol.Generate(1, REQUEST)).replace(b'"top_p": 0.9', b'"top_p": 1.9')
     with pytest.raises(SettingsError, match="top-p must be above 0"):
-        decode_order(line)
+        protocol.decode_order(line)
 
 
 def test_a_benchmark_of_nothing_is_refused() -> None:
-    line = encode(next(order for order in ORDERS if isinstance(order, Bench))).replace(b'"repeats": 2', b'"repeats": 0')
-    with pytest.raises(SettingsError, match="at least one prompt"):
-        decode_order(line)
-
-
-@pytest.mark.parametrize("kinds", [(), ("poetry",)])
-def test_a_benchmark_of_unknown_classes_is_refused(kinds: tuple[str, ...]) -> None:
-    with pytest.raises(SettingsError, match="There is no class"):
-        BenchSize(prompts=1, tokens=16, repeats=1, with_peer=False, kinds=kinds)
-
-
-def test_a_tuning_without_time_is_refused() -> None:
-    with pytest.raises(SettingsError, match="needs 10 seconds at least, not 5"):
-        TuneRequest(LoadOptions(Path("a")), seconds=5.0)
-
-
-def test_tuples_of_a_result_arrive_as_lists() -> None:
-    assert decode_report(encode(Benched(7, {"ms": (1.0, ({"low": 2.0},))}))) == Benched(
-        7, {"ms": [1.0, [{"low": 2.0}]]}
+    line = protocol.encode(next(order for order in ORDERS if isinstance(order, protocol.Bench))).replace(
+        b'"repeats": 2', b'"repeats": 0'
     )
+    with pytest.raises(SettingsError, match="at least one prompt"):
+        protocol.decode_order(line)
 
 
 def test_an_order_is_no_report() -> None:
     with pytest.raises(ProtocolError, match="unknown kind"):
-        decode_report(encode(Cancel(1)))
+        protocol.decode_report(protocol.encode(protocol.Cancel(1)))
 
 
 @fuzz("lines of the engine")
 @given(st.lists(st.binary(max_size=20).filter(lambda line: b"\n" not in line)), st.integers(1, 9))
 def test_lines_are_found_however_the_stream_is_cut(lines: list[bytes], size: int) -> None:
     stream = b"".join(line + b"\n" for line in lines) + b"unfinished"
-    splitter = LineSplitter()
+    splitter = protocol.LineSplitter()
     chunks = [stream[start : start + size] for start in range(0, len(stream), size)]
     assert [line for chunk in chunks for line in splitter.push(chunk)] == lines
 
@@ -290,22 +227,24 @@ def test_lines_are_found_however_the_stream_is_cut(lines: list[bytes], size: int
 @given(st.data())
 def test_a_line_with_strange_parts_is_a_message_or_refused(data: st.DataObject) -> None:
     message = data.draw(st.sampled_from([*ORDERS, *REPORTS]))
-    line = json.dumps(changed(data, json.loads(encode(message)), JUNK)).encode("utf-8", "surrogatepass") + b"\n"
-    for decode in (decode_order, decode_report):
+    line = (
+        json.dumps(changed(data, json.loads(protocol.encode(message)), JUNK)).encode("utf-8", "surrogatepass") + b"\n"
+    )
+    for decode in (protocol.decode_order, protocol.decode_report):
         with suppress(ProtocolError, ProtocolVersionError, SettingsError):
-            encode(decode(line))
+            protocol.encode(decode(line))
 
 
 def test_an_endless_line_takes_no_memory_and_the_next_one_is_read() -> None:
-    splitter = LineSplitter()
+    splitter = protocol.LineSplitter()
     chunk = b"x" * 2**20
     for _ in range(40):
         assert not list(splitter.push(chunk))
         assert len(splitter._rest) <= protocol.LONGEST_LINE + 1
-    long, good = splitter.push(b"\n" + encode(Cancel(2)))
+    long, good = splitter.push(b"\n" + protocol.encode(protocol.Cancel(2)))
     with pytest.raises(ProtocolError, match="16 MiB"):
-        decode_order(long)
-    assert decode_order(good) == Cancel(2)
+        protocol.decode_order(long)
+    assert protocol.decode_order(good) == protocol.Cancel(2)
 
 
 def test_a_failure_crosses_as_a_template_and_its_values() -> None:
@@ -324,13 +263,17 @@ def test_a_value_of_a_failure_may_be_a_template_too() -> None:
 
 
 def _crossed(error: HeadstartError) -> Translatable:
-    failed = decode_report(encode(protocol.failure(error)))
-    assert isinstance(failed, Failed)
+    failed = protocol.decode_report(protocol.encode(protocol.failure(error)))
+    assert isinstance(failed, protocol.Failed)
     return failed.sentence
 
 
 def test_a_failure_names_its_order() -> None:
     error = SettingsError("No.")
-    assert protocol.failure(error, Generate(3, REQUEST)) == Failed("SettingsError", error.text, "Generate", 3)
-    assert protocol.failure(error, Describe(4)) == Failed("SettingsError", error.text, "Describe", ticket=4)
-    assert protocol.failure(error) == Failed("SettingsError", error.text)
+    assert protocol.failure(error, protocol.Generate(3, REQUEST)) == protocol.Failed(
+        "SettingsError", error.text, "Generate", 3
+    )
+    assert protocol.failure(error, protocol.Describe(4)) == protocol.Failed(
+        "SettingsError", error.text, "Describe", ticket=4
+    )
+    assert protocol.failure(error) == protocol.Failed("SettingsError", error.text)

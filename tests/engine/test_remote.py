@@ -4,7 +4,7 @@ import socket
 import socketserver
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -54,7 +54,6 @@ def address(script: Script) -> Iterator[str]:
 
 @pytest.fixture
 def connect(address: str) -> Iterator[Open]:
-    """Opens the engine on the server."""
     opened: list[RemoteEngine] = []
 
     def start(model: str | None = None, key: str | None = None, url: str = "", **more: Any) -> RemoteEngine:
@@ -66,12 +65,12 @@ def connect(address: str) -> Iterator[Open]:
         engine.close()
 
 
-def text_of(events: list[Event]) -> str:
+def text_of(events: Iterable[Event]) -> str:
     return "".join(event.text for event in events if isinstance(event, Step))
 
 
-def finish_of(events: list[Event]) -> Finish:
-    finish = events[-1]
+def finish_of(events: Iterable[Event]) -> Finish:
+    *_, finish = events
     assert isinstance(finish, Finish)
     return finish
 
@@ -127,10 +126,12 @@ def test_what_is_left_to_the_model_is_left_to_the_server(connect: Open, script: 
     assert (second["temperature"], second["top_p"], second["repetition_penalty"]) == (0.0, 1.0, 1.0)
 
 
-def test_an_answer_is_written_on(connect: Open, script: Script) -> None:
-    list(connect().generate(Request((*ASKED.messages, Message("assistant", "Hel")))))
-    assert script.asked[0]["continue_final_message"] is True
-    assert script.asked[0]["add_generation_prompt"] is False
+def test_an_answer_is_written_on_with_the_speculation_that_is_fixed(connect: Open, script: Script) -> None:
+    fixed = Speculation(num_assistant_tokens=3)
+    list(connect().generate(Request((*ASKED.messages, Message("assistant", "Hel")), speculation=fixed)))
+    (asked,) = script.asked
+    assert (asked["continue_final_message"], asked["add_generation_prompt"]) == (True, False)
+    assert asked["num_assistant_tokens"] == 3
 
 
 @pytest.mark.parametrize("more", [{"likeliest": 0}, {"schema": "{}"}, {"messages": (), "prompt": "Once"}])
@@ -141,23 +142,20 @@ def test_what_is_no_conversation_is_not_asked(connect: Open, script: Script, mor
     assert not script.asked
 
 
-def test_what_a_person_fixed_of_the_speculation_is_sent(connect: Open, script: Script) -> None:
-    list(connect().generate(Request(ASKED.messages, speculation=Speculation(num_assistant_tokens=3))))
-    assert script.asked[0]["num_assistant_tokens"] == 3
-
-
 def test_a_strict_server_is_asked_without_what_changes_nothing(connect: Open, script: Script) -> None:
     script.unknown = ("top_k", "min_p", "repeat_penalty")
-    assert text_of(list(connect().generate(ASKED))) == "Hello there!"
+    assert text_of(connect().generate(ASKED)) == "Hello there!"
     assert "top_k" in script.asked[0]
     assert not {"top_k", "min_p", "repeat_penalty"} & script.asked[1].keys()
+    _, error = heard(connect(), Request(ASKED.messages, sampling=Sampling(temperature=1.0, top_k=5)))
+    assert "does not take this request (status 400, Unrecognized request argument: top_k)" in str(error)
 
 
 def test_a_server_that_wants_to_know_how_far_its_draft_goes_is_told(connect: Open, script: Script) -> None:
     engine = connect()
     complaint = "Speculative decoding requires either num_assistant_tokens or assistant_confidence_threshold to be set."
     script.refusals = [(400, {"error": complaint})]
-    assert text_of(list(engine.generate(ASKED))) == "Hello there!"
+    assert text_of(engine.generate(ASKED)) == "Hello there!"
     assert [order.get("num_assistant_tokens") for order in script.asked] == [None, 5]
 
 
@@ -170,14 +168,6 @@ def test_a_stop_string_ends_the_answer_even_where_the_server_shows_it(connect: O
     assert text_of(list(connect().generate(Request(ASKED.messages, stop=("END",))))) == "One EN"
 
 
-def test_what_a_person_wants_is_never_left_out(connect: Open, script: Script) -> None:
-    script.unknown = ("top_k",)
-    _, error = heard(connect(), Request(ASKED.messages, sampling=Sampling(temperature=1.0, top_k=5)))
-    assert str(error) == (
-        "office does not take this request (status 400, Unrecognized request argument: top_k); change what it names."
-    )
-
-
 def test_the_servers_figures_become_statistics(connect: Open, script: Script) -> None:
     script.usage = {
         "prompt_tokens": 20,
@@ -186,7 +176,7 @@ def test_the_servers_figures_become_statistics(connect: Open, script: Script) ->
         "completion_tokens_details": {"accepted_prediction_tokens": 6, "rejected_prediction_tokens": 2},
     }
     script.models = ({"id": "small", "max_model_len": 4096},)
-    stats = finish_of(list(connect().generate(ASKED))).stats
+    stats = finish_of(connect().generate(ASKED)).stats
     assert (stats.prompt_tokens, stats.reused_tokens, stats.output_tokens) == (20, 8, 11)
     assert (stats.drafted, stats.accepted, stats.rounds) == (8, 6, 4)
     assert (stats.context_used, stats.context_length) == (31, 4096)
@@ -199,31 +189,28 @@ def test_figures_of_llama_cpp_are_understood(connect: Open, script: Script) -> N
     usage = {"prompt_tokens": 5, "completion_tokens": 9}
     timings = {"draft_n": 7, "draft_n_accepted": 4}
     script.raw = [chunk("Hi"), chunk(finish="stop", usage=usage, timings=timings), DONE]
-    stats = finish_of(list(connect().generate(ASKED))).stats
+    stats = finish_of(connect().generate(ASKED)).stats
     assert (stats.drafted, stats.accepted, stats.output_tokens) == (7, 4, 9)
 
 
-def test_a_server_without_figures_is_counted_in_chunks(connect: Open) -> None:
-    stats = finish_of(list(connect().generate(ASKED))).stats
-    assert (stats.output_tokens, stats.prompt_tokens, stats.context_used, stats.drafted) == (3, 0, 0, 0)
-
-
-def test_the_longest_answer_is_told(connect: Open, script: Script) -> None:
+def test_a_server_without_figures_is_counted_in_chunks(connect: Open, script: Script) -> None:
     script.finish = "length"
-    assert finish_of(list(connect().generate(ASKED))).reason is FinishReason.LENGTH
+    finish = finish_of(connect().generate(ASKED))
+    assert finish.reason is FinishReason.LENGTH
+    assert (finish.stats.output_tokens, finish.stats.prompt_tokens, finish.stats.drafted) == (3, 0, 0)
 
 
 def test_chunks_may_be_cut_anywhere_and_hold_any_line_end(connect: Open, script: Script) -> None:
     whole = b"event: message\r\n" + chunk("a\u2028b\u0085c 🐸") + chunk(finish="stop") + DONE
     script.raw = [whole[place : place + 7] for place in range(0, len(whole), 7)]
-    assert text_of(list(connect().generate(ASKED))) == "a\u2028b\u0085c 🐸"
+    assert text_of(connect().generate(ASKED)) == "a\u2028b\u0085c 🐸"
 
 
 def test_thinking_that_is_kept_apart_comes_before_the_answer(connect: Open, script: Script) -> None:
     thoughts = [{"choices": [{"delta": {"reasoning_content": part}}]} for part in ("Let", " me see.")]
     script.raw = [f"data: {thought}\n\n".replace("'", '"').encode() for thought in thoughts]
     script.raw += [chunk("Four."), chunk(finish="stop"), DONE]
-    assert text_of(list(connect().generate(ASKED))) == "<think>\nLet me see.\n</think>\n\nFour."
+    assert text_of(connect().generate(ASKED)) == "<think>\nLet me see.\n</think>\n\nFour."
 
 
 def test_cancelling_closes_the_connection_within_a_chunk(connect: Open, script: Script) -> None:
@@ -248,73 +235,70 @@ def test_cancelling_does_not_wait_for_a_server_that_reads_a_long_prompt(connect:
     assert script.gone.wait(10)
 
 
-def test_leaving_early_closes_the_connection(connect: Open, script: Script) -> None:
+@pytest.mark.parametrize("twice", [True, False])
+def test_leaving_early_or_closing_the_engine_closes_the_connection(connect: Open, script: Script, twice: bool) -> None:
     script.words, script.pause = ("word ",) * 10_000, 0.01
-    answer = connect().generate(ASKED)
+    engine = connect()
+    answer = engine.generate(ASKED)
     next(answer)
-    answer.close()  # type: ignore[attr-defined]
+    if twice:
+        engine.close()
+        engine.close()
+    else:
+        answer.close()  # type: ignore[attr-defined]
     assert script.gone.wait(10)
+    answer.close()  # type: ignore[attr-defined]
 
 
 def test_a_busy_server_is_asked_again(connect: Open, script: Script) -> None:
     engine = connect()
     script.refusals, script.headers = [(429, {}), (503, {}), (500, {})], {"Retry-After": "0"}
-    assert text_of(list(engine.generate(ASKED))) == "Hello there!"
+    assert text_of(engine.generate(ASKED)) == "Hello there!"
     assert len(script.asked) == 4
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "sentence"),
+    ("status", "body", "fragment"),
     [
-        (429, {"error": {"message": "Queue full."}}, "office is busy (Queue full); try again in a while."),
-        (
-            502,
-            {"detail": "no upstream"},
-            "office failed (status 502, no upstream); try again, or look into that server's log.",
-        ),
+        (429, {"error": {"message": "Queue full."}}, "office is busy (Queue full)"),
+        (502, {"detail": "no upstream"}, "office failed (status 502, no upstream)"),
     ],
 )
 def test_a_server_that_stays_busy_is_given_up(
-    connect: Open, script: Script, status: int, body: Any, sentence: str
+    connect: Open, script: Script, status: int, body: Any, fragment: str
 ) -> None:
     engine = connect()
     script.refusals = [(status, body)] * 9
     part, error = heard(engine)
-    assert (part, str(error)) == ("", sentence)
+    assert part == ""
+    assert fragment in str(error)
     assert len(script.asked) == 4
 
 
-def test_a_break_in_the_middle_keeps_the_part_and_is_not_asked_again(connect: Open, script: Script) -> None:
-    script.breaks_after = 2
-    part, error = heard(connect())
-    assert part == "Hello there"
-    assert str(error) == (
-        "The connection to office broke in the middle of the answer; what came of it is kept: continue it, or ask "
-        "again."
-    )
+COMPLAINT = b'data: {"error": {"message": "out of memory"}}\n\n'
+
+
+@pytest.mark.parametrize(
+    ("change", "part", "fragment"),
+    [
+        ({"breaks_after": 2}, "Hello there", "broke in the middle of the answer; what came of it is kept"),
+        ({"finish": None}, "Hello there!", "broke in the middle of the answer; what came of it is kept"),
+        ({"raw": [chunk("Hel"), COMPLAINT]}, "Hel", "office broke off the answer (out of memory)"),
+        *(
+            ({"raw": [b"data: " + data + b"\n\n"]}, "", "what came is not OpenAI's protocol")
+            for data in (b"<html>", b"[]", b'{"choices": 5}', b"[" * 100_000)
+        ),
+    ],
+)
+def test_what_goes_wrong_in_the_middle_keeps_the_part_and_is_not_asked_again(
+    connect: Open, script: Script, change: dict[str, Any], part: str, fragment: str
+) -> None:
+    for name, value in change.items():
+        setattr(script, name, value)
+    kept, error = heard(connect())
+    assert kept == part
+    assert fragment in str(error)
     assert len(script.asked) == 1
-
-
-def test_an_answer_that_just_ends_is_a_break_too(connect: Open, script: Script) -> None:
-    script.finish = None
-    part, error = heard(connect())
-    assert part == "Hello there!"
-    assert "broke in the middle" in str(error)
-
-
-def test_a_complaint_in_the_middle_is_told(connect: Open, script: Script) -> None:
-    script.raw = [chunk("Hel"), b'data: {"error": {"message": "out of memory"}}\n\n']
-    part, error = heard(connect())
-    assert part == "Hel"
-    assert str(error) == (
-        "office broke off the answer (out of memory); ask again, or look into the log of that server."
-    )
-
-
-def test_what_is_no_answer_is_told(connect: Open, script: Script) -> None:
-    for data in (b"<html>", b"[]", b'{"choices": 5}', b"[" * 100_000):
-        script.raw = [b"data: " + data + b"\n\n"]
-        assert "what came is not OpenAI's protocol" in str(heard(connect())[1])
 
 
 def test_a_conversation_that_is_too_long_is_told(connect: Open, script: Script) -> None:
@@ -334,19 +318,13 @@ def test_a_missing_and_a_wrong_key_are_told_apart(connect: Open, script: Script)
     assert text_of(list(connect(key="right").generate(ASKED))) == "Hello there!"
 
 
-def test_an_unknown_model_is_told_with_those_that_there_are(connect: Open, script: Script) -> None:
+def test_a_model_is_chosen_among_those_that_there_are(connect: Open, script: Script) -> None:
     with pytest.raises(ModelNotFoundError, match="office has no model 'large'; it has small"):
         connect("large")
-
-
-def test_of_several_models_one_must_be_named(connect: Open, script: Script) -> None:
     script.models = ({"id": "small"}, {"id": "team/large"})
     with pytest.raises(ModelNotFoundError, match="these models: small, team/large; name one of them: remote:office/M"):
         connect()
     assert connect("team/large").model.name == "team/large"
-
-
-def test_a_server_without_a_list_may_have_the_model(connect: Open, script: Script) -> None:
     script.models = None
     assert connect("small").model.name == "small"
     with pytest.raises(RemoteError, match="office does not tell its models"):
@@ -383,21 +361,15 @@ def test_a_reply_that_cannot_be_read_is_told(connect: Open, reply: bytes) -> Non
 def test_a_server_of_this_computer_is_asked_without_a_proxy(connect: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALL_PROXY", "http://nobody.invalid:1")
     monkeypatch.delenv("NO_PROXY", raising=False)
-    assert text_of(list(connect().generate(ASKED))) == "Hello there!"
+    assert text_of(connect().generate(ASKED)) == "Hello there!"
 
 
 def test_nobody_there_is_told_after_a_few_tries(connect: Open) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"  # bound, but nobody listens
-        with pytest.raises(
-            RemoteError,
-            match=r"office cannot be reached at http://127.*\(the connection is refused\); check that the server runs",
-        ):
+        with pytest.raises(RemoteError, match=r"office cannot be reached at http://127.*\(the connection is refused\)"):
             connect(url=url)
-
-
-def test_a_name_that_no_computer_has_is_told(connect: Open) -> None:
     with pytest.raises(RemoteError, match=r"No computer is found by the address of office|cannot be reached"):
         connect(url="http://nobody.invalid/v1")
 
@@ -419,23 +391,12 @@ def test_tls_is_checked(connect: Open, script: Script, tmp_path: Path) -> None:
         with pytest.raises(SettingsError, match="cannot be used"):
             connect(url=url, certificate=certificate.with_name("missing.pem"))
         with closing(connect(url=url, certificate=authority)) as engine:
-            assert text_of(list(engine.generate(ASKED))) == "Hello there!"
+            assert text_of(engine.generate(ASKED)) == "Hello there!"
 
 
 def test_a_server_without_tls_is_told(connect: Open, address: str) -> None:
     with pytest.raises(RemoteError, match=r"office does not speak TLS as expected .*http://"):
         connect(url=address.replace("http:", "https:"))
-
-
-def test_closing_ends_what_goes_on_and_is_harmless_twice(connect: Open, script: Script) -> None:
-    script.words, script.pause = ("word ",) * 10_000, 0.01
-    engine = connect()
-    answer = engine.generate(ASKED)
-    next(answer)
-    engine.close()
-    engine.close()
-    assert script.gone.wait(10)
-    answer.close()  # type: ignore[attr-defined]
 
 
 def test_the_engine_s_process_loads_it_by_the_same_orders_as_any_other(tmp_path: Path) -> None:

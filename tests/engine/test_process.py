@@ -1,5 +1,6 @@
-"""The engine in a process of its own, used like any other engine. The toy engine stands in for a model."""
+"""The engine in a process of its own: over its client, and over bare pipes. The toy engine stands in for a model."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -13,7 +14,7 @@ import psutil
 import pytest
 
 from bench.toy import PROGRAM
-from headstart.engine import supervision
+from headstart.engine import protocol, supervision
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     Engine,
@@ -30,9 +31,8 @@ from headstart.engine.engine import (
 from headstart.engine.process import client as process_client
 from headstart.engine.process.client import EngineClient
 from headstart.engine.process.watch import Patience
-from headstart.engine.protocol import Loading
 from headstart.engine.supervision import Journal, RestartBudget, program
-from headstart.errors import BrokenModelError, EngineLostError, ProtocolError
+from headstart.errors import BrokenModelError, EngineLostError, ProtocolError, Translatable
 
 TOY = LoadOptions(Path("toy"))
 
@@ -76,15 +76,15 @@ def test_it_answers_like_any_engine(client: EngineClient) -> None:
 
 
 def test_loading_says_what_it_does_and_what_came_of_it(client: EngineClient) -> None:
-    phases: list[Loading] = []
+    phases: list[protocol.Loading] = []
     before = pid_of(client)
     facts = client.load(LoadOptions(Path("big"), Path("small"), context=500), phases.append)
-    assert (facts.model, facts.draft, facts.context, phases) == ("big", "small", 500, [Loading(Phase.MODEL)])
+    assert (facts.model, facts.draft, facts.context, phases) == ("big", "small", 500, [protocol.Loading(Phase.MODEL)])
     assert client.pid != before
     assert not psutil.pid_exists(before)
 
 
-def test_errors_arrive_as_what_they_were(client: EngineClient) -> None:
+def test_errors_arrive_as_what_they_were(client: EngineClient, tmp_path: Path) -> None:
     with pytest.raises(BrokenModelError, match="The toy refuses") as refused:
         list(client.generate(ask("toy: refuse")))
     with pytest.raises(EngineLostError, match="The engine failed"):
@@ -92,6 +92,7 @@ def test_errors_arrive_as_what_they_were(client: EngineClient) -> None:
     with pytest.raises(BrokenModelError, match="is no model"):
         client.load(LoadOptions(Path("broken")))
     assert refused.value.text.template == "The toy refuses; ask for something else."
+    assert "a bug asked for" in (tmp_path / "logs" / "engine.log").read_text(encoding="utf-8")
 
 
 def test_cancel_ends_the_answer(client: EngineClient) -> None:
@@ -131,17 +132,6 @@ def test_an_engine_deaf_to_cancel_is_ended(client: EngineClient) -> None:
 def impatient(tmp_path: Path) -> EngineClient:
     """Waits for a round not at all, for the rest as usual."""
     return EngineClient((*PROGRAM, "--pace", "0.005"), Journal(tmp_path / "log"), Patience(round=2.0, token=0.0))
-
-
-def test_an_engine_that_hangs_is_ended_and_the_next_question_is_answered(tmp_path: Path) -> None:
-    with closing(impatient(tmp_path)) as client:
-        client.load(TOY)
-        before = pid_of(client)
-        events: list[Event] = []
-        with pytest.raises(EngineLostError, match=r"no sign for \d+ seconds while reading the message"):
-            events.extend(client.generate(ask("toy: hang")))
-        assert not psutil.pid_exists(before)
-        assert text_of(list(client.generate(ask("next")))) == "You wrote: next "
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no way to freeze a process")
@@ -184,16 +174,6 @@ def test_a_crash_is_an_error_and_the_next_question_is_answered(client: EngineCli
     assert "Segmentation fault" in (tmp_path / "logs" / "engine.log").read_text(encoding="utf-8")
 
 
-def test_a_kill_in_the_middle_leaves_the_part_with_the_caller(client: EngineClient) -> None:
-    answer = client.generate(ask("toy: words 2000"))
-    events = [next(answer) for _ in range(5)]
-    psutil.Process(pid_of(client)).kill()
-    with pytest.raises(EngineLostError, match="stopped unexpectedly"):
-        events.extend(answer)
-    assert text_of(events).startswith("The toy engine")
-    assert text_of(list(client.generate(ask("next")))) == "You wrote: next "
-
-
 def test_restarts_are_bounded_until_the_model_is_loaded_again(client: EngineClient) -> None:
     for _ in range(3):
         kill_unnoticed(client)
@@ -219,15 +199,11 @@ def test_budget_frees_itself_with_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "words"),
-    [
-        ("print('Hello'); input()", "no message of Headstart"),
-        ('print(\'{"v": 2, "is": "Ready"}\'); input()', "another version of Headstart"),
-        ("print('x' * (2**24 + 1)); input()", "longer than 16 MiB"),
-    ],
+    ("line", "words"),
+    [("Hello", "no message of Headstart"), ('{"v": 2, "is": "Ready"}', "another version of Headstart")],
 )
-def test_a_program_that_is_no_engine_is_ended(tmp_path: Path, script: str, words: str) -> None:
-    client = EngineClient((sys.executable, "-c", script), Journal(tmp_path / "log"))
+def test_a_program_that_is_no_engine_is_ended(tmp_path: Path, line: str, words: str) -> None:
+    client = EngineClient((sys.executable, "-c", f"print({line!r}); input()"), Journal(tmp_path / "log"))
     with pytest.raises(ProtocolError, match=words):
         client.load(TOY)
     assert client.pid is None
@@ -306,3 +282,161 @@ def test_ctrl_c_in_a_terminal_leaves_the_engine_usable() -> None:
         os.killpg(parent.pid, signal.SIGINT)  # as a terminal does: to parent and child
         rest = parent.stdout.read()
     assert rest.splitlines()[-1] == "You wrote: next  True"
+
+
+LOAD_TOY = protocol.Load(LoadOptions(Path("toy"), context=100))
+
+
+class Wire:
+    """A host and the two ends of its pipes."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            (*PROGRAM, "--log", "engine.log", "--pace", "0.01"), stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        assert self.process.stdin
+        assert self.process.stdout
+        self.input, self.output = self.process.stdin, self.process.stdout
+
+    def say(self, *orders: protocol.Order | bytes) -> None:
+        self.input.write(b"".join(order if isinstance(order, bytes) else protocol.encode(order) for order in orders))
+        self.input.flush()
+
+    def hear(self, kind: type[protocol.Report] | None = None) -> list[protocol.Report]:
+        """The next report, or all up to the first of a kind."""
+        heard: list[protocol.Report] = []
+        while not heard or not (kind is None or isinstance(heard[-1], kind)):
+            line = self.output.readline()
+            assert line, "the host has ended"
+            heard.append(protocol.decode_report(line))
+        return heard
+
+    def end(self) -> None:
+        """Reap the process and close the pipes."""
+        self.process.kill()
+        self.process.wait()
+        self.output.close()
+        with contextlib.suppress(BrokenPipeError):  # what it did not read any more
+            self.input.close()
+
+
+@pytest.fixture
+def wire() -> Iterator[Wire]:
+    wire = Wire()
+    yield wire
+    wire.end()
+
+
+@pytest.fixture
+def loaded(wire: Wire) -> Wire:
+    wire.say(LOAD_TOY)
+    wire.hear(protocol.Loaded)
+    return wire
+
+
+def asking(text: str, generation: int = 1, tokens: int = 4096) -> protocol.Generate:
+    return protocol.Generate(generation, Request((Message("user", text),), tokens))
+
+
+def test_an_answer_without_a_model_fails(wire: Wire) -> None:
+    wire.hear()
+    wire.say(asking("hello", generation=9))
+    sentence = Translatable("No model is loaded; choose one first.")
+    assert wire.hear() == [protocol.Failed("ModelNotFoundError", sentence, "Generate", 9)]
+
+
+def test_an_answer_may_be_cancelled_before_it_begins(loaded: Wire) -> None:
+    loaded.say(asking("toy: words 30", 1), asking("toy: words 5000", 2), protocol.Cancel(2), protocol.Cancel(77))
+    first, second = loaded.hear(protocol.Finished)[-1], loaded.hear(protocol.Finished)[-1]
+    assert isinstance(first, protocol.Finished)
+    assert isinstance(second, protocol.Finished)
+    assert first.finish.reason is FinishReason.STOP
+    assert (second.generation, second.finish.stats.output_tokens) == (2, 0)
+
+
+def test_it_counts_and_describes_while_it_answers(loaded: Wire) -> None:
+    loaded.say(
+        asking("toy: words 5000", tokens=5000),
+        protocol.CountTokens(3, (Message("user", "a b"),), "c"),
+        protocol.Describe(4),
+    )
+    heard = loaded.hear(protocol.Described)
+    assert protocol.Counted(3, 4, 100) in heard
+    assert not any(isinstance(report, protocol.Finished) for report in heard)
+
+
+def test_a_benchmark_tells_its_heats_and_ends_with_the_result(loaded: Wire) -> None:
+    loaded.say(
+        protocol.Load(LoadOptions(Path("toy"))),
+        protocol.Bench(5, protocol.BenchSize(prompts=1, tokens=6, repeats=2, with_peer=False)),
+    )
+    loaded.hear(protocol.Loaded)
+    stage, planned, *heats, benched = loaded.hear(protocol.Benched)
+    assert stage == protocol.BenchStage(5, "warming up")
+    assert planned == protocol.BenchPlanned(5, len(heats))
+    assert all(isinstance(heat, protocol.BenchHeat) and heat.tokens == 6 for heat in heats)
+    assert isinstance(benched, protocol.Benched)
+    assert benched.result
+    assert list(benched.result["standings"]) == ["plain", "fixed 3", "fixed 5", "auto"]
+    assert benched.result["standings"]["auto"]["overall"] > 0.0
+    assert all(score["equals_plain"] for prompt in benched.result["prompts"] for score in prompt["scores"].values())
+
+
+def test_a_benchmark_can_be_stopped_and_work_goes_on(loaded: Wire) -> None:
+    loaded.say(
+        protocol.Load(LoadOptions(Path("toy"))),
+        protocol.Bench(5, protocol.BenchSize(prompts=3, tokens=80, repeats=9, with_peer=False)),
+    )
+    loaded.hear(protocol.BenchHeat)
+    started = time.monotonic()
+    loaded.say(protocol.Cancel(4), protocol.Cancel(5))
+    assert loaded.hear(protocol.Benched)[-1] == protocol.Benched(5, None)
+    assert time.monotonic() - started < 0.5
+    loaded.say(asking("still here"))
+    loaded.hear(protocol.Finished)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b"what?\n", "no message of Headstart: 'what?'"),
+        (b'{"v": 99, "is": "Load"}\n', "another version"),
+        (b"x" * (2**24 + 2) + b"\n", "longer than 16 MiB"),
+    ],
+)
+def test_garbage_is_answered_with_a_sentence_and_work_goes_on(loaded: Wire, line: bytes, words: str) -> None:
+    loaded.say(line)
+    (failed,) = loaded.hear()
+    assert isinstance(failed, protocol.Failed)
+    assert words in failed.sentence
+    assert "Traceback" not in failed.sentence
+    loaded.say(asking("still here"))
+    loaded.hear(protocol.Finished)
+
+
+@pytest.mark.parametrize("busy_with", ["hello", "toy: words 5000", "toy: hang"])
+def test_it_ends_when_its_input_does(loaded: Wire, busy_with: str) -> None:
+    loaded.say(asking(busy_with, tokens=5000))
+    loaded.hear()
+    loaded.input.close()
+    assert loaded.process.wait(2.0) == 0
+
+
+PARENT = """
+import subprocess, sys, time
+child = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+child.stdout.readline()
+print(child.pid, flush=True)
+time.sleep(60)
+"""
+
+
+def test_it_does_not_outlive_a_parent_that_was_killed() -> None:
+    command = [sys.executable, "-c", PARENT, *PROGRAM]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout
+        child = psutil.Process(int(parent.stdout.readline()))
+        assert child.is_running()
+        parent.kill()
+        gone, _ = psutil.wait_procs([child], timeout=5)
+    assert gone or child.status() == psutil.STATUS_ZOMBIE  # a container may have nobody who reaps it
