@@ -1,11 +1,9 @@
-"""OpenVINO GenAI as an engine, on tiny models: the same texts as ours, however it guesses, and what it refuses.
+"""OpenVINO GenAI on tiny models: the same texts as ours, stops, limits, refusals, defects of today; a played NPU."""
 
-No NPU has run this yet: its plugin is played.
-"""
-
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,8 +11,9 @@ import numpy as np
 import pytest
 
 from headstart import manifest as manifests
-from headstart.engine import opening
+from headstart.engine import memory, opening
 from headstart.engine.backends.genai import pipelines
+from headstart.engine.backends.genai.batching import ContinuousBatching, difference
 from headstart.engine.backends.genai.engine import GenaiEngine, Guessing, guessing, load, npu_context
 from headstart.engine.backends.genai.pipelines import StreamedWriter, Way
 from headstart.engine.cancelling import CancelEvent
@@ -38,8 +37,16 @@ from headstart.engine.engine import (
     Tracing,
 )
 from headstart.engine.local import LocalEngine
+from headstart.engine.runners.precision import properties
 from headstart.engine.runtime import openvino, openvino_genai
-from headstart.errors import BrokenModelError, ContextOverflowError, DeviceError, EngineLostError, SettingsError
+from headstart.errors import (
+    BrokenModelError,
+    ContextOverflowError,
+    DeviceError,
+    EngineLostError,
+    MemoryBudgetError,
+    SettingsError,
+)
 from tests.openvino_core import CPU, NPU, FakeCore, plug_in
 
 QUESTION = Request((Message("user", "Question 1: what is new?"),), max_new_tokens=24)
@@ -56,7 +63,6 @@ class Told:
 
 
 def told(engine: Engine, request: Request = QUESTION) -> Told:
-    """A whole answer."""
     first, *rest = engine.generate(request)
     assert isinstance(first, Prefill)
     steps = [event for event in rest if isinstance(event, Step)]
@@ -67,25 +73,29 @@ def told(engine: Engine, request: Request = QUESTION) -> Told:
     return Told("".join(step.text for step in steps), steps, finish)
 
 
-@pytest.fixture(scope="module")
-def plain(tiny_target: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GenaiEngine]:
-    """The tiny target alone."""
-    yield from _opened(LoadOptions(tiny_target, numerics=Numerics.EXACT), tmp_path_factory.mktemp("home"))
-
-
-@pytest.fixture(scope="module")
-def drafting(tiny_target: Path, tiny_draft: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GenaiEngine]:
-    """The tiny pair."""
-    yield from _opened(LoadOptions(tiny_target, tiny_draft, numerics=Numerics.EXACT), tmp_path_factory.mktemp("home"))
-
-
-def _opened(options: LoadOptions, home: Path) -> Iterator[GenaiEngine]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HEADSTART_HOME", str(home))
-        engine = load(options)
+def opened(target: Path, draft: Path | None = None) -> Iterator[GenaiEngine]:
+    with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as home:
+        patch.setenv("HEADSTART_HOME", home)
+        engine = load(LoadOptions(target, draft, numerics=Numerics.EXACT))
     yield engine
     engine.close()
     engine.close()  # closing again does nothing
+
+
+@pytest.fixture(scope="module")
+def plain(tiny_target: Path) -> Iterator[GenaiEngine]:
+    yield from opened(tiny_target)
+
+
+@pytest.fixture(scope="module")
+def drafting(tiny_target: Path, tiny_draft: Path) -> Iterator[GenaiEngine]:
+    yield from opened(tiny_target, tiny_draft)
+
+
+@pytest.fixture(params=["plain", "drafting"])
+def either(request: pytest.FixtureRequest) -> GenaiEngine:
+    engine: GenaiEngine = request.getfixturevalue(request.param)
+    return engine
 
 
 def test_plain_decoding_writes_what_our_engine_writes(plain: GenaiEngine, lone_engine: LocalEngine) -> None:
@@ -101,17 +111,13 @@ def test_plain_decoding_writes_what_our_engine_writes(plain: GenaiEngine, lone_e
     assert stats.decode_ms > 0
 
 
-def test_a_repetition_ends_an_answer(
-    plain: GenaiEngine, drafting: GenaiEngine, lone_engine: LocalEngine, hasty: int
-) -> None:
-    ours = told(lone_engine)
-    for engine in (plain, drafting):
-        theirs = told(engine)
-        assert (theirs.finish.reason, theirs.finish.stats.repeats) == (FinishReason.REPETITION, 4)
-        assert len(theirs.finish.token_ids) == hasty
-        assert (theirs.text, theirs.finish.token_ids) == (ours.text, ours.finish.token_ids)
-        whole = told(engine, replace(QUESTION, stop_on_repetition=False)).finish
-        assert (whole.reason, len(whole.token_ids)) == (FinishReason.LENGTH, QUESTION.max_new_tokens)
+def test_a_repetition_ends_an_answer(either: GenaiEngine, lone_engine: LocalEngine, hasty: int) -> None:
+    ours, theirs = told(lone_engine), told(either)
+    assert (theirs.finish.reason, theirs.finish.stats.repeats) == (FinishReason.REPETITION, 4)
+    assert len(theirs.finish.token_ids) == hasty
+    assert (theirs.text, theirs.finish.token_ids) == (ours.text, ours.finish.token_ids)
+    whole = told(either, replace(QUESTION, stop_on_repetition=False)).finish
+    assert (whole.reason, len(whole.token_ids)) == (FinishReason.LENGTH, QUESTION.max_new_tokens)
 
 
 def test_what_a_request_leaves_open_is_the_model_s_own(plain: GenaiEngine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,9 +129,7 @@ def test_what_a_request_leaves_open_is_the_model_s_own(plain: GenaiEngine, monke
 
 
 @pytest.mark.parametrize("length", [None, 1, 3])
-def test_a_draft_guesses_and_its_tokens_are_told(
-    drafting: GenaiEngine, lone_engine: LocalEngine, length: int | None
-) -> None:
+def test_guesses_of_a_draft_are_told(drafting: GenaiEngine, lone_engine: LocalEngine, length: int | None) -> None:
     found = told(drafting, replace(QUESTION, speculation=Speculation(num_assistant_tokens=length)))
     assert found.text == told(lone_engine).text
     stats = found.finish.stats
@@ -163,14 +167,6 @@ def test_the_text_itself_guesses(drafting: GenaiEngine, lone_engine: LocalEngine
     assert stats.by_origin.get("n-gram", 0) == stats.accepted
 
 
-def test_a_way_of_guessing_is_a_matter_of_each_request(drafting: GenaiEngine) -> None:
-    texts = {
-        told(drafting, replace(QUESTION, speculation=speculation)).text
-        for speculation in (Speculation(), Speculation(Mode.OFF), LOOKUP, Speculation(Mode.FIXED, 2))
-    }
-    assert len(texts) == 1
-
-
 def test_a_seed_chooses_the_answer_with_guesses_from_the_text_too(plain: GenaiEngine) -> None:
     def drawn(seed: int, speculation: Speculation) -> str:
         return told(
@@ -196,35 +192,32 @@ def test_a_repetition_penalty_is_ours(plain: GenaiEngine, lone_engine: LocalEngi
     assert told(plain, wary).text == told(lone_engine, wary).text != told(plain).text
 
 
-@pytest.mark.parametrize("drafts", [False, True])
-def test_a_stop_string_ends_an_answer_and_not_the_next(
-    plain: GenaiEngine, drafting: GenaiEngine, lone_engine: LocalEngine, *, drafts: bool
-) -> None:
-    engine = drafting if drafts else plain
+def test_a_stop_string_ends_an_answer_and_not_the_next(either: GenaiEngine, lone_engine: LocalEngine) -> None:
     text = told(lone_engine).text
     stopped = replace(QUESTION, stop=(text[10:13],))
-    found = told(engine, stopped)
+    found = told(either, stopped)
     assert found.text == text[: text.index(text[10:13])]
     assert found.finish.reason is FinishReason.STOP
     assert found.finish.token_ids == told(lone_engine, stopped).finish.token_ids
-    assert told(engine).text == text
+    assert told(either).text == text
 
 
-@pytest.mark.parametrize("drafts", [False, True])
-def test_cancelling_ends_an_answer_before_another_round(
-    plain: GenaiEngine, drafting: GenaiEngine, *, drafts: bool
-) -> None:
-    engine = drafting if drafts else plain
-    cancel = CancelEvent()
-    steps = 0
+def cancelled_midway(engine: GenaiEngine) -> Finish:
+    """The end of an answer that is cancelled at its first step."""
+    cancel, steps = CancelEvent(), 0
     for event in engine.generate(replace(QUESTION, max_new_tokens=500), cancel):
         if isinstance(event, Step) and event.round.tokens:
             steps += 1
             cancel.set()
         if isinstance(event, Finish):
-            assert event.reason is FinishReason.CANCELLED
-    assert steps == 1
-    assert told(engine).finish.reason is FinishReason.LENGTH
+            finish = event
+    assert (steps, finish.reason) == (1, FinishReason.CANCELLED)
+    return finish
+
+
+def test_cancelling_ends_an_answer_before_another_round(either: GenaiEngine) -> None:
+    cancelled_midway(either)
+    assert told(either).finish.reason is FinishReason.LENGTH
 
 
 def test_a_long_prompt_is_cancelled_between_its_parts(plain: GenaiEngine) -> None:
@@ -249,16 +242,6 @@ def test_a_prompt_too_long_and_an_answer_that_fills_the_context(tiny_target: Pat
     assert found.finish.stats.output_tokens == 5  # the last one need not be read
     with pytest.raises(ContextOverflowError, match=rf"but the context holds {prompt + 4}"):
         told(small, replace(QUESTION, messages=(Message("user", "word " * 50),)))
-
-
-def test_what_failed_is_built_anew(plain: GenaiEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
-        raise RuntimeError("gone")
-
-    monkeypatch.setattr(plain._writer_for(Way.PLAIN), "_pipeline", SimpleNamespace(add_request=fail))
-    with pytest.raises(EngineLostError, match="gone"):
-        told(plain)
-    assert told(plain).finish.reason is FinishReason.LENGTH
 
 
 def test_a_trace_and_an_absent_device_are_refused(tiny_target: Path, tmp_path: Path) -> None:
@@ -296,105 +279,50 @@ def test_the_stateful_pipeline_streams_and_can_be_stopped(
     assert found.finish.stats.by_origin == {Origin.TARGET.value: 24}
     text = found.text
     assert told(engine, replace(QUESTION, stop=(text[10:13],))).text == text[: text.index(text[10:13])]
-    cancel = CancelEvent()
-    for event in engine.generate(replace(QUESTION, max_new_tokens=900), cancel):
-        if isinstance(event, Step) and event.round.tokens:
-            cancel.set()
-        if isinstance(event, Finish):
-            assert event.reason is FinishReason.CANCELLED
-            assert len(event.token_ids) == 1
+    assert len(cancelled_midway(engine).token_ids) == 1
     assert told(engine).text == text
 
 
-@pytest.mark.parametrize(
-    ("speculation", "drafting", "expected"),
-    [
-        (Speculation(), Way.PLAIN, Guessing(Way.PLAIN)),
-        (Speculation(Mode.OFF), Way.DRAFT, Guessing(Way.PLAIN)),
-        (Speculation(drafter=Drafter.DRAFT), Way.PLAIN, Guessing(Way.PLAIN)),
-        (Speculation(), Way.DRAFT, Guessing(Way.DRAFT, {"num_assistant_tokens": 5}, 5)),
-        (Speculation(Mode.FIXED, 3), Way.DRAFT, Guessing(Way.DRAFT, {"num_assistant_tokens": 3}, 3)),
-        (Speculation(), Way.EAGLE, Guessing(Way.EAGLE, {"num_assistant_tokens": 5}, 5)),
-        (
-            Speculation(drafter=Drafter.NGRAM),
-            Way.DRAFT,
-            Guessing(Way.LOOKUP, {"num_assistant_tokens": 5, "max_ngram_size": 3}, 5),
-        ),
-        (
-            Speculation(Mode.FIXED, 2),
-            Way.PLAIN,
-            Guessing(Way.LOOKUP, {"num_assistant_tokens": 2, "max_ngram_size": 3}, 2),
-        ),
-    ],
-)
-def test_each_wish_has_its_way(speculation: Speculation, drafting: Way, expected: Guessing) -> None:
-    assert guessing(replace(QUESTION, speculation=speculation), drafting, npu=False) == expected
-
-
-def test_who_proposed_is_known_by_the_way() -> None:
-    origins = {way: Guessing(way).origin for way in Way}
-    assert origins == {
-        Way.PLAIN: Origin.TARGET,
-        Way.DRAFT: Origin.DRAFT,
-        Way.EAGLE: Origin.DRAFT,
-        Way.LOOKUP: Origin.NGRAM,
-    }
+FIVE, LOOKING = {"num_assistant_tokens": 5}, {"num_assistant_tokens": 5, "max_ngram_size": 3}
+DRAWN = replace(QUESTION, sampling=Sampling(temperature=0.7))
 
 
 @pytest.mark.parametrize(
-    ("request_", "drafting", "sentence"),
+    ("request_", "drafting", "expected"),
     [
+        (QUESTION, Way.PLAIN, Guessing(Way.PLAIN)),
+        (replace(DRAWN, speculation=Speculation(Mode.OFF)), Way.DRAFT, Guessing(Way.PLAIN)),
+        (replace(QUESTION, speculation=Speculation(drafter=Drafter.DRAFT)), Way.PLAIN, Guessing(Way.PLAIN)),
+        (QUESTION, Way.DRAFT, Guessing(Way.DRAFT, FIVE, 5)),
+        (QUESTION, Way.EAGLE, Guessing(Way.EAGLE, FIVE, 5)),
         (
-            replace(QUESTION, sampling=Sampling(temperature=0.7)),
+            replace(QUESTION, speculation=Speculation(Mode.FIXED, 3)),
             Way.DRAFT,
-            "OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue 4190): "
-            "use --engine headstart, --temperature 0 or --speculation off.",
+            Guessing(Way.DRAFT, {"num_assistant_tokens": 3}, 3),
         ),
-        (
-            replace(QUESTION, speculation=Speculation(assistant_confidence_threshold=0.4)),
-            Way.DRAFT,
-            "OpenVINO GenAI cannot bound its guesses under a confidence threshold, and sixty in one round were seen: "
-            "use --engine headstart, or --num-assistant-tokens alone.",
-        ),
-        (
-            replace(QUESTION, speculation=Speculation(acceptance_threshold=0.5)),
-            Way.DRAFT,
-            "OpenVINO GenAI has no acceptance threshold: use --engine headstart.",
-        ),
-        (
-            replace(QUESTION, speculation=Speculation(drafter=Drafter.BIGRAM)),
-            Way.DRAFT,
-            "OpenVINO GenAI has no table of likely next tokens: use --engine headstart.",
-        ),
-        (
-            replace(QUESTION, sampling=Sampling(presence_penalty=0.5)),
-            Way.PLAIN,
-            "OpenVINO GenAI makes unlikely tokens likelier by presence and frequency penalties: "
-            "use --engine headstart, or --repetition-penalty.",
-        ),
-        (
-            replace(QUESTION, likeliest=0),
-            Way.PLAIN,
-            "OpenVINO GenAI is not asked how likely its tokens were: use --engine headstart, or leave out logprobs.",
-        ),
-        (
-            replace(QUESTION, schema="{}"),
-            Way.PLAIN,
-            "OpenVINO GenAI is not asked to keep to a JSON schema: use --engine headstart, or leave the schema out.",
-        ),
+        (replace(DRAWN, speculation=LOOKUP), Way.DRAFT, Guessing(Way.LOOKUP, LOOKING, 5)),
+        (replace(QUESTION, speculation=Speculation(Mode.FIXED, 5)), Way.PLAIN, Guessing(Way.LOOKUP, LOOKING, 5)),
     ],
 )
-def test_what_it_does_wrong_is_refused(request_: Request, drafting: Way, sentence: str) -> None:
-    with pytest.raises(SettingsError) as caught:
-        guessing(request_, drafting, npu=False)
-    assert str(caught.value) == sentence
+def test_each_wish_has_its_way(request_: Request, drafting: Way, expected: Guessing) -> None:
+    assert guessing(request_, drafting, npu=False) == expected
 
 
-def test_a_sampled_answer_is_free_to_go_without_a_draft() -> None:
-    drawn = replace(QUESTION, sampling=Sampling(temperature=0.7), speculation=Speculation(Mode.OFF))
-    assert guessing(drawn, Way.DRAFT, npu=False).way is Way.PLAIN
-    looking = replace(drawn, speculation=Speculation(drafter=Drafter.NGRAM))
-    assert guessing(looking, Way.DRAFT, npu=False).way is Way.LOOKUP
+@pytest.mark.parametrize(
+    ("wishes", "drafting", "fragment"),
+    [
+        ({"sampling": Sampling(temperature=0.7)}, Way.DRAFT, "garbles sampled answers"),
+        ({"speculation": Speculation(assistant_confidence_threshold=0.4)}, Way.DRAFT, "cannot bound its guesses"),
+        ({"speculation": Speculation(acceptance_threshold=0.5)}, Way.DRAFT, "no acceptance threshold"),
+        ({"speculation": Speculation(drafter=Drafter.BIGRAM)}, Way.DRAFT, "no table of likely next tokens"),
+        ({"sampling": Sampling(presence_penalty=0.5)}, Way.PLAIN, "presence and frequency penalties"),
+        ({"likeliest": 0}, Way.PLAIN, "how likely its tokens were"),
+        ({"schema": "{}"}, Way.PLAIN, "a JSON schema"),
+    ],
+)
+def test_what_it_does_wrong_is_refused(wishes: dict[str, Any], drafting: Way, fragment: str) -> None:
+    with pytest.raises(SettingsError, match=f"{fragment}.*use --engine headstart"):
+        guessing(replace(QUESTION, **wishes), drafting, npu=False)
 
 
 @dataclass
@@ -405,7 +333,6 @@ class PlayedPipeline:
     built: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
 
     def build(self, folder: str, device: str, **properties: Any) -> "PlayedPipeline":
-        """In place of `openvino_genai.LLMPipeline`."""
         if self.fault:
             raise RuntimeError(f"Exception from npu.cpp:1:\n{self.fault}")
         self.built.append((folder, device, properties))
@@ -424,7 +351,6 @@ class PlayedPipeline:
 
 @pytest.fixture
 def pipeline(monkeypatch: pytest.MonkeyPatch) -> PlayedPipeline:
-    """A machine with an NPU."""
     plug_in(monkeypatch, FakeCore({"CPU": CPU, "NPU": NPU}))
     played = PlayedPipeline()
     monkeypatch.setattr(openvino_genai(), "LLMPipeline", played.build)
@@ -445,16 +371,11 @@ def test_the_longest_prompt_is_compiled_in(tiny_target: Path, pipeline: PlayedPi
 def test_a_longer_prompt_is_refused_and_not_garbled(tiny_target: Path, pipeline: PlayedPipeline) -> None:
     engine = opening.load(LoadOptions(tiny_target, device="npu", context=300))
     assert pipeline.built[0][2] == {"MAX_PROMPT_LEN": 128, "MIN_RESPONSE_LEN": 172}
-    with pytest.raises(ContextOverflowError) as caught:
+    with pytest.raises(ContextOverflowError, match="the NPU was compiled for prompts of at most 128: start a new chat"):
         told(engine, replace(QUESTION, messages=(Message("user", "word " * 50),)))
-    assert "but the NPU was compiled for prompts of at most 128: start a new chat, shorten the text" in str(
-        caught.value
-    )
 
 
-def test_nobody_says_who_proposed_a_token_with_a_draft(
-    tiny_target: Path, tiny_draft: Path, pipeline: PlayedPipeline
-) -> None:
+def test_nobody_says_who_proposed_a_token(tiny_target: Path, tiny_draft: Path, pipeline: PlayedPipeline) -> None:
     engine = opening.load(LoadOptions(tiny_target, tiny_draft, "NPU"))
     assert "draft_model" in pipeline.built[0][2]
     stats = told(engine).finish.stats
@@ -468,39 +389,23 @@ def test_nobody_says_who_proposed_a_token_with_a_draft(
         told(engine, replace(QUESTION, speculation=Speculation(assistant_confidence_threshold=0.5)))
 
 
-@pytest.mark.parametrize("weights", ["int8", "int4"])
-def test_weights_that_it_cannot_compute_with_are_named(
-    tiny_target: Path, altered: Any, pipeline: PlayedPipeline, weights: str
-) -> None:
-    folder = altered(tiny_target, precision=manifests.Precision(weights))
-    with pytest.raises(DeviceError) as caught:
-        opening.load(LoadOptions(folder, device="NPU"))
-    assert str(caught.value) == (
-        f"An NPU computes with symmetric weights, but tiny-target has {weights}: export it with --weights int4-sym, "
-        "or use --device CPU."
-    )
-    assert not pipeline.built
-
-
 @pytest.mark.parametrize(
-    ("wishes", "sentence"),
+    ("weights", "wishes", "fragment"),
     [
-        ({"numerics": Numerics.EXACT}, "An NPU has arithmetic of its own: leave out --numerics exact, or use --device"),
-        ({"kv_precision": KvPrecision.U8}, "An NPU decides itself how it keeps keys and values: leave out --kv-prec"),
-        ({"draft_device": "CPU"}, "With an NPU, model and draft run on it together: leave out --draft-device"),
+        ("int8", {}, "symmetric weights, but tiny-target has int8: export it with --weights int4-sym"),
+        ("int4", {}, "symmetric weights, but tiny-target has int4: export it with --weights int4-sym"),
+        ("", {"numerics": Numerics.EXACT}, "leave out --numerics exact"),
+        ("", {"kv_precision": KvPrecision.U8}, "leave out --kv-precision"),
+        ("", {"draft_device": "CPU"}, "leave out --draft-device"),
+        ("", {"context": 100}, "a context of at least 128 tokens, not 100"),
     ],
 )
-def test_what_it_leaves_nobody_to_choose(
-    tiny_target: Path, pipeline: PlayedPipeline, wishes: dict[str, Any], sentence: str
+def test_what_an_npu_does_not_take(
+    tiny_target: Path, altered: Any, pipeline: PlayedPipeline, weights: str, wishes: dict[str, Any], fragment: str
 ) -> None:
-    with pytest.raises(SettingsError, match=sentence):
-        opening.load(LoadOptions(tiny_target, device="NPU", **wishes))
-    assert not pipeline.built
-
-
-def test_too_small_a_context_is_refused(tiny_target: Path, pipeline: PlayedPipeline) -> None:
-    with pytest.raises(DeviceError, match="An NPU needs a context of at least 128 tokens, not 100"):
-        opening.load(LoadOptions(tiny_target, device="NPU", context=100))
+    folder = altered(tiny_target, precision=manifests.Precision(weights)) if weights else tiny_target
+    with pytest.raises((DeviceError, SettingsError), match=f"NPU .*{fragment}"):
+        opening.load(LoadOptions(folder, device="NPU", **wishes))
     assert not pipeline.built
 
 
@@ -512,11 +417,8 @@ def test_without_a_wish_the_context_is_what_compiles_soon(tiny_target: Path) -> 
 
 def test_a_driver_that_refuses_has_a_way_out(tiny_target: Path, pipeline: PlayedPipeline) -> None:
     pipeline.fault = "VCL compiler loading failed, aborting."
-    with pytest.raises(DeviceError) as caught:
+    with pytest.raises(DeviceError, match=r"\(VCL compiler loading failed, aborting\); use --device CPU"):
         opening.load(LoadOptions(tiny_target, device="NPU"))
-    assert str(caught.value) == (
-        "OpenVINO GenAI cannot run target (plain) on NPU (VCL compiler loading failed, aborting); use --device CPU."
-    )
 
 
 def test_a_failure_in_an_answer_builds_it_anew(tiny_target: Path, pipeline: PlayedPipeline) -> None:
@@ -527,3 +429,221 @@ def test_a_failure_in_an_answer_builds_it_anew(tiny_target: Path, pipeline: Play
     pipeline.fault = ""
     assert told(engine).finish.reason is FinishReason.LENGTH
     assert len(pipeline.built) == 2
+
+
+OPTIONS = LoadOptions(Path("target"))
+HELLO = (Message("user", "Hello"),)
+QUESTIONS = tuple((Message("user", f"Question {number}: what is new?"),) for number in range(5))
+
+
+@pytest.fixture(scope="module")
+def batcher(tiny_target: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ContinuousBatching]:
+    """The tiny target, three answers at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEADSTART_HOME", str(tmp_path_factory.mktemp("home")))
+        made = ContinuousBatching(LoadOptions(tiny_target), 3, longest=256)
+    yield made
+    made.close()
+    made.close()  # closing again does nothing
+
+
+def texts(reported: Iterable[tuple[int, object]]) -> Mapping[int, tuple[str, Finish]]:
+    parts: dict[int, str] = {}
+    found = {}
+    for key, event in reported:
+        if isinstance(event, Step):
+            parts[key] = parts.get(key, "") + event.text
+        if isinstance(event, Finish):
+            found[key] = (parts.get(key, ""), event)
+    return found
+
+
+def answered(batcher: ContinuousBatching, *requests: Request) -> Mapping[int, tuple[str, Finish]]:
+    return texts(batcher.answers(iter(enumerate(requests)), CancelEvent()))
+
+
+def test_a_batch_writes_what_our_engine_writes(batcher: ContinuousBatching, lone_engine: LocalEngine) -> None:
+    requests = [Request(messages, max_new_tokens=12) for messages in QUESTIONS]
+    ours = texts((key, event) for key, request in enumerate(requests) for event in lone_engine.generate(request))
+    theirs = answered(batcher, *requests)
+    assert theirs.keys() == ours.keys()
+    assert [theirs[key][0] for key in ours] == [text for text, _ in ours.values()]
+    assert [theirs[key][1].token_ids for key in ours] == [finish.token_ids for _, finish in ours.values()]
+    assert {finish.reason for _, finish in theirs.values()} == {FinishReason.LENGTH}
+    stats = theirs[0][1].stats
+    assert (stats.prompt_tokens, stats.output_tokens) == (ours[0][1].stats.prompt_tokens, 12)
+    assert stats.ttft_ms > 0
+    assert stats.decode_ms > 0
+
+
+def test_so_many_at_once_and_the_next_where_one_ends(batcher: ContinuousBatching) -> None:
+    begun, most, ended = set[int](), 0, 0
+    requests = (Request(QUESTIONS[0], max_new_tokens=length) for length in (2, 9, 9, 3, 3))
+    for key, event in batcher.answers(iter(enumerate(requests)), CancelEvent()):
+        (begun.discard if isinstance(event, Finish) else begun.add)(key)
+        most, ended = max(most, len(begun)), ended + isinstance(event, Finish)
+    assert (most, ended) == (3, 5)
+
+
+def test_what_ends_one_answer_ends_no_other(batcher: ContinuousBatching, hasty: int) -> None:
+    ending = Request(QUESTIONS[0], max_new_tokens=16)
+    whole = replace(ending, stop_on_repetition=False)
+    text = answered(batcher, whole)[0][0]
+    stop = text[len(text) // 2 :][:3]
+    found = answered(batcher, ending, whole, replace(whole, stop=(stop,)))
+    reasons = [FinishReason.REPETITION, FinishReason.LENGTH, FinishReason.STOP]
+    assert [finish.reason for _, finish in found.values()] == reasons
+    assert [len(finish.token_ids) for _, finish in found.values()][:2] == [hasty, 16]
+    assert found[2][0] == text[: text.index(stop)]
+
+
+def test_a_sampled_answer_depends_on_its_seed_and_not_on_its_neighbours(batcher: ContinuousBatching) -> None:
+    first, second = (
+        Request(QUESTIONS[0], max_new_tokens=12, sampling=Sampling(temperature=5.0, seed=seed)) for seed in (1, 2)
+    )
+    alone = answered(batcher, first)[0]
+    together = answered(batcher, Request(QUESTIONS[1], 5), second, first)
+    assert together[2][1].token_ids == alone[1].token_ids
+    assert together[1][1].token_ids != alone[1].token_ids
+
+
+def test_a_prompt_that_is_too_long_is_refused_alone(batcher: ContinuousBatching) -> None:
+    long = Request((Message("user", "word " * 2000),))
+    events = list(batcher.answers(enumerate([long, Request(QUESTIONS[0], 2)]), CancelEvent()))
+    refused = [event for key, event in events if key == 0]
+    assert [type(event) for event in refused] == [ContextOverflowError]
+    assert texts(events)[1][1].reason is FinishReason.LENGTH
+
+
+def test_an_answer_ends_where_the_context_is_full(tiny_target: Path, lone_engine: LocalEngine) -> None:
+    prompt = len(lone_engine.tokenizer.prompt(QUESTIONS[0]))
+    small = ContinuousBatching(LoadOptions(tiny_target, context=prompt + 4), 1, longest=64)
+    (text, finish) = answered(small, Request(QUESTIONS[0], max_new_tokens=100))[0]
+    small.close()
+    assert text
+    assert finish.reason is FinishReason.CONTEXT
+    assert finish.stats.output_tokens == 5  # the last one need not be read
+
+
+def test_cancelling_ends_all_at_once_and_leaves_a_pipeline_that_works(batcher: ContinuousBatching) -> None:
+    cancel = CancelEvent()
+    reasons = []
+    for _key, event in batcher.answers(enumerate([Request(QUESTIONS[0], 500)] * 2), cancel):
+        if isinstance(event, Step):
+            cancel.set()
+        if isinstance(event, Finish):
+            reasons.append(event.reason)
+    assert reasons == [FinishReason.CANCELLED] * 2
+    assert answered(batcher, Request(QUESTIONS[1], 3))[0][1].stats.output_tokens == 3
+
+
+def test_fewer_at_once_where_the_memory_holds_no_more(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    manifest, options = manifests.read_model(tiny_target), LoadOptions(tiny_target)
+    free = memory.need([manifest], 256).total
+    monkeypatch.setattr(memory, "free_memory", lambda: free)
+    fitting = (memory.largest_context([manifest], free) or 0) // 256
+    assert ContinuousBatching(options, 2 * fitting, longest=256).size == fitting
+    assert ContinuousBatching(options, 2, longest=256).size == 2
+    monkeypatch.setattr(memory, "free_memory", lambda: 2**20)
+    with pytest.raises(MemoryBudgetError):
+        ContinuousBatching(options, 16, longest=256)
+    assert ContinuousBatching(replace(options, ignore_memory=True), 16, longest=256).size == 16
+
+
+@pytest.mark.parametrize(
+    ("request_", "seeded", "words"),
+    [
+        (Request(HELLO), True, ""),
+        (Request(HELLO, speculation=Speculation(Mode.OFF)), False, ""),
+        (Request(HELLO, sampling=Sampling(temperature=0.8, top_p=0.9)), False, ""),
+        (Request(HELLO, sampling=Sampling(temperature=0.8, top_k=20)), False, ""),
+        (Request(HELLO, sampling=Sampling(temperature=0.8)), True, "a seed"),
+        (Request(HELLO, sampling=Sampling(temperature=0.8, min_p=0.1)), False, "min-p"),
+        (Request(HELLO, sampling=Sampling(temperature=1, top_k=5, top_p=0.5)), False, "top-k together with top-p"),
+        (Request(HELLO, sampling=Sampling(presence_penalty=0.5)), False, "penalties"),
+        (Request(HELLO, speculation=Speculation(acceptance_threshold=0.5)), False, "speculation of their own"),
+    ],
+)
+def test_what_batches_do_otherwise_is_named(request_: Request, seeded: bool, words: str) -> None:
+    assert difference(OPTIONS, request_, seeded=seeded) == words
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (LoadOptions(Path("target"), Path("draft")), ""),
+        (LoadOptions(Path("target"), numerics=Numerics.EXACT), "exact numerics"),
+        (LoadOptions(Path("target"), tracing=Tracing(Path("rounds.jsonl"))), "a trace"),
+        (LoadOptions(Path("target"), device="npu"), "the NPU"),
+    ],
+)
+def test_what_a_model_is_loaded_with_may_differ_too(options: LoadOptions, words: str) -> None:
+    assert difference(options, Request(HELLO), seeded=False) == words
+
+
+# What OpenVINO GenAI does wrong today, and Headstart therefore refuses. Where a release mends it, a test here fails.
+PROMPT = list(range(5, 45))
+MENDED = "OpenVINO GenAI mended this: permit it in engine/backends/genai/engine.py"
+
+
+def _pipeline(target: Path, draft: Path) -> Any:
+    """The tiny pair, as GenAI guesses with it."""
+    genai, chosen = openvino_genai(), dict(properties(Numerics.EXACT))
+    guessing = genai.draft_model(str(draft), "CPU", **chosen)
+    scheduler = genai.SchedulerConfig()
+    scheduler.enable_prefix_caching = True  # without it, only the text is wrong
+    return genai.ContinuousBatchingPipeline(str(target), scheduler, "CPU", chosen | {"draft_model": guessing})
+
+
+def _answer(pipeline: Any, tokens: int, **wishes: Any) -> Any:
+    ids = openvino().Tensor(np.array([PROMPT], np.int64))
+    config = openvino_genai().GenerationConfig(max_new_tokens=tokens, ignore_eos=True, **wishes)
+    return pipeline.generate([ids], [config])[0]
+
+
+@pytest.mark.slow
+def test_sampling_with_a_draft_fails_or_has_the_wrong_length(tiny_target: Path, tiny_draft: Path) -> None:
+    """Upstream issue 4190: where it does not fail, words are lost."""
+    sound = 0
+    for seed in range(3):
+        try:
+            result = _answer(
+                _pipeline(tiny_target, tiny_draft), 48, do_sample=True, rng_seed=seed, num_assistant_tokens=3
+            )
+        except RuntimeError:
+            continue
+        sound += len(result.m_generation_ids[0]) == 48
+    assert sound < 3, MENDED
+
+
+@pytest.mark.slow
+def test_a_confidence_threshold_has_no_effect_by_itself(tiny_target: Path, tiny_draft: Path) -> None:
+    """Each round drafts one token, however sure the draft is."""
+    result = _answer(_pipeline(tiny_target, tiny_draft), 24, do_sample=False, assistant_confidence_threshold=1e-6)
+    metrics = result.extended_perf_metrics
+    rounds = 24 - 1 - metrics.get_num_accepted_tokens()
+    assert metrics.get_num_draft_tokens() <= rounds, MENDED
+
+
+@pytest.mark.slow
+def test_with_log_probabilities_it_has_no_bound(tiny_target: Path, tiny_draft: Path) -> None:
+    """Forty tokens are drafted in one round, and a bound beside the threshold is refused."""
+    pipeline = _pipeline(tiny_target, tiny_draft)
+    wishes = {"do_sample": False, "assistant_confidence_threshold": 1e-6, "logprobs": 1}
+    result = _answer(pipeline, 41, **wishes)
+    rounds = 41 - 1 - result.extended_perf_metrics.get_num_accepted_tokens()
+    assert result.extended_perf_metrics.get_num_draft_tokens() / rounds > 8, MENDED
+    with pytest.raises(RuntimeError):
+        _answer(pipeline, 41, num_assistant_tokens=5, **wishes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("penalty", ["presence_penalty", "frequency_penalty"])
+def test_a_penalty_raises_tokens_of_negative_score(tiny_target: Path, penalty: str) -> None:
+    """A penalty above every score leads away from what was written; here what was written comes back ever after."""
+    genai = openvino_genai()
+    pipeline = genai.ContinuousBatchingPipeline(
+        str(tiny_target), genai.SchedulerConfig(), "CPU", dict(properties(Numerics.EXACT))
+    )
+    (ids,) = _answer(pipeline, 40, do_sample=False, **{penalty: 2.0}).m_generation_ids
+    assert len(set(ids)) < len(ids), MENDED
