@@ -1,36 +1,48 @@
-"""The benchmark: its arithmetic, its order, a whole race of tiny models against the peer, and what passes cost."""
+"""The benchmark: prompts, contestants, arithmetic, races of tiny models against peers, and advice."""
 
 import dataclasses
 import json
+import stat
+import sys
 import threading
 import time
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from headstart.engine.bench.measure import BenchPlan, ForwardPlan, Progress, genai, measure, measure_forward
-from headstart.engine.bench.prompts import BenchPrompt, read_prompts
-from headstart.engine.bench.race import Heat, RaceCancelled, Run, own_modes, race, turn_order
+from headstart.engine.bench.peers import AssistedSource, LlamaSource, PeerOptions, PeerSource
+from headstart.engine.bench.prompts import KINDS, USUAL_KINDS, BenchPrompt, read_kinds, read_prompts
+from headstart.engine.bench.race import (
+    EVERYTHING,
+    USUAL,
+    Heat,
+    RaceCancelled,
+    Run,
+    own_modes,
+    playable,
+    race,
+    read_contestants,
+    speculation,
+    turn_order,
+)
 from headstart.engine.bench.result import (
+    Advice,
     Interval,
-    Memory,
     Spread,
+    advice,
     as_json,
     bootstrap_interval,
     geometric_mean,
-    paired,
-    percentile,
     prompt_results,
-    spread,
     standings,
     versus_best_peer,
     versus_hindsight,
 )
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.devices import peak_rss
-from headstart.engine.engine import LoadOptions, Mode, Numerics, Sampling
+from headstart.engine.engine import Drafter, LoadOptions, Mode, Numerics, Sampling, Speculation
 from headstart.engine.local import load
+from headstart.errors import PeerError, SettingsError
 from tests.fakes import ScriptedEngine
 
 CODE, STORY = BenchPrompt("code-1", "code", "Write code."), BenchPrompt("story-1", "story", "Tell a story.")
@@ -51,25 +63,6 @@ def heats(prompt: BenchPrompt, **ms: tuple[float, ...]) -> list[Heat]:
     ]
 
 
-def test_ratios_pair_the_runs_of_one_repeat() -> None:
-    assert paired([10.0, 20.0, 30.0], [5.0, 40.0, 10.0]) == [2.0, 0.5, 3.0]
-    assert paired([10.0, None, 30.0], [None, 4.0, 10.0]) == [3.0]
-    assert spread([2.0, 0.5, 3.0]) == Spread(2.0, 0.5, 3.0)
-    assert spread([]) is None
-
-
-def test_the_geometric_mean_treats_twice_and_half_alike() -> None:
-    assert geometric_mean([2.0, 0.5]) == pytest.approx(1.0)
-    assert geometric_mean([]) is None
-
-
-def test_percentiles_lie_between_neighbours() -> None:
-    assert percentile([3.0, 1.0, 2.0], 0.5) == 2.0
-    assert percentile([1.0, 2.0], 0.05) == pytest.approx(1.05)
-    assert percentile([4.0], 0.05) == 4.0
-    assert percentile([], 0.05) is None
-
-
 def test_the_bootstrap_surrounds_the_mean_and_says_the_same_each_time() -> None:
     values = [1.0, 1.5, 2.0, 2.5, 3.0, 4.0]
     interval = bootstrap_interval(values)
@@ -78,15 +71,6 @@ def test_the_bootstrap_surrounds_the_mean_and_says_the_same_each_time() -> None:
     assert bootstrap_interval(values) == interval
     assert dataclasses.astuple(bootstrap_interval([2.0, 2.0]) or Interval(0, 0)) == pytest.approx((2.0, 2.0))
     assert bootstrap_interval([2.0]) is None
-
-
-def test_three_prompts_of_each_of_five_classes_are_raced_unless_more_is_asked_for() -> None:
-    prompts = read_prompts(3)
-    assert Counter(prompt.kind for prompt in prompts) == dict.fromkeys(
-        ("code", "edit", "explanation", "summary", "story"), 3
-    )
-    assert [prompt.id for prompt in read_prompts(1)] == [prompt.id for prompt in prompts[:5]]
-    assert len({prompt.text for prompt in prompts}) == len({prompt.id for prompt in prompts}) == 15
 
 
 def test_the_order_turns_around_from_repeat_to_repeat_and_prompt_to_prompt() -> None:
@@ -110,64 +94,42 @@ def test_each_mode_asks_for_what_it_is_named_after_from_a_cold_cache() -> None:
     assert forgotten == [0, 1, 2, 3]
 
 
-def test_speed_counts_from_the_first_token_and_in_total() -> None:
-    run = run_of(20.0)
-    assert (run.ms_per_token, run.total_ms_per_token) == (20.0, 36.0)
-    short = run_of(0.0, tokens=(1,))
-    assert (short.ms_per_token, short.total_ms_per_token) == (None, 100.0)
-    assert run_of(0.0, tokens=()).total_ms_per_token is None
-
-
-def test_a_speedup_is_the_median_over_the_repeats_with_its_range() -> None:
-    (result,) = prompt_results(heats(CODE, plain=(70.0, 80.0, 90.0), auto=(35.0, 20.0, 90.0)))
-    assert result.scores["auto"].speedup == Spread(2.0, 1.0, 4.0)
-    assert result.scores["plain"].speedup == Spread(1.0, 1.0, 1.0)
-    assert (result.kind, result.prompt_tokens) == ("code", 7)
-
-
-def test_standings_are_geometric_means_over_prompts_and_classes() -> None:
+def test_speedups_are_medians_over_repeats_and_geometric_means_over_prompts_and_classes() -> None:
+    more = dataclasses.replace(CODE, id="code-2")
     results = prompt_results(
         [
-            *heats(CODE, plain=(80.0,), auto=(20.0,)),
-            *heats(dataclasses.replace(CODE, id="code-2"), plain=(80.0,), auto=(80.0,)),
+            *heats(CODE, plain=(70.0, 80.0, 90.0), auto=(35.0, 20.0, 90.0)),
+            *heats(more, plain=(80.0,), auto=(80.0,)),
             *heats(STORY, plain=(80.0,), auto=(160.0,)),
         ]
     )
+    assert [result.scores["auto"].speedup for result in results] == [
+        Spread(2.0, 1.0, 4.0), Spread(1.0, 1.0, 1.0), Spread(0.5, 0.5, 0.5)
+    ]  # fmt: skip
+    assert (results[0].kind, results[0].prompt_tokens) == ("code", 7)
     standing = standings(results, ["auto"])["auto"]
-    assert standing.by_kind == {"code": pytest.approx(2.0), "story": pytest.approx(0.5)}
-    assert standing.overall == pytest.approx(2.0 ** (1 / 3))
-    assert standing.across == Spread(1.0, 0.5, 4.0)
+    assert standing.by_kind == {"code": pytest.approx(2.0**0.5), "story": pytest.approx(0.5)}
+    assert standing.overall == pytest.approx(1.0)
+    assert standing.across == Spread(1.0, 0.5, 2.0)
 
 
-def test_the_peer_is_judged_by_the_one_setting_that_is_best_over_all_prompts() -> None:
-    results = prompt_results(
-        [
-            *heats(CODE, plain=(80.0,), auto=(20.0,), genai_3=(40.0,), genai_5=(10.0,)),
-            *heats(STORY, plain=(80.0,), auto=(80.0,), genai_3=(80.0,), genai_5=(800.0,)),
-        ]
-    )
-    versus = versus_best_peer(results, ["genai 3", "genai 5"])
-    assert versus is not None
-    assert versus.peer == "genai 3"
-    assert versus.ratio == pytest.approx(2.0**0.5)
-    assert versus.across == Spread(1.5, 1.0, 2.0)
-    assert versus_best_peer(results, []) is None
-
-
-def test_in_hindsight_each_prompt_has_the_best_setting_of_each_program() -> None:
+def test_peers_are_judged_by_their_best_setting_over_all_prompts_and_for_each_prompt() -> None:
     results = prompt_results(
         [
             *heats(CODE, plain=(80.0,), auto=(20.0,), genai_3=(40.0,), genai_5=(10.0,), hf_plain=(200.0,)),
             *heats(STORY, plain=(80.0,), auto=(80.0,), genai_3=(80.0,), genai_5=(800.0,), hf_plain=(160.0,)),
         ]
     )
+    versus = versus_best_peer(results, ["genai 3", "genai 5"])
+    assert versus is not None
+    assert (versus.peer, versus.across) == ("genai 3", Spread(1.5, 1.0, 2.0))
+    assert versus.ratio == pytest.approx(2.0**0.5)
     genai, hugging_face = versus_hindsight(results, ["genai 3", "genai 5", "hf plain"])
     assert (genai.peer, genai.across) == ("genai", Spread(0.75, 0.5, 1.0))
     assert genai.ratio == pytest.approx(0.5**0.5)
     assert genai.by_kind == {"code": pytest.approx(0.5), "story": pytest.approx(1.0)}
-    assert genai.interval is not None
     assert hugging_face.ratio == pytest.approx(20.0**0.5)
-    assert versus_hindsight(results, []) == ()
+    assert (versus_best_peer(results, []), versus_hindsight(results, [])) == (None, ())
 
 
 def test_without_auto_nothing_is_compared_with_peers() -> None:
@@ -218,13 +180,6 @@ def test_answers_too_short_for_a_speed_count_for_nothing() -> None:
     assert standing.by_kind["story"] is None
 
 
-def test_memory_beyond_the_models_is_told_where_the_system_tells() -> None:
-    assert Memory(weights=100, kv=10, peak_rss=150).beyond == 40
-    assert Memory(weights=100, kv=10, peak_rss=None).beyond is None
-    peak = peak_rss()
-    assert peak is None or peak > 20 * 2**20
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("with_draft", [True, False])
 def test_a_whole_race_of_tiny_models(tiny_target: Path, tiny_draft: Path, with_draft: bool) -> None:
@@ -249,9 +204,7 @@ def test_a_whole_race_of_tiny_models(tiny_target: Path, tiny_draft: Path, with_d
     assert data["prompts"][0]["scores"]["auto"]["share"].keys() == {"draft", "verify", "other"}
 
 
-def test_each_side_reads_the_same_prompt_and_writes_the_same_text_in_exact_numerics(
-    tiny_target: Path, tiny_draft: Path
-) -> None:
+def test_each_side_reads_the_same_prompt_and_writes_the_same_text(tiny_target: Path, tiny_draft: Path) -> None:
     options = LoadOptions(tiny_target, tiny_draft, context=256, numerics=Numerics.EXACT)
     engine = load(options)
     plan = BenchPlan(options, (CODE,), tokens=16, repeats=1)
@@ -261,25 +214,20 @@ def test_each_side_reads_the_same_prompt_and_writes_the_same_text_in_exact_numer
     assert prompt.scores["genai 3"].acceptance_rate is not None
 
 
-@pytest.mark.parametrize("at", [0, 5])
-def test_a_cancelled_race_ends_between_its_heats(tiny_target: Path, at: int) -> None:
+def test_a_cancelled_race_ends_between_its_heats(tiny_target: Path) -> None:
     options = LoadOptions(tiny_target, context=256)
-    engine = load(options)
-    cancel, seen, planned = CancelEvent(), list[Heat](), list[int]()
+    engine, cancel, seen, planned = load(options), CancelEvent(), list[Heat](), list[int]()
 
     def note(heat: Heat) -> None:
         seen.append(heat)
-        if len(seen) == at:
+        if len(seen) == 5:
             cancel.set()
 
-    if not at:
-        cancel.set()
     plan = BenchPlan(options, (CODE, STORY), tokens=8, repeats=2)
     with pytest.raises(RaceCancelled):
         measure(engine, plan, (), Progress(lambda _: None, note, planned.append, cancel))
     engine.close()
-    assert len(seen) == at
-    assert planned == ([16] if at else [])
+    assert (len(seen), planned) == (5, [16])
 
 
 def test_a_cancel_ends_an_answer_of_a_race_before_its_end() -> None:
@@ -294,19 +242,198 @@ def test_a_cancel_ends_an_answer_of_a_race_before_its_end() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("with_draft", [True, False])
-def test_passes_of_tiny_models_are_timed(tiny_target: Path, tiny_draft: Path, with_draft: bool) -> None:
-    options = LoadOptions(tiny_target, tiny_draft if with_draft else None, context=256)
+def test_passes_of_tiny_models_are_timed(tiny_target: Path, tiny_draft: Path) -> None:
+    options = LoadOptions(tiny_target, tiny_draft, context=256)
     engine, stages = load(options), list[str]()
     plan = ForwardPlan(options, tokens=(1, 2, 64, 512), contexts=(100, 16, 256), repeats=2)
     result = measure_forward(engine, plan, stages.append)
-    assert [model.role for model in result.models] == (["target", "draft"] if with_draft else ["target"])
+    assert [model.role for model in result.models] == ["target", "draft"]
     for model in result.models:
         assert list(model.by_tokens) == [1, 2, 64]  # 512 do not fit
         assert list(model.by_context) == [16, 100]
         assert all(0.0 < timed.least <= timed.median for timed in model.by_tokens.values())
     assert not engine.target.runner.tokens
     assert any("number of tokens" in stage for stage in stages)
-    data = json.loads(json.dumps(dataclasses.asdict(result)))
-    assert set(data["models"][0]["by_context"]) == {"16", "100"}
     engine.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"), [("all", KINDS), ("story", ("story",)), ("math, code,math", ("math", "code"))]
+)
+def test_classes_are_named_in_a_list(text: str, kinds: tuple[str, ...]) -> None:
+    assert read_kinds(text) == kinds
+    assert {prompt.kind for prompt in read_prompts(1, kinds)} == set(kinds)
+
+
+def test_a_class_that_is_not_there_is_refused_with_those_that_are() -> None:
+    with pytest.raises(SettingsError, match=r"no class 'poem'; the classes are code, edit, .*, roleplay, or all\."):
+        read_kinds("code,poem")
+    assert set(USUAL_KINDS) < set(KINDS)
+
+
+def test_names_become_what_they_say() -> None:
+    asked = {name: speculation(name) for name in EVERYTHING}
+    assert asked["plain"] == Speculation(Mode.OFF)
+    assert asked["fixed 7"] == Speculation(Mode.FIXED, 7)
+    assert asked["ngram"] == Speculation(drafter=Drafter.NGRAM)
+    assert asked["draft"] == Speculation(drafter=Drafter.DRAFT)
+    assert asked["threshold 0.4"] == Speculation(Mode.FIXED, 16, 0.4)
+    assert asked["auto"] == Speculation()
+    assert len(set(asked.values())) == len(EVERYTHING)
+
+
+def test_plain_decoding_is_always_there_and_first() -> None:
+    assert read_contestants("auto, fixed-3,auto") == ("plain", "auto", "fixed 3")
+    assert set(USUAL) < set(EVERYTHING)
+
+
+@pytest.mark.parametrize("text", ["quick", "", "fixed", "fixed-x", "threshold-", "auto,fixed-3-4"])
+def test_what_means_nothing_is_refused(text: str) -> None:
+    with pytest.raises(SettingsError, match=r"There is no contestant .*; it must be plain, auto, ngram"):
+        read_contestants(text)
+
+
+def test_without_a_draft_model_nobody_drafts_alone() -> None:
+    names = ("plain", "draft", "threshold 0.4", "fixed 3", "ngram", "auto")
+    assert playable(names, has_draft=True) == names
+    assert playable(names, has_draft=False) == ("plain", "fixed 3", "ngram", "auto")
+
+
+def result(draft: str | None = "small", **kinds: dict[str, float]) -> dict[str, object]:
+    """A result in the form of its JSON: speedups by class and contestant ("_" stands for a space)."""
+    names = dict.fromkeys(name for speedups in kinds.values() for name in speedups)
+    standings = {
+        name.replace("_", " "): {"total_by_kind": {kind: speedups.get(name) for kind, speedups in kinds.items()}}
+        for name in names
+    }
+    prompts = [{"kind": kind} for kind in kinds for _ in range(2)]
+    return {"setting": {"draft": draft}, "prompts": prompts, "standings": standings}
+
+
+def test_the_best_length_comes_with_those_around_it_that_are_as_good() -> None:
+    speeds = {"plain": 1.0, "fixed_1": 1.5, "fixed_3": 1.99, "fixed_4": 1.8, "fixed_5": 2.2, "fixed_6": 2.18}
+    (code,) = advice(result(code=speeds | {"fixed_8": 2.21, "auto": 2.3, "genai_7": 9.0}))
+    assert code == Advice("code", "draft", (5, 8), 2.21, 2.3)
+    assert code.words == "draft, 5-8"
+
+
+def test_each_class_has_its_own_winner() -> None:
+    given = advice(
+        result(
+            code={"fixed_5": 2.0, "ngram": 1.1, "auto": 2.1},
+            edit={"fixed_5": 2.0, "ngram": 3.0, "auto": 3.1},
+            story={"fixed_5": 0.9, "ngram": 1.01, "auto": 1.0},
+            math={"fixed_5": 1.2, "draft": 1.3},
+        )
+    )
+    assert [(each.kind, each.words, each.speedup, each.auto) for each in given] == [
+        ("code", "draft, 5", 2.0, 2.1),
+        ("edit", "n-gram", 3.0, 3.1),
+        ("story", "off", 1.0, 1.0),
+        ("math", "draft", 1.3, None),
+    ]
+
+
+def test_without_a_draft_a_length_is_one_of_ngrams() -> None:
+    (edit,) = advice(result(None, edit={"fixed_3": 1.4, "fixed_5": 1.7}))
+    assert edit.words == "n-gram, 5"
+
+
+OPTIONS = PeerOptions("CPU", tokens=8, stop_ids=frozenset({2, 0}), encode=lambda _: list(range(5, 40)), context=256)
+
+
+@pytest.fixture
+def llama_server(tmp_path: Path) -> Path:
+    """A program that can be started as llama.cpp's server is."""
+    program = tmp_path / "llama-server"
+    script = Path(__file__).with_name("fake_llama_server.py")
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{script}" "$@"\n')
+    program.chmod(program.stat().st_mode | stat.S_IEXEC)
+    return program
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the fake is a shell script")
+class TestLlama:
+    """llama.cpp's server."""
+
+    def test_it_answers_plainly_and_with_several_lengths(self, llama_server: Path) -> None:
+        with LlamaSource(llama_server, Path("target.gguf"), Path("draft.gguf")).open(OPTIONS) as modes:
+            assert [mode.name for mode in modes] == ["llama plain", "llama ngram", "llama 3", "llama 5"]
+            plain, _, three, _ = [mode.answer(CODE) for mode in modes]
+        assert (plain.tokens, plain.prompt_tokens, plain.drafted) == ((39, 38, 37, 39, 38, 37, 39, 38), 35, 0)
+        assert (plain.ttft_ms, plain.decode_ms, plain.ms_per_token) == (40.0, 70.0, 10.0)
+        assert (three.drafted, three.accepted) == (6, 3)
+
+    def test_without_a_draft_only_the_text_guesses(self, llama_server: Path) -> None:
+        with LlamaSource(llama_server, Path("target.gguf")).open(OPTIONS) as modes:
+            assert [mode.name for mode in modes] == ["llama plain", "llama ngram"]
+
+    def test_a_server_that_ends_is_told_with_its_last_words(self, llama_server: Path) -> None:
+        reason = r"its server ended \(error: failed to load model\)\."
+        with pytest.raises(PeerError, match=reason), LlamaSource(llama_server, Path("broken")).open(OPTIONS):
+            pass
+
+    def test_a_server_that_refuses_is_told(self, llama_server: Path) -> None:
+        source = LlamaSource(llama_server, Path("busy"))
+        with source.open(OPTIONS) as (plain, _), pytest.raises(PeerError, match="status 500"):
+            plain.answer(CODE)
+
+    def test_a_program_that_is_none_is_told(self, tmp_path: Path) -> None:
+        source = LlamaSource(tmp_path, Path("target.gguf"))
+        with pytest.raises(PeerError, match="cannot be started"), source.open(OPTIONS):
+            pass
+
+
+class TestTransformers:
+    """Hugging Face's assisted generation."""
+
+    @pytest.mark.slow
+    def test_a_child_process_answers_from_the_source_weights(self, tiny_source: Path) -> None:
+        with AssistedSource(tiny_source, tiny_source).open(OPTIONS) as modes:
+            runs = {mode.name: mode.answer(CODE) for mode in modes}
+        assert list(runs) == ["hf plain", "hf assisted", "hf lookup"]
+        assert runs["hf plain"].tokens == runs["hf assisted"].tokens == runs["hf lookup"].tokens
+        assert [len(run.tokens) for run in runs.values()] == [8, 8, 8]
+        assert all(run.ttft_ms > 0.0 and run.decode_ms > 0.0 for run in runs.values())
+
+    @pytest.mark.slow
+    def test_a_draft_with_another_head_may_not_assist(self, tiny_models: Path) -> None:
+        with AssistedSource(tiny_models / "target-hf", tiny_models / "draft-hf").open(OPTIONS) as modes:
+            assert [mode.name for mode in modes] == ["hf plain", "hf lookup"]
+
+    @pytest.mark.slow
+    def test_weights_that_are_not_there_are_told(self, tmp_path: Path) -> None:
+        source = AssistedSource(tmp_path / "nothing")
+        with pytest.raises(PeerError, match=r"stay out: .*nothing does not exist\."), source.open(OPTIONS):
+            pass
+
+    def test_an_exporter_that_is_not_there_is_told(self, tmp_path: Path) -> None:
+        source = AssistedSource(tmp_path, command=(sys.executable, "-c", "raise SystemExit(1)"))
+        with pytest.raises(PeerError, match='install headstart with the extra "export"'), source.open(OPTIONS):
+            pass
+
+
+@pytest.mark.slow
+def test_whoever_cannot_take_part_is_named_and_the_others_race(tiny_target: Path, tiny_draft: Path) -> None:
+    options = LoadOptions(tiny_target, tiny_draft, context=256, numerics=Numerics.EXACT)
+    engine, stages = load(options), list[str]()
+    sources: list[PeerSource] = [
+        genai(engine, options, lengths=(2,), thresholds=(0.4,), lookups=(3,)),
+        AssistedSource(None),
+        LlamaSource(None, None),
+    ]
+    plan = BenchPlan(options, (CODE,), 12, 1, contestants=("plain", "auto"))
+    result = measure(engine, plan, sources, Progress(stages.append, lambda _: None))
+    engine.close()
+    peers = ["genai plain", "genai 2", "genai threshold 0.4", "genai lookup 3"]
+    assert list(result.standings) == ["plain", "auto", *peers]
+    assert [sentence.partition(":")[0] for sentence in result.skipped] == [
+        "Hugging Face transformers stay out",
+        "llama.cpp stays out",
+    ]
+    assert set(result.skipped) < set(stages)
+    scores = result.prompts[0].scores
+    assert all(score.equals_plain for score in scores.values())
+    # Without the workaround a threshold would draft one token a round.
+    assert scores["genai threshold 0.4"].acceptance_rate is not None
+    assert [found.peer for found in result.auto_vs_hindsight] == ["genai"]

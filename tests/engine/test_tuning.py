@@ -1,15 +1,41 @@
-"""Tuning takes no winner by noise, ends in time, and lives with candidates that cannot run."""
+"""Tuning takes no winner by noise, and its result is used on the machine and models it was measured with only."""
 
+import dataclasses
+import json
 import math
 import random
+import threading
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from headstart.engine.engine import LoadOptions
-from headstart.engine.tuning.messages import DEFAULT
-from headstart.engine.tuning.search import Hardware, Pair, Trial, decided, drafts, search, settings
+from headstart import manifest
+from headstart.engine.bench.race import RaceCancelled
+from headstart.engine.cancelling import CancelEvent
+from headstart.engine.engine import LoadOptions, Numerics, Open
+from headstart.engine.local import LocalEngine
+from headstart.engine.opening import LocalModels, load
+from headstart.engine.tuning import search as searching
+from headstart.engine.tuning import store
+from headstart.engine.tuning.messages import (
+    DEFAULT,
+    Findings,
+    Row,
+    Stage,
+    Trying,
+    Tune,
+    TuneDecided,
+    TuneReport,
+    TuneRequest,
+    TuneTrying,
+)
+from headstart.engine.tuning.search import Hardware, Pair, Tell, Trial, decided, drafts, search, settings, tune
+from headstart.engine.tuning.store import Tuned
 from headstart.errors import DeviceError
+from tests.engine.answers import LIST, ask, flip_a_bit, request
 
 LONG = 1e6  # seconds
 LOAD = LoadOptions(Path("target"), Path("draft"))
@@ -38,7 +64,6 @@ class Field:
 
 
 def winner(trials: list[Trial]) -> str:
-    """Whom tuning takes."""
     return decided("target", trials, {}).chosen.name
 
 
@@ -46,12 +71,6 @@ def test_the_fastest_is_timed_longer_and_wins() -> None:
     field = Field({"a": 1.05, "b": 1.3, "c": 1.1, "d": 1.2})
     assert winner(field.search()) == "b"
     assert field.pairs == {"a": 3, "b": 12, "c": 3, "d": 3}
-
-
-def test_what_is_slower_is_dropped_at_once() -> None:
-    field = Field({"slow": 0.9, "slower": 0.5})
-    assert winner(field.search()) == DEFAULT
-    assert field.pairs == {"slow": 3, "slower": 3}
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -63,20 +82,19 @@ def test_a_gain_shows_through_noise() -> None:
     assert winner(Field({"same": 1.0, "better": 1.15}, spread=0.05).search()) == "better"
 
 
-def test_a_gain_that_is_certain_and_tiny_is_not_worth_a_setting() -> None:
-    assert not Trial("tiny", [101.0] * 20, [100.0] * 20).proves(1)
-
-
-def test_more_rivals_ask_for_more_proof() -> None:
-    trial = Trial("good", [110.0] * 6, [100.0] * 6)
-    assert trial.proves(1)
-    assert not trial.proves(6)
-
-
-def test_few_pairs_prove_nothing() -> None:
-    assert not Trial("young", [200.0] * 4, [100.0] * 4).proves(1)
-    assert Trial("grown", [200.0] * 5, [100.0] * 5).proves(1)
-    assert not Trial("unborn").proves(1)
+@pytest.mark.parametrize(
+    ("base", "mine", "pairs", "rivals", "proved"),
+    [
+        (101.0, 100.0, 20, 1, False),  # certain, but not worth a setting
+        (110.0, 100.0, 6, 1, True),
+        (110.0, 100.0, 6, 6, False),  # more rivals ask for more proof
+        (200.0, 100.0, 5, 1, True),
+        (200.0, 100.0, 4, 1, False),
+        (200.0, 100.0, 0, 1, False),
+    ],
+)
+def test_a_gain_has_to_be_proved(base: float, mine: float, pairs: int, rivals: int, *, proved: bool) -> None:
+    assert Trial("candidate", [base] * pairs, [mine] * pairs).proves(rivals) == proved
 
 
 def test_one_that_cannot_run_ends_nothing() -> None:
@@ -111,32 +129,35 @@ def test_an_answer_that_is_too_short_tells_nothing() -> None:
     assert (trial.base, trial.mine, trial.failure) == ([100.0], [50.0], "")
 
 
-def test_threads_are_varied_where_that_can_matter() -> None:
-    found = settings(Hardware(8, 8, ("CPU",), pinning=True), LOAD)
-    assert list(found) == ["4 threads", "threads not tied to cores"]
-    assert found["4 threads"].properties == {"INFERENCE_NUM_THREADS": "4"}
+ONE_CORE = Hardware(1, 1, ("CPU",), pinning=False)
+HERE = Hardware(1, 1, ("CPU", "GPU.0", "NPU"), pinning=False)
 
 
-def test_two_threads_a_core_are_tried_where_cores_have_two() -> None:
-    found = settings(Hardware(8, 4, ("CPU",), pinning=False), LOAD)
-    assert list(found) == ["2 threads", "8 threads, two a core"]
-    assert found["8 threads, two a core"].properties["ENABLE_HYPER_THREADING"] == "YES"
-
-
-def test_one_core_leaves_no_number_of_threads() -> None:
-    assert settings(Hardware(1, 1, ("CPU",), pinning=False), LOAD) == {}
+@pytest.mark.parametrize(
+    ("hardware", "found"),
+    [
+        (Hardware(8, 8, ("CPU",), pinning=True), ["4 threads", "threads not tied to cores"]),
+        (Hardware(8, 4, ("CPU",), pinning=False), ["2 threads", "8 threads, two a core"]),
+        (ONE_CORE, []),
+    ],
+)
+def test_threads_are_varied_where_that_can_matter(hardware: Hardware, found: list[str]) -> None:
+    tried = settings(hardware, LOAD)
+    assert list(tried) == found
+    assert not found or tried[found[0]].properties == {"INFERENCE_NUM_THREADS": found[0].split()[0]}
+    if "8 threads, two a core" in tried:
+        assert tried["8 threads, two a core"].properties["ENABLE_HYPER_THREADING"] == "YES"
 
 
 def test_only_devices_that_exist_are_tried_and_none_where_a_person_has_chosen() -> None:
-    hardware = Hardware(1, 1, ("CPU", "GPU.0", "NPU"), pinning=False)
-    assert [load.device for load in settings(hardware, LOAD).values()] == ["GPU.0", "NPU"]
-    assert settings(hardware, LOAD, placed=True) == {}
-    elsewhere = settings(hardware, LoadOptions(LOAD.target, device="GPU.0"))
+    assert [load.device for load in settings(HERE, LOAD).values()] == ["GPU.0", "NPU"]
+    assert settings(HERE, LOAD, placed=True) == {}
+    elsewhere = settings(HERE, LoadOptions(LOAD.target, device="GPU.0"))
     assert [load.device for load in elsewhere.values()] == ["CPU", "NPU"]
 
 
 def test_a_precision_that_was_about_as_fast_is_timed_again() -> None:
-    found = settings(Hardware(1, 1, ("CPU",), pinning=False), LOAD, ("f32", "bf16"))
+    found = settings(ONE_CORE, LOAD, ("f32", "bf16"))
     assert {name: dict(load.properties) for name, load in found.items()} == {
         "in bf16": {"INFERENCE_PRECISION_HINT": "bf16", "KV_CACHE_PRECISION": "bf16"}
     }
@@ -153,3 +174,195 @@ def test_other_drafts_sizes_of_its_head_and_none_are_tried() -> None:
     }
     assert list(drafts(LOAD, {})) == ["no draft model"]
     assert drafts(LoadOptions(LOAD.target), {}) == {}
+
+
+ALL_OPEN = tuple(Open)
+TARGET, DRAFT, OTHER = Path("target"), Path("draft"), Path("other")
+ONE_THREAD = {"INFERENCE_NUM_THREADS": "1"}
+FOUND = Tuned("CPU", ONE_THREAD, DRAFT, "hash", 300)
+
+
+def test_what_was_tuned_is_used_where_a_person_left_it_open() -> None:
+    def used(draft: Path | None = OTHER, found: Tuned = FOUND, **asked: Any) -> LoadOptions:
+        return store.merged(LoadOptions(TARGET, draft, **asked), found)
+
+    three = {"INFERENCE_NUM_THREADS": "3"}
+    assert used(open=ALL_OPEN) == LoadOptions(TARGET, DRAFT, draft_vocab=300, properties=ONE_THREAD)
+    assert used(properties=three, open=(Open.PROPERTIES,)) == LoadOptions(TARGET, OTHER, properties=three)
+    assert used(None, open=(Open.PROPERTIES, Open.DEVICE)).draft is None
+    assert used(DRAFT, draft_vocab=7, open=ALL_OPEN).draft_vocab == 7
+    assert used(device="GPU", open=(Open.PROPERTIES, Open.DRAFT)) == LoadOptions(TARGET, OTHER, device="GPU")
+    assert used(found=replace(FOUND, device="GPU"), open=ALL_OPEN).device == "GPU"
+    assert used(numerics=Numerics.EXACT, open=ALL_OPEN).properties == {}
+
+
+@pytest.fixture
+def pair(tiny_target: Path, tiny_draft: Path) -> LoadOptions:
+    """The tiny pair, with everything left open."""
+    return LoadOptions(tiny_target, tiny_draft, open=ALL_OPEN)
+
+
+def found_for(pair: LoadOptions, draft: Path | None) -> Tuned:
+    return Tuned("CPU", ONE_THREAD, draft, store.weights(draft) if draft else None)
+
+
+def test_loading_takes_what_was_kept_until_it_is_forgotten(pair: LoadOptions) -> None:
+    store.keep(pair, found_for(pair, None))
+    engine = load(pair)
+    assert isinstance(engine, LocalEngine)
+    assert engine.target.properties["INFERENCE_NUM_THREADS"] == "1"
+    assert engine.draft is None
+    assert len(ask(engine, request(LIST, tokens=4)).ids) == 4
+    assert store.forget(pair)
+    assert not store.forget(pair)
+    assert store.applied(pair) == replace(pair, open=())
+
+
+def test_a_target_alone_is_another_subject(pair: LoadOptions) -> None:
+    store.keep(pair, found_for(pair, pair.draft))
+    assert store.applied(replace(pair, draft=None)).properties == {}
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("headstart.engine.tuning.store.devices.full_name", lambda _: "Another Processor"),
+        ("headstart.engine.tuning.store.devices.available", lambda: ("CPU", "GPU")),
+        ("headstart.engine.tuning.store.cores", lambda: 999),
+        ("headstart.engine.tuning.store.__version__", "0.0.1"),
+    ],
+)
+def test_another_machine_knows_nothing(
+    pair: LoadOptions, monkeypatch: pytest.MonkeyPatch, place: str, value: object
+) -> None:
+    store.keep(pair, found_for(pair, None))
+    monkeypatch.setattr(place, value)
+    assert store.read(pair) is None
+
+
+def test_other_weights_know_nothing_of_it(pair: LoadOptions, altered: Callable[..., Path]) -> None:
+    copy = altered(pair.target)
+    options = replace(pair, target=copy)
+    store.keep(options, found_for(options, None))
+    assert store.read(options) is not None
+    change_weights(copy)
+    assert store.read(options) is None
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_another_draft_that_changed_is_not_used(pair: LoadOptions, altered: Callable[..., Path], *, gone: bool) -> None:
+    other = altered(pair.target)
+    store.keep(pair, found_for(pair, other))
+    assert store.applied(pair).draft == other
+    if gone:
+        (other / manifest.FILE_NAME).unlink()
+    else:
+        change_weights(other)
+    assert store.applied(pair) == replace(pair, open=())
+
+
+@pytest.mark.parametrize("value", [7, {}, {"device": 3}, {"device": "CPU", "properties": []}])
+def test_what_makes_no_sense_is_ignored(pair: LoadOptions, measured: Path, value: object) -> None:
+    store.keep(pair, found_for(pair, None))
+    (path,) = measured.glob("*-tuned-*.json")
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"values": {"tuned": value}}))
+    assert store.read(pair) is None
+
+
+@pytest.mark.slow
+def test_the_tiny_pair_is_tuned(pair: LoadOptions, tiny_other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From end to end; a draft that is not there stands for a candidate that fails."""
+    monkeypatch.setattr(searching, "FIRST_PAIRS", 1)
+    monkeypatch.setattr(searching, "MORE_PAIRS", 1)
+    said: list[Trying | Stage] = []
+    missing = tiny_other.parent / "missing"
+    chosen, found = tune(TuneRequest(pair, {"gone": missing}, seconds=600.0), said.append)
+    assert [stage.subject for stage in found.stages] == ["target", "drafts"]
+    rows = {row.name: row for row in found.stages[1].rows}
+    assert list(rows) == [DEFAULT, "the draft gone", "no draft model"]
+    assert rows["the draft gone"].failure
+    assert rows["no draft model"].pairs >= 1
+    assert rows[DEFAULT].ms["token of an answer"] > 0
+    assert [each for each in said if isinstance(each, Stage)] == list(found.stages)
+    assert Trying("target") in said
+    store.keep(pair, chosen, found)
+    assert store.read(pair) == chosen
+    assert store.findings(pair) == found
+    load(pair).close()
+    assert store.forget(pair)
+    assert store.findings(pair) is None
+
+
+@pytest.mark.slow
+def test_winners_are_what_is_loaded_next(pair: LoadOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+    def won(names: list[str], *_: object) -> list[Trial]:
+        return [Trial(name, [120.0] * 20, [100.0] * 20) for name in names[:1]]
+
+    def one(_: object, load: LoadOptions, *__: object, **___: object) -> dict[str, LoadOptions]:
+        return {"1 thread": replace(load, properties=ONE_THREAD)}
+
+    monkeypatch.setattr(searching, "search", won)
+    monkeypatch.setattr(searching, "settings", one)
+    chosen, found = tune(TuneRequest(pair, seconds=600.0), lambda _: None)
+    assert (chosen.properties, chosen.draft) == (ONE_THREAD, None)
+    assert [stage.chosen.name for stage in found.stages] == ["1 thread", "no draft model"]
+
+
+def test_what_was_ordered_over_the_wire_is_told_and_kept(pair: LoadOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage("target", (Row(DEFAULT, {"1 token": 8.0}, chosen=True),))
+    found = Findings("big", None, "A processor", "2026.4", 61.5, (stage,))
+
+    def tune(wish: TuneRequest, tell: Tell, cancel: CancelEvent) -> tuple[Tuned, Findings]:
+        assert (wish.load, wish.placed, wish.seconds) == (pair, True, 60.0)
+        tell(Trying("target"))
+        tell(stage)
+        return found_for(pair, None), found
+
+    monkeypatch.setattr(searching, "tune", tune)
+    said: list[TuneReport] = []
+    models = LocalModels()
+    wish = TuneRequest(pair, placed=True, seconds=60.0)
+    assert models.tune(Tune(7, wish), said.append, CancelEvent()) == found
+    assert said == [TuneTrying(7, Trying("target")), TuneDecided(7, stage)]
+    assert models.recall(pair) == found
+    models.forget(pair)
+    assert models.recall(pair) is None
+
+
+@pytest.mark.slow
+def test_precisions_that_take_too_long_leave_time_for_the_rest(
+    pair: LoadOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[bool] = []
+
+    class Endless:
+        def __init__(self) -> None:
+            self.stopped = threading.Event()
+            self.stop = self.stopped.set
+
+    monkeypatch.setattr(searching, "PrecisionTrial", Endless)
+    monkeypatch.setattr(searching, "measure_all", lambda _, trial: waited.append(trial.stopped.wait(60.0)))
+    monkeypatch.setattr(searching, "settings", lambda *_, **__: {})
+    chosen, found = tune(TuneRequest(replace(pair, draft=None), seconds=10.0), lambda _: None)
+    assert waited == [True]
+    assert chosen == Tuned("CPU")
+    assert [list(stage.rows[0].ms) for stage in found.stages] == [["token of an answer"]] * 2
+
+
+@pytest.mark.slow
+def test_it_can_be_cancelled(pair: LoadOptions, measured: Path) -> None:
+    cancel = CancelEvent()
+
+    def stop(what: Trying | Stage) -> None:
+        if isinstance(what, Trying) and what.against is not None:
+            cancel.set()
+
+    with pytest.raises(RaceCancelled):
+        tune(TuneRequest(pair, seconds=600.0), stop, cancel)
+    assert not list(measured.glob("*-tuned-*.json"))
+
+
+def change_weights(folder: Path) -> None:
+    """Another weight, of which the manifest knows."""
+    flip_a_bit(folder / "openvino_model.bin")
+    manifest.write(folder, dataclasses.replace(manifest.read_model(folder), files=manifest.hash_files(folder)))
