@@ -1,4 +1,4 @@
-"""Streaming text: whole characters, nothing lost or invented, cut at stop strings, however the tokens arrive."""
+"""Streaming text: whole characters, cut at stop strings, ended where it repeats itself, however the tokens arrive."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -9,9 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headstart.engine.detokenizer import AnswerText, DecodeMany, Detokenizer, StopStrings
+from headstart.engine.detokenizer import (
+    LEAST_ITEMS,
+    LONGEST_PERIOD,
+    AnswerText,
+    DecodeMany,
+    Detokenizer,
+    Repetition,
+    StopStrings,
+)
 from headstart.engine.engine import FinishReason
 from headstart.engine.tokenizer import Tokenizer
+from tests.engine import good_texts
 from tests.engine.tiny_tokenizers import KINDS, SAMPLES
 
 UNKNOWN = "\ufffd"
@@ -95,7 +104,7 @@ def answer(ids: list[int], stops: Sequence[str], sizes: Sequence[int]) -> Answer
     return Answer(shown, text.token_ids, used, text.stopped)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(ids=byte_runs, sizes=chunk_sizes, decode=st.sampled_from([decode_bytes, decode_bytes_singly]))
 def test_any_bytes_in_any_runs_give_the_whole_text(ids: list[int], sizes: list[int], decode: DecodeMany) -> None:
     texts = stream(Detokenizer(decode), chunks(ids, sizes))
@@ -115,9 +124,7 @@ def test_text_comes_as_soon_as_it_is_certain(ids: list[int]) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @settings(deadline=None, max_examples=50)
 @given(data=st.data())
-def test_any_tokens_in_any_runs_give_the_decoded_text(
-    tokenizers: Mapping[str, Tokenizer], kind: str, data: st.DataObject
-) -> None:
+def test_any_tokens_give_the_decoded_text(tokenizers: Mapping[str, Tokenizer], kind: str, data: st.DataObject) -> None:
     tokenizer = tokenizers[kind]
     text = data.draw(st.text(max_size=60))
     strays = data.draw(st.lists(st.integers(0, 650), max_size=60))
@@ -126,7 +133,7 @@ def test_any_tokens_in_any_runs_give_the_decoded_text(
     assert "".join(texts) == tokenizer.decode(ids)
 
 
-@pytest.mark.parametrize("run", [1, 3, 7, 1000])
+@pytest.mark.parametrize("run", [1, 7])
 def test_a_long_text_shows_no_half_characters(tokenizer: Tokenizer, run: int) -> None:
     ids = tokenizer.encode(TEXT)
     texts = stream(Detokenizer(tokenizer.decode_many), chunks(ids, [run] * (len(ids) // run)))
@@ -134,18 +141,9 @@ def test_a_long_text_shows_no_half_characters(tokenizer: Tokenizer, run: int) ->
     assert not any(UNKNOWN in text for text in texts)
 
 
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        [0x61],
-        [0xF0, 0x9F, 0x99, 0x82],
-        [0x80],  # never a character
-        [0xEF, 0xBF, 0xBD],  # U+FFFD itself
-        [0x20],
-        [0x61, SKIPPED, SKIPPED],
-    ],
-)
-def test_a_token_costs_the_same_however_long_the_answer(pattern: list[int]) -> None:
+# A letter, a character of four bytes, what is never one, U+FFFD itself, a space, and tokens without text.
+@pytest.mark.parametrize("pattern", [b"a", "🙂".encode(), b"\x80", "\ufffd".encode(), b" ", [0x61, SKIPPED, SKIPPED]])
+def test_a_token_costs_the_same_however_long_the_answer(pattern: Sequence[int]) -> None:
     decoded = 0
 
     def counting(batch: list[list[int]]) -> list[str]:
@@ -153,26 +151,14 @@ def test_a_token_costs_the_same_however_long_the_answer(pattern: list[int]) -> N
         decoded += sum(map(len, batch))
         return decode_bytes(batch)
 
-    ids = pattern * (4000 // len(pattern))
+    ids = list(pattern) * (4000 // len(pattern))
     detokenizer = Detokenizer(counting)
     text = "".join(text for token in ids for text in detokenizer.push([token])) + detokenizer.flush()
     assert text == decode_bytes([ids])[0]
     assert decoded <= 70 * len(ids)  # a window of 64, and what shortening it costs
 
 
-def test_tokens_without_text_do_not_disturb() -> None:
-    ids = [SKIPPED] * 300 + list("ä🙂".encode()) + [SKIPPED] * 300 + list(b" end")
-    assert "".join(stream(Detokenizer(decode_bytes), chunks(ids, [5] * 40))) == "ä🙂 end"
-
-
-def test_an_unfinished_character_comes_with_the_flush() -> None:
-    detokenizer = Detokenizer(decode_bytes)
-    assert detokenizer.push(list("ok🙂".encode()[:-1])) == ["o", "k", "", "", ""]
-    assert detokenizer.flush() == UNKNOWN
-    assert detokenizer.flush() == ""
-
-
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=200)
 @given(text=st.text("abc", max_size=20), stops=stop_lists, sizes=st.lists(st.integers(0, 4), max_size=12))
 def test_stop_strings_cut_the_same_for_any_runs(text: str, stops: list[str], sizes: list[int]) -> None:
     stop_strings, seen, shown, found = StopStrings(stops), "", "", False
@@ -185,7 +171,7 @@ def test_stop_strings_cut_the_same_for_any_runs(text: str, stops: list[str], siz
     assert (shown if found else shown + stop_strings.flush(), found) == cut(text, stops)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(
     text=st.text("ab你🙂", max_size=20),
     stops=st.lists(st.text("ab你🙂", min_size=1, max_size=3), max_size=3),
@@ -210,25 +196,6 @@ def test_an_answers_tokens_are_the_fewest_that_cover_its_text(text: str, stops: 
         assert given_answer.token_ids == tuple(ids)
 
 
-def test_a_stop_string_across_two_runs_ends_the_answer_at_the_token_that_completes_it() -> None:
-    text = AnswerText(decode_bytes, ["END"])
-    first, second = text.push(list(b"so E")), text.push(list(b"ND it goes"))
-    assert (first.text, first.tokens_used, first.stopped) == ("so ", 4, False)
-    assert (second.text, second.tokens_used, second.stopped) == ("", 2, True)
-    assert text.finish() == ""
-    assert text.token_ids == tuple(b"so ")
-
-
-def test_text_that_only_began_like_a_stop_string_is_shown() -> None:
-    text = AnswerText(decode_bytes, ["END"])
-    assert text.push(list(b"an EN")).texts == ("a", "n", " ", "", "")
-    assert text.push(list(b"V")).texts == ("ENV",)
-    assert text.push(list(b"E")).text == ""
-    assert text.finish() == "E"
-    assert not text.stopped
-    assert text.token_ids == tuple(b"an ENVE")
-
-
 def test_a_stop_string_may_be_what_the_flush_gives() -> None:
     text = AnswerText(decode_bytes, [UNKNOWN])
     assert text.push([0x61, 0xF0]).text == "a"
@@ -248,9 +215,7 @@ def test_real_tokens_stop_inside_a_token(byte_level: Tokenizer) -> None:
 
 @settings(deadline=None, max_examples=100)
 @given(before=byte_runs, sizes=chunk_sizes, stops=stop_lists)
-def test_a_repetition_ends_the_text_at_the_same_place_in_any_runs(
-    before: list[int], sizes: list[int], stops: list[str]
-) -> None:
+def test_a_repetition_ends_the_text_at_the_same_place(before: list[int], sizes: list[int], stops: list[str]) -> None:
     loop = "你好, again and again. "
     text, shown = AnswerText(decode_bytes, [f"{stop}X" for stop in stops], stop_on_repetition=True), ""
     for run in chunks([*before, *(loop * 40).encode()], sizes):
@@ -265,8 +230,89 @@ def test_a_repetition_ends_the_text_at_the_same_place_in_any_runs(
     assert len(text.token_ids) <= len(before) + 4 * len(loop.encode())
 
 
-def test_a_repetition_that_may_go_on_is_counted() -> None:
-    ids = list(b"on and on. " * 20)
-    text = AnswerText(decode_bytes)
-    assert text.push(ids).tokens_used == len(ids)
-    assert (text.ended, text.repeats) == (None, 20)
+LOOPS = {
+    "sentence": "I'm here to help with anything related to science or math. ",
+    "row": "| Brazil | Portuguese | Portuguese |\n| Russia | Russian | Russian |\n",
+    "sign": "!",
+    "Chinese": "我是一个语言模型,可以帮助你。",
+}
+
+
+COUNTED = {
+    "list": "{n}. Frogs\n",
+    "table": "| {n}. Dogs | {n}. Cats |\n",
+    "headings": "## Step {n}\n\nStir the soup again.\n\n",
+    "items": "{n}. **Frog**: green\n   - lives in ponds\n   - eats flies\n",
+    "lines": "{even}. Elk\n{odd}. Deer\n",
+    "code": "    item_{n} = make('item')\n",
+}
+
+
+def found_after(tokens: list[int]) -> tuple[int, int] | None:
+    """How many tokens were read until a repetition was seen, and how often it stood there; None: never."""
+    repetition = Repetition()
+    for count, token in enumerate(tokens, start=1):
+        if repeats := repetition.add(token):
+            return count, repeats
+    return None
+
+
+@pytest.mark.parametrize(
+    ("period", "tokens", "repeats"),
+    [(1, 128, 128), (3, 128, 42), (4, 64, 16), (16, 64, 4), (17, 68, 4), (LONGEST_PERIOD, 800, 4)],
+)
+def test_the_bound_is_four_times_and_64_tokens_or_128_of_a_rule(period: int, tokens: int, repeats: int) -> None:
+    before = [1000 + token for token in range(37)]
+    loop = [token % period for token in range(2000)]
+    assert found_after(before + loop) == (len(before) + tokens, repeats)
+    assert found_after(before + loop[: tokens - 1]) is None
+
+
+def test_one_other_token_begins_the_count_anew() -> None:
+    once = [token % 20 for token in range(79)]
+    assert found_after([*once, 99] * 20) == (4 * 80, 4)  # the longer period, with the other token in it
+    assert found_after([*once, 99, *once]) is None
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_a_list_that_only_counts_is_found(name: str) -> None:
+    repetition = Repetition()
+    items = [COUNTED[name].format(n=number, even=2 * number, odd=2 * number + 1) for number in range(95, 195)]
+    found = (number for number, item in enumerate(items, start=1) for sign in item if repetition.add(number, sign))
+    assert next(found) == LEAST_ITEMS
+
+
+@pytest.mark.parametrize(
+    "line", ["{n}", "{n} x {n} = {square}", "| {year} | {square} people |", "{square}. Frogs", "-----"]
+)
+def test_lines_in_which_more_varies_are_no_repetition(line: str) -> None:
+    repetition = Repetition()
+    lines = [line.format(n=number, square=number * number, year=1900 + number) for number in range(3, 60)]
+    assert not any(repetition.add(number, f"{text}\n") for number, text in enumerate(lines))
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_loop_is_found_soon(name: str, byte_level: Tokenizer) -> None:
+    unit = len(byte_level.encode(LOOPS[name]))
+    if unit > LONGEST_PERIOD:
+        pytest.skip("too long in the tokens of this tiny tokenizer")
+    beginning = byte_level.encode("Here is what you asked for:\n\n")
+    tokens = [*beginning, *byte_level.encode(LOOPS[name] * 200)]
+    found = found_after(tokens)
+    assert found is not None
+    bound = max(4 * unit, 64 if unit > 3 else 128)
+    assert found[0] <= len(beginning) + bound + 2  # the first unit may be cut otherwise
+    assert found[1] >= 4
+
+
+def test_no_good_text_is_cut(byte_level: Tokenizer) -> None:
+    texts = dict(good_texts.texts())
+    assert len(texts) >= 200
+    assert {name: found for name, text in texts.items() if (found := found_after(byte_level.encode(text)))} == {}
+    lists = {name: Repetition() for name in texts}
+    assert not [
+        (name, line)
+        for name, text in texts.items()
+        for number, line in enumerate(text.splitlines(keepends=True))
+        if lists[name].add(number, line)
+    ]
