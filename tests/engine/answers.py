@@ -44,7 +44,6 @@ class Answer:
 
     @property
     def essence(self) -> tuple[str, tuple[int, ...], FinishReason]:
-        """What must not depend on speculation."""
         return self.text, self.ids, self.reason
 
 
@@ -108,7 +107,6 @@ class Whimsical(Policy):
     """Drafts whatever comes to its mind; the answer must not care."""
 
     def __init__(self, seed: int) -> None:
-        """Decisions follow from `seed`."""
         super().__init__(Costs(Curve.shipped(1.0)))
         self._dice = random.Random(seed)
 
@@ -131,7 +129,6 @@ class _Whim(DraftPlan):
         self.drafter, self.limit = dice.choice(choices)
 
     def wants_more(self, draft: Draft) -> bool:
-        """Up to the limit."""
         return len(draft.confidences) < self.limit and self._dice.random() < 0.8
 
     def _kept(self, draft: Draft) -> int:

@@ -60,7 +60,6 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> int:
 
 @pytest.fixture(scope="session")
 def pair_engine(tiny_target: Path, tiny_draft: Path, tmp_path_factory: pytest.TempPathFactory) -> LocalEngine:
-    """The tiny pair in exact numerics."""
     return _loaded(LoadOptions(tiny_target, tiny_draft, numerics=Numerics.EXACT), tmp_path_factory.mktemp("home"))
 
 

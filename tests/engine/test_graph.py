@@ -1,93 +1,148 @@
-"""The output head is found behind scales and softcaps, and computed for the chosen rows only."""
+"""The output head is computed for chosen rows or kept tokens only, and gives what the whole one gives."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from headstart.engine.runners.graph import CHOSEN_ROWS, gather_rows
-from headstart.engine.runtime import openvino
+from headstart.engine.engine import Numerics
+from headstart.engine.runners.graph import CHOSEN_ROWS, Ids, gather_rows, keep_rows
+from headstart.engine.runners.paged import PagedRunner
+from headstart.engine.runners.precision import properties
+from headstart.engine.runners.stateful import StatefulRunner
+from headstart.engine.runtime import core, openvino
 
-HIDDEN, VOCABULARY = 4, 6
+VOCABULARY, WIDTH, GROUPS = 11, 12, 3  # an odd number of groups: rows of zero points end inside a byte
+EXACT = properties(Numerics.EXACT)
+KEPT = np.array([0, 3, 4, 10])
+TEXT = np.array([[5, 1, 9, 9, 0, 2, 7]])
+Store = Callable[[Any], Any]  # the opset -> weights as numbers, [VOCABULARY, WIDTH]
 Tail = Callable[[Any, Any], Any]  # (opset, logits) -> result
 
 
-def _softcap(ops: Any, logits: Any) -> Any:
-    cap = np.float32(30.0)
-    return ops.multiply(ops.tanh(ops.divide(logits, ops.constant(cap))), ops.constant(cap))
+def numbers(*shape: int) -> Any:
+    return np.random.default_rng(1).normal(size=shape).astype(np.float32)
 
 
-def _constant_first(ops: Any, logits: Any) -> Any:
+def packed(*shape: int) -> Any:
+    ov = openvino()
+    content = np.random.default_rng(len(shape) + shape[-1]).integers(0, 256, -(-int(np.prod(shape)) // 2), np.uint8)
+    return ov.op.Constant(ov.Tensor(content, ov.Shape(shape), ov.Type.u4), shared_memory=False)
+
+
+def int4(ops: Any) -> Any:
+    """As NNCF stores them: groups with scales and zero points."""
+    weights = ops.convert(packed(VOCABULARY, GROUPS, WIDTH // GROUPS), "f16")
+    zeros = ops.convert(packed(VOCABULARY, GROUPS, 1), "f16")
+    scaled = ops.multiply(ops.subtract(weights, zeros), ops.constant(numbers(VOCABULARY, GROUPS, 1).astype(np.float16)))
+    shape = ops.constant(np.array([VOCABULARY, WIDTH], np.int64))
+    return ops.convert(ops.reshape(scaled, shape, special_zero=False), "f32")
+
+
+def int8(ops: Any) -> Any:
+    weights = ops.constant(np.random.default_rng(1).integers(0, 255, (VOCABULARY, WIDTH), np.uint8))
+    zeros = ops.convert(ops.constant(np.full((VOCABULARY, 1), 127, np.uint8)), "f16")
+    scales = ops.constant(numbers(VOCABULARY, 1).astype(np.float16))
+    return ops.convert(ops.multiply(ops.subtract(ops.convert(weights, "f16"), zeros), scales), "f32")
+
+
+def half(ops: Any) -> Any:
+    return ops.convert(ops.constant(numbers(VOCABULARY, WIDTH).astype(np.float16)), "f32")
+
+
+def turned(ops: Any) -> Any:
+    return ops.transpose(ops.constant(numbers(WIDTH, VOCABULARY)), ops.constant(np.array([1, 0], np.int64)))
+
+
+def bare(_ops: Any, logits: Any) -> Any:
+    return logits
+
+
+def softcap(ops: Any, logits: Any) -> Any:
+    cap = ops.constant(np.float32(30.0))
+    return ops.multiply(ops.tanh(ops.divide(logits, cap)), cap)
+
+
+def constant_first(ops: Any, logits: Any) -> Any:
     return ops.multiply(ops.convert(ops.constant(np.float16(0.5)), "f32"), logits)
 
 
-def _bias(ops: Any, logits: Any) -> Any:
+def bias(ops: Any, logits: Any) -> Any:
     return ops.convert(ops.add(logits, ops.constant(np.arange(VOCABULARY, dtype=np.float32))), "f32")
 
 
-TAILS: dict[str, Tail] = {
-    "bare": lambda ops, logits: logits,
-    "softcap": _softcap,
-    "constant first": _constant_first,
-    "bias": _bias,
-}
-
-
-@pytest.mark.parametrize("tail", TAILS.values(), ids=TAILS)
-@pytest.mark.parametrize("axis", [0, 1])
-def test_chosen_rows_are_rows_of_the_whole(tail: Tail, axis: int) -> None:
-    hidden = np.random.default_rng(0).normal(size=(7, 1, HIDDEN) if axis == 0 else (1, 7, HIDDEN)).astype(np.float32)
-    whole = run(model_with(tail), hidden=hidden)
-    edited = model_with(tail)
-    assert gather_rows(edited, axis)
-    rows = np.array([1, 4, 6], np.int64)
-    chosen = run(edited, hidden=hidden, **{CHOSEN_ROWS: rows})
-    assert chosen.shape[axis] == 3
-    np.testing.assert_allclose(chosen, whole.take(rows, axis), rtol=1e-6)
-
-
-def _no_head(ops: Any, logits: Any) -> Any:
+def softmax(ops: Any, logits: Any) -> Any:
     return ops.softmax(logits, 2)
 
 
-def _sliced(ops: Any, logits: Any) -> Any:
+def squeezed(ops: Any, logits: Any) -> Any:
     return ops.squeeze(logits, ops.constant(np.array([0], np.int64)))
 
 
-@pytest.mark.parametrize("tail", [_no_head, _sliced])
+def model_with(store: Store, tail: Tail) -> Any:
+    """Tokens [?, ?] -> embeddings -> head with the same weights -> tail."""
+    ov = openvino()
+    ops = ov.opset13
+    tokens = ops.parameter([-1, -1], np.int64, name="tokens")
+    tokens.output(0).set_names({"tokens"})
+    weights = store(ops)
+    embedded = ops.gather(weights, tokens, ops.constant(np.array(0, np.int64)))
+    logits = ops.matmul(embedded, weights, transpose_a=False, transpose_b=True)
+    return ov.Model([ops.result(tail(ops, logits))], [tokens])
+
+
+def run(model: Any, text: Any = TEXT, **inputs: Any) -> Any:
+    return core().compile_model(model.clone(), "CPU", dict(EXACT))({"tokens": text, **inputs})[0].copy()
+
+
+@pytest.mark.parametrize("tail", [bare, softcap, constant_first, bias])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_chosen_rows_are_rows_of_the_whole(tail: Tail, axis: int) -> None:
+    text, rows = TEXT.T if axis == 0 else TEXT, np.array([1, 4, 6], np.int64)
+    whole, edited = run(model_with(half, tail), text), model_with(half, tail)
+    assert gather_rows(edited, axis)
+    np.testing.assert_allclose(run(edited, text, **{CHOSEN_ROWS: rows}), whole.take(rows, axis), rtol=1e-6)
+
+
+@pytest.mark.parametrize("tail", [softmax, squeezed])
 def test_a_model_without_a_known_head_is_left_alone(tail: Tail) -> None:
-    model = model_with(tail)
-    hidden = np.ones((1, 3, HIDDEN), np.float32)
-    before = run(model, hidden=hidden)
+    model = model_with(half, tail)
+    before = run(model)
     assert not gather_rows(model, axis=1)
-    assert [port.any_name for port in model.inputs] == ["hidden"]
-    np.testing.assert_array_equal(run(model, hidden=hidden), before)
+    np.testing.assert_array_equal(run(model), before)
 
 
 def test_a_matrix_product_of_two_axes_is_no_head() -> None:
     ov = openvino()
-    ops = ov.opset13
-    hidden = ops.parameter([-1, HIDDEN], np.float32, name="hidden")
-    logits = ops.matmul(
-        hidden, ops.constant(np.ones((HIDDEN, VOCABULARY), np.float32)), transpose_a=False, transpose_b=False
-    )
-    model = ov.Model([ops.result(logits)], [hidden])
-    assert not gather_rows(model, axis=0)
+    hidden = ov.opset13.parameter([-1, WIDTH], np.float32, name="hidden")
+    logits = ov.opset13.matmul(hidden, half(ov.opset13), transpose_a=False, transpose_b=True)
+    assert not gather_rows(ov.Model([ov.opset13.result(logits)], [hidden]), axis=0)
 
 
-def model_with(tail: Tail) -> Any:
-    """hidden [?, ?, HIDDEN] -> head -> tail."""
-    ov = openvino()
-    ops = ov.opset13
-    hidden = ops.parameter([-1, -1, HIDDEN], np.float32, name="hidden")
-    hidden.output(0).set_names({"hidden"})
-    weights = np.random.default_rng(1).normal(size=(VOCABULARY, HIDDEN)).astype(np.float32)
-    logits = ops.matmul(hidden, ops.constant(weights), transpose_a=False, transpose_b=True)
-    return ov.Model([ops.result(tail(ops, logits))], [hidden])
+@pytest.mark.parametrize("store", [int4, int8, half])
+@pytest.mark.parametrize("tail", [bare, softcap])
+def test_a_trimmed_head_gives_what_the_whole_head_gives(store: Store, tail: Tail) -> None:
+    """With weights that the embeddings share: any token can still be read."""
+    whole, trimmed = run(model_with(store, tail)), model_with(store, tail)
+    assert keep_rows(trimmed, KEPT)
+    np.testing.assert_array_equal(run(trimmed), whole[..., KEPT])
 
 
-def run(model: Any, **inputs: Any) -> Any:
-    """The only output."""
-    compiled = openvino().Core().compile_model(model.clone(), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    return compiled(inputs)[0].copy()
+@pytest.mark.parametrize(("store", "tail"), [(half, bias), (turned, bare)])
+def test_a_head_of_another_kind_is_left_alone(store: Store, tail: Tail) -> None:
+    model = model_with(store, tail)
+    before = run(model)
+    assert not keep_rows(model, KEPT)
+    np.testing.assert_array_equal(run(model), before)
+
+
+@pytest.mark.parametrize("kind", [PagedRunner, StatefulRunner])
+def test_a_runner_with_a_trimmed_head_gives_the_same_logits(tiny_draft: Path, kind: Any) -> None:
+    kept: Ids = np.arange(3, 600, 7)
+    whole, trimmed = (kind(tiny_draft, "CPU", EXACT, 128, ids) for ids in (None, kept))
+    assert (whole.kept, trimmed.kept is kept) == (None, True)
+    assert whole.vocabulary == trimmed.vocabulary == 624
+    expected = whole.forward([5, 1, 9, 9, 0], rows=3)
+    np.testing.assert_allclose(trimmed.forward([5, 1, 9, 9, 0], rows=3), expected[:, kept], atol=1e-5)
