@@ -10,22 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headstart.cli.command import (
-    NUMBER,
-    Command,
-    Group,
-    LazyCommand,
-    Load,
-    Option,
-    argument,
-    flag,
-    group,
-    load_measured,
-)
+from headstart.cli.command import Command, Group, LazyCommand, Load, Option, argument, flag, group, load_measured
 from headstart.cli.options import FiguresFlags, ModelFlags, chosen, writable_file, write_json
 from headstart.cli.render import Screen, harmless
 from headstart.engine.bench.prompts import USUAL_KINDS, read_kinds, read_prompts
-from headstart.engine.engine import Engine
+from headstart.engine.engine import Engine, Sampling
 from headstart.errors import AttachmentError, SettingsError
 from headstart.pdf_text import open_pdf, pages
 
@@ -58,16 +47,6 @@ def _forward() -> click.Command:
 _MOST_SHOWN = 10
 
 
-def _temperature(text: str) -> float:
-    try:
-        value: float = NUMBER.read(text)
-    except ValueError:
-        value = -1.0
-    if not 0.0 <= value <= 100.0:
-        raise SettingsError(f"temperature must be a number between 0 and 100, not {text!r}.")
-    return value
-
-
 @dataclass(frozen=True, kw_only=True)
 class AuditFlags:
     """The flags of `headstart dev audit`."""
@@ -83,14 +62,13 @@ class AuditFlags:
     )
     tokens: int = flag(128, "longest answer (default: 128)")
     prompts: int = flag(5, "how many of the built-in prompts to answer, first one of each class (default: 5)")
-    temperature: float = flag(
-        0.8, "of the sampled answers; 0: greedy answers only (default: 0.8)", metavar="X", read=_temperature
-    )
+    temperature: float = flag(0.8, "of the sampled answers; 0: greedy answers only (default: 0.8)")
     output: FiguresFlags = group(FiguresFlags)
 
 
 def audit_pair(arguments: AuditFlags, load: Load) -> int:
     """Check the answers of a pair. Returns the exit code."""
+    Sampling(temperature=arguments.temperature)  # refused before the models are loaded
     _, options = chosen(arguments.model)
     screen = Screen()
     screen.remark("loading the models")

@@ -175,19 +175,15 @@ def loading_remarks(options: LoadOptions, asked: str) -> Iterator[str]:
     if asked and devices.leaves_choice(asked):
         yield f"{asked.upper()} is {options.device} here: {devices.full_name(options.device)}."
     if options.kv_precision is KvPrecision.U8:
-        yield _saving(options)
+        models = [manifests.read_model(folder) for folder in (options.target, options.draft) if folder]
+        full, less = (memory.cache(models, options.context, kv) for kv in (KvPrecision.F16, KvPrecision.U8))
+        tokens = memory.context_of(models[0], options.context)
+        yield f"Keys and values of {tokens} tokens take {amount(less)} in 8 bits, where 16 bits take {amount(full)}."
 
 
 def facts(engine: Engine) -> Facts | None:
     """The facts of the loaded model, if the engine has a process of its own."""
     return engine.facts if isinstance(engine, EngineClient) else None
-
-
-def _saving(options: LoadOptions) -> str:
-    models = [manifests.read_model(folder) for folder in (options.target, options.draft) if folder]
-    full, less = (memory.cache(models, options.context, kv) for kv in (KvPrecision.F16, KvPrecision.U8))
-    tokens = memory.context_of(models[0], options.context)
-    return f"Keys and values of {tokens} tokens take {amount(less)} in 8 bits, where 16 bits take {amount(full)}."
 
 
 USUAL_ANSWER, LEFT_OPEN, FREE = AnswerParams(), filled(SamplingParams, {}), SpeculationParams()
