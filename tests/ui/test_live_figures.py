@@ -21,6 +21,14 @@ def earning(ledger_ms: float | None) -> Step:
     return step(3, 4, 2, Timing(1, 1, 1), ledger_ms)
 
 
+@pytest.fixture
+def panel(qtbot: QtBot) -> LivePanel:
+    """A panel without figures."""
+    made = LivePanel()
+    qtbot.addWidget(made)
+    return made
+
+
 def label_of(panel: LivePanel, title: str) -> ElidedLabel:
     """The figure below a title."""
     return next(label for label in panel.findChildren(ElidedLabel) if label.accessibleName().startswith(f"{title}: "))
@@ -35,6 +43,8 @@ def test_figures_are_means_of_the_last_rounds() -> None:
     assert list(figures.acceptance) == [0.5, 0.75]
     assert list(figures.length) == [4.0, 4.0]
     assert figures.shares() == {"draft": 0.4, "verify": 0.5, "other": 0.1}
+    figures.grow([step(0, 0, 0, Timing()), step(0, 0, 0, Timing())])  # text left over at the end is no round
+    assert len(figures.length) == 2
 
 
 def test_each_position_is_judged_where_its_forerunners_held() -> None:
@@ -45,9 +55,7 @@ def test_each_position_is_judged_where_its_forerunners_held() -> None:
     assert list(figures.by_position()) == pytest.approx([2 / 3, 1.0, 0.0])
 
 
-def test_the_panel_says_how_first_and_last_guesses_fare(qtbot: QtBot) -> None:
-    panel = LivePanel()
-    qtbot.addWidget(panel)
+def test_the_panel_says_how_first_and_last_guesses_fare(panel: LivePanel) -> None:
     once = Timing(1, 1, 1)
     panel.grow([step(1, 0, 0, once), step(3, 4, 2, once), step(1, 4, 0, once)])
     assert "By position: 50 % → 0 %" in [label.accessibleName() for label in panel.findChildren(ElidedLabel)]
@@ -57,9 +65,7 @@ def test_the_panel_says_how_first_and_last_guesses_fare(qtbot: QtBot) -> None:
     ("earned", "words"),
     [(0.0, "nothing yet"), (4.9, "nothing yet"), (12_345.0, "12.35 s saved"), (-20.0, "0.02 s lost")],
 )
-def test_the_panel_says_what_was_earned_so_far(qtbot: QtBot, earned: float, words: str) -> None:
-    panel = LivePanel()
-    qtbot.addWidget(panel)
+def test_the_panel_says_what_was_earned_so_far(panel: LivePanel, earned: float, words: str) -> None:
     panel.grow([earning(0.0)])
     assert label_of(panel, "Saved (estimate)").text() == "–"  # the prompt's own pass is no round
     panel.grow([earning(-900.0), earning(earned)])
@@ -73,9 +79,9 @@ def test_the_panel_says_what_was_earned_so_far(qtbot: QtBot, earned: float, word
 
 
 @pytest.mark.parametrize(("columns", "spare", "rows"), [(6, 0, 1), (6, -1, 2), (3, 0, 2), (3, -1, 3), (2, 0, 3)])
-def test_figures_stand_in_as_many_rows_as_their_words_need(qtbot: QtBot, columns: int, spare: int, rows: int) -> None:
-    panel = LivePanel()
-    qtbot.addWidget(panel)
+def test_figures_stand_in_as_many_rows_as_their_words_need(
+    panel: LivePanel, columns: int, spare: int, rows: int
+) -> None:
     panel.show()
     panel.resize(panel.needed(columns) + spare, 200)
     panel.grow([earning(0.0), earning(12_345.0), step(1, 4, 0, Timing(45, 45, 10), 12_345.0)])
@@ -85,9 +91,7 @@ def test_figures_stand_in_as_many_rows_as_their_words_need(qtbot: QtBot, columns
     assert all(label.fontMetrics().horizontalAdvance(label.text()) <= label.width() for label in labels)
 
 
-def test_an_engine_without_a_ledger_is_said_to_have_none(qtbot: QtBot) -> None:
-    panel = LivePanel()
-    qtbot.addWidget(panel)
+def test_an_engine_without_a_ledger_is_said_to_have_none(panel: LivePanel) -> None:
     ledger = label_of(panel, "Saved (estimate)")
     assert "does not reckon" not in ledger.toolTip()
     panel.grow([step(0, 0, 0, Timing())])  # of a server, which tells no tokens
@@ -108,13 +112,6 @@ def test_a_line_that_goes_below_zero_stays_in_its_frame(qtbot: QtBot) -> None:
         assert heights == sorted(heights, reverse=figures == sorted(figures))
     line.show_figures([-50.0, 50.0], "#ff0000")
     assert line.heights([0.0]) == [13.0]
-
-
-def test_text_left_over_at_the_end_is_no_round() -> None:
-    figures = LiveFigures()
-    figures.grow([step(0, 0, 0, Timing()), step(0, 0, 0, Timing())])
-    assert not figures.length
-    assert not figures.shares()
 
 
 STATS = Stats(
@@ -179,9 +176,7 @@ def test_no_gain_is_told_of_an_answer_that_repeats_itself() -> None:
         assert "saved" not in live_answer.lines(kept)
 
 
-def test_what_was_earned_is_taken_back_where_the_answer_repeats_itself(qtbot: QtBot) -> None:
-    panel = LivePanel()
-    qtbot.addWidget(panel)
+def test_what_was_earned_is_taken_back_where_the_answer_repeats_itself(panel: LivePanel) -> None:
     panel.grow([earning(0.0), earning(12_345.0)])
     panel.end(repeats=False)
     assert label_of(panel, "Saved (estimate)").text() == "12.35 s saved"

@@ -203,13 +203,6 @@ def test_nothing_is_fetched(show: Show, address: str) -> None:
     assert "<img" not in text.toHtml()
 
 
-def test_our_own_pictures_are_shown(show: Show) -> None:
-    text = _text(show(_answer("x")))
-    kind = QTextDocument.ResourceType.ImageResource.value
-    text.document().addResource(kind, QUrl("headstart:logo"), "picture")
-    assert text.loadResource(kind, QUrl("headstart:logo")) == "picture"
-
-
 def _point(text: TextView, word: str) -> QPointF:
     cursor = text.document().find(word)
     cursor.setPosition(cursor.selectionStart() + 1)

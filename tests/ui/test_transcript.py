@@ -219,14 +219,6 @@ def test_thinking_is_left_out_of_plain_text(make: Make) -> None:
     assert make(0).as_text([message]) == "Qwen:\nYes"
 
 
-def test_signals_name_the_message(make: Make) -> None:
-    transcript = make(4)
-    asked: list[object] = []
-    transcript.action_requested.connect(lambda action, message: asked.append((action, message)))
-    transcript.view(3).ask(MessageAction.REGENERATE)
-    assert asked == [(MessageAction.REGENERATE, 3)]
-
-
 def test_a_reused_view_shows_nothing_of_its_former_message(make: Make, qtbot: QtBot) -> None:
     transcript = make(4)
     transcript.set_origins_visible(True)

@@ -16,7 +16,6 @@ from headstart.engine.process.watch import Patience
 from headstart.settings import Settings
 from headstart.ui.chat.chat_controller import ChatController, PromptsController
 from headstart.ui.chat.chat_session import ChatSession
-from headstart.ui.chat.composer import TokenCount
 from headstart.ui.dialogs import Dialogs
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.engine_request import Find, installed_model
@@ -108,8 +107,7 @@ class Program(QObject):
         self.undo_stack, self.checkpoints = UndoStack(self), Checkpoints(store, self)
         self.garbage_collection = GarbageCollection(self)
         self.window = MainWindow(self.appearance.theme, self.appearance.font)
-        self.count = TokenCount(self.link, self)
-        self.chat_controller = ChatController(self.window.chat, self.count, self)
+        self.chat_controller = ChatController(self.window.chat, self.link, self)
         self.attention = Attention(application, self.window, self.settings.now, self)
         self.motion = Motion(application, self.settings.now, self)
         self.choices = ModelChoices(lambda: free_memory(self.link.pid), self)
@@ -187,7 +185,6 @@ class Program(QObject):
         self._is_closed = True
         self.commands.close()
         self.chat_controller.close()
-        self.count.close()
         self.motion.restore()
         self.chats.close()
         self.garbage_collection.close()
@@ -215,7 +212,7 @@ class Program(QObject):
         chats.events.answered.connect(self.model_in_use.show)
         chats.events.advised.connect(self.chat_controller.advise)
         chats.events.caught_up.connect(self.chat_controller.reassure)
-        self.model_in_use.shown.connect(self.count.set_exact)
+        self.model_in_use.shown.connect(self.chat_controller.composing.count.set_exact)
         self.model_in_use.shown.connect(self.commands.update)
         self.undo_stack.changed.connect(self.commands.update)
         self.chat_controller.undoable.connect(self.undo_stack.keep)

@@ -21,6 +21,7 @@ from headstart.ui.chat.live_answer import REPEATS, KeptOrigins
 from headstart.ui.chat.message import WARMER, MessageAction, MessageContent, MessageState
 from headstart.ui.chat.prompts import PromptDialog, filled, library, own_part
 from headstart.ui.chat.transcript import places
+from headstart.ui.engine_link import EngineLink
 from headstart.ui.spelling import sentences, whole
 from headstart.ui.widgets.progress import Cause, NoticeBar
 from headstart.ui.widgets.undo_stack import Undoable
@@ -148,10 +149,11 @@ _DRAFT_MS = 500
 class ComposerController(QObject):
     """Sends, edits and counts what is written in the composer, for the chat given to `open`."""
 
-    def __init__(self, composer: Composer, notice: NoticeBar, count: TokenCount, parent: QObject | None = None) -> None:
+    def __init__(self, composer: Composer, notice: NoticeBar, link: EngineLink, parent: QObject | None = None) -> None:
         """Nothing is open yet."""
         super().__init__(parent)
-        self._composer, self._notice, self._count = composer, notice, count
+        self._composer, self._notice = composer, notice
+        self.count = TokenCount(link, composer, self)
         self._session: ChatSession | None = None
         self._editing: int | None = None
         self._drafting = QTimer(self, singleShot=True, interval=_DRAFT_MS)
@@ -159,8 +161,6 @@ class ComposerController(QObject):
         composer.submitted.connect(self._submit)
         composer.changed.connect(self._note_change)
         composer.troubled.connect(self._complain)
-        count.counted.connect(composer.show_count)
-        count.uncounted.connect(composer.hide_count)
 
     def open(self, session: ChatSession) -> None:
         """Show the draft of another chat."""
@@ -172,7 +172,7 @@ class ComposerController(QObject):
         if self._session is None:
             return
         self.cancel_edit()
-        self._count.forget()
+        self.count.forget()
         self._drafting.stop()
         self.save_draft()
         if self._composer.is_reading:
@@ -196,7 +196,7 @@ class ComposerController(QObject):
             conversation = self._after(composer.text().strip(), composer.attached)
         path = conversation.path
         messages = engine_request.engine_messages(path, self._session.settings) if path else ()
-        self._count.count(messages, composer.attached)
+        self.count.count(messages, composer.attached)
 
     def begin_edit(self, id_: int) -> None:
         """Put a message and its files into the composer to edit them."""
@@ -251,7 +251,7 @@ class ComposerController(QObject):
             self._send(text, files)
             return
         messages = engine_request.engine_messages(after.path, self._session.settings)
-        self._count.settle(messages, files, lambda count: self._send_if_fits(text, files, count))
+        self.count.settle(messages, files, lambda count: self._send_if_fits(text, files, count))
 
     def _send_if_fits(self, text: str, files: tuple[Attachment, ...], count: Count | None) -> None:
         if count is None or count.fits:  # uncounted, it is the engine that says what is wrong
@@ -297,13 +297,13 @@ class ChatController(QObject):
     answered = Signal(object)  # MessageContent that has come to its end
     undoable = Signal(object)  # Undoable
 
-    def __init__(self, page: ChatPage, count: TokenCount, parent: QObject | None = None) -> None:
+    def __init__(self, page: ChatPage, link: EngineLink, parent: QObject | None = None) -> None:
         """Nothing is open yet."""
         super().__init__(parent)
         self._page = page
         self._session: ChatSession | None = None
         self._made = Contents()
-        self.composing = ComposerController(page.composer, page.notice, count, self)
+        self.composing = ComposerController(page.composer, page.notice, link, self)
         self._connect_page()
 
     @property
@@ -335,6 +335,7 @@ class ChatController(QObject):
         """Save the draft when the window closes."""
         self._leave()
         self._session = None
+        self.composing.count.close()
 
     def say(self, sentence: str, cause: Cause | None = None) -> None:
         """Show an error above the composer."""
@@ -392,7 +393,7 @@ class ChatController(QObject):
     def _connect_page(self) -> None:
         page, transcript, composer = self._page, self._page.transcript, self._page.composer
         composer.stop_requested.connect(self.stop)
-        composer.recall_requested.connect(self.edit_last)
+        composer.edit.recall_requested.connect(self.edit_last)
         page.files_dropped.connect(self._attach)
         transcript.action_requested.connect(self._act)
 

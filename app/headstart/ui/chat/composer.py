@@ -29,9 +29,6 @@ from headstart.ui.widgets.layouts import set_margins
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY, scaled
 
-_PAUSE = 250  # ms after the last key
-_PATIENCE = 3000  # ms that a message may wait for its count; the engine counts again anyway
-
 
 @dataclass(frozen=True)
 class Count:
@@ -50,125 +47,6 @@ class Count:
     def fits(self) -> bool:
         """Whether there is room for an answer, as far as anybody knows."""
         return self.tokens < self.context or not self.is_exact
-
-
-Then = Callable[[Count | None], None]
-
-
-class TokenCount(QObject):
-    """Counts the tokens of the conversation, then those of each new attachment."""
-
-    counted = Signal(object)  # Count
-    uncounted = Signal()  # a model that answers elsewhere counts nothing beforehand
-
-    def __init__(self, link: EngineLink, parent: QObject | None = None) -> None:
-        """Asks nothing yet."""
-        super().__init__(parent)
-        self._link = link
-        self._messages: tuple[Message, ...] = ()
-        self._attached: tuple[Attachment, ...] = ()
-        self._known: dict[Attachment, int] = {}
-        self._last: Count | None = None
-        self._asked: tuple[int, Attachment | tuple[Message, ...]] | None = None
-        self._then: Then | None = None
-        self._is_exact = True
-        self._pause = QTimer(self, singleShot=True, interval=_PAUSE)
-        self._pause.timeout.connect(self._ask)
-        self._patience = QTimer(self, singleShot=True, interval=_PATIENCE)
-        self._patience.timeout.connect(self._give_up)
-        link.counted.connect(self._take)
-        link.loaded.connect(self._count_anew)
-
-    def count(self, messages: tuple[Message, ...], attached: tuple[Attachment, ...]) -> None:
-        """`counted` follows soon, if a model is loaded and nothing newer is asked; `uncounted` if there is nothing."""
-        self._messages, self._attached = messages, attached
-        if self._is_elsewhere() or not messages:
-            self.uncounted.emit()
-        else:
-            self._pause.start()
-
-    def set_exact(self, exact: bool) -> None:
-        """Whether the model in memory is the one that will answer."""
-        if exact != self._is_exact:
-            self._is_exact = exact
-            if self._last and self._last.messages == self._messages:
-                self._tell(self._last)
-
-    def settle(self, messages: tuple[Message, ...], attached: tuple[Attachment, ...], then: Then) -> None:
-        """Call `then` with the count of exactly these messages, or with None where nobody counts them in time."""
-        if not self._link.facts or self._is_elsewhere() or not self._is_exact:
-            then(None)
-        elif self._last and self._last.messages == messages:
-            then(self._last)
-        else:
-            self.count(messages, attached)
-            self._pause.stop()
-            self._then = then
-            self._patience.start()
-            self._ask()
-
-    def forget(self) -> None:
-        """Forget what `settle` was asked for."""
-        self._then = None
-        self._patience.stop()
-
-    def close(self) -> None:
-        """Ask nothing more."""
-        self.forget()
-        self._pause.stop()
-        self._link.disconnect(self)
-
-    def _is_elsewhere(self) -> bool:
-        return bool(self._link.facts and self._link.facts.server)
-
-    @Slot()
-    def _count_anew(self) -> None:
-        self._known.clear()
-        self._last = None
-        if self._is_elsewhere():
-            self.uncounted.emit()
-        else:
-            self._pause.start()
-
-    @Slot()
-    def _ask(self) -> None:
-        if self._messages and (self._last is None or self._last.messages != self._messages):
-            self._asked = (self._link.count_tokens(messages=self._messages), self._messages)
-            return
-        unknown = next((attachment for attachment in self._attached if attachment not in self._known), None)
-        if unknown:
-            self._asked = (self._link.count_tokens(unknown.text), unknown)
-        elif self._last:
-            self._tell(self._last)
-
-    @Slot(int, int, int)
-    def _take(self, ticket: int, tokens: int, context: int) -> None:
-        if self._asked is None or self._asked[0] != ticket:
-            return
-        asked = self._asked[1]
-        if isinstance(asked, Attachment):
-            self._known[asked] = tokens
-            self._ask()
-            return
-        self._tell(Count(asked, tokens, context))
-        if any(attachment not in self._known for attachment in self._attached):
-            self._ask()
-
-    def _tell(self, count: Count) -> None:
-        parts = {item: self._known[item] for item in self._attached if item in self._known}
-        self._last = replace(count, parts=parts, is_exact=self._is_exact)
-        self.counted.emit(self._last)
-        then = self._then
-        if then and count.messages == self._messages:
-            self.forget()
-            then(self._last)
-
-    @Slot()
-    def _give_up(self) -> None:
-        then = self._then
-        self.forget()
-        if then:
-            then(None)
 
 
 _MOST_LINES = 12
@@ -277,7 +155,6 @@ class Composer(QFrame):
     submitted = Signal(str, object)  # text, tuple[Attachment, ...]
     stop_requested = Signal()
     changed = Signal()  # text or attachments
-    recall_requested = Signal()
     troubled = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -495,7 +372,6 @@ class Composer(QFrame):
         self.edit.textChanged.connect(self.changed)
         self.edit.textChanged.connect(self._show_button)
         self.edit.files_given.connect(self.attach)
-        self.edit.recall_requested.connect(self.recall_requested)
         self.edit.focused.connect(lambda focused: mark(self, "focused", focused))
         self._tray.changed.connect(self.changed)
         self._tray.changed.connect(self._show_button)
@@ -534,3 +410,121 @@ class Composer(QFrame):
         names, _ = QFileDialog.getOpenFileNames(self, self.tr("Attach files"), "", kinds)
         if names:
             self.attach(Path(name) for name in names)
+
+
+_PAUSE = 250  # ms after the last key
+_PATIENCE = 3000  # ms that a message may wait for its count; the engine counts again anyway
+Then = Callable[[Count | None], None]
+
+
+class TokenCount(QObject):
+    """Counts the tokens of the conversation, then those of each new attachment."""
+
+    def __init__(self, link: EngineLink, composer: Composer, parent: QObject | None = None) -> None:
+        """Asks nothing yet. The composer shows what is counted."""
+        super().__init__(parent)
+        self._link, self._composer = link, composer
+        self._messages: tuple[Message, ...] = ()
+        self._attached: tuple[Attachment, ...] = ()
+        self._known: dict[Attachment, int] = {}
+        self._last: Count | None = None
+        self._asked: tuple[int, Attachment | tuple[Message, ...]] | None = None
+        self._then: Then | None = None
+        self._is_exact = True
+        self._pause = QTimer(self, singleShot=True, interval=_PAUSE)
+        self._pause.timeout.connect(self._ask)
+        self._patience = QTimer(self, singleShot=True, interval=_PATIENCE)
+        self._patience.timeout.connect(self._give_up)
+        link.counted.connect(self._take)
+        link.loaded.connect(self._count_anew)
+
+    def count(self, messages: tuple[Message, ...], attached: tuple[Attachment, ...]) -> None:
+        """Show the count soon, if a loaded model counts and nothing newer is asked; show none without messages."""
+        self._messages, self._attached = messages, attached
+        if self._is_elsewhere() or not messages:
+            self._composer.hide_count()
+        else:
+            self._pause.start()
+
+    def set_exact(self, exact: bool) -> None:
+        """Whether the model in memory is the one that will answer."""
+        if exact != self._is_exact:
+            self._is_exact = exact
+            if self._last and self._last.messages == self._messages:
+                self._tell(self._last)
+
+    def settle(self, messages: tuple[Message, ...], attached: tuple[Attachment, ...], then: Then) -> None:
+        """Call `then` with the count of exactly these messages, or with None where nobody counts them in time."""
+        if not self._link.facts or self._is_elsewhere() or not self._is_exact:
+            then(None)
+        elif self._last and self._last.messages == messages:
+            then(self._last)
+        else:
+            self.count(messages, attached)
+            self._pause.stop()
+            self._then = then
+            self._patience.start()
+            self._ask()
+
+    def forget(self) -> None:
+        """Forget what `settle` was asked for."""
+        self._then = None
+        self._patience.stop()
+
+    def close(self) -> None:
+        """Ask nothing more."""
+        self.forget()
+        self._pause.stop()
+        self._link.disconnect(self)
+
+    def _is_elsewhere(self) -> bool:
+        return bool(self._link.facts and self._link.facts.server)
+
+    @Slot()
+    def _count_anew(self) -> None:
+        self._known.clear()
+        self._last = None
+        if self._is_elsewhere():
+            self._composer.hide_count()
+        else:
+            self._pause.start()
+
+    @Slot()
+    def _ask(self) -> None:
+        if self._messages and (self._last is None or self._last.messages != self._messages):
+            self._asked = (self._link.count_tokens(messages=self._messages), self._messages)
+            return
+        unknown = next((attachment for attachment in self._attached if attachment not in self._known), None)
+        if unknown:
+            self._asked = (self._link.count_tokens(unknown.text), unknown)
+        elif self._last:
+            self._tell(self._last)
+
+    @Slot(int, int, int)
+    def _take(self, ticket: int, tokens: int, context: int) -> None:
+        if self._asked is None or self._asked[0] != ticket:
+            return
+        asked = self._asked[1]
+        if isinstance(asked, Attachment):
+            self._known[asked] = tokens
+            self._ask()
+            return
+        self._tell(Count(asked, tokens, context))
+        if any(attachment not in self._known for attachment in self._attached):
+            self._ask()
+
+    def _tell(self, count: Count) -> None:
+        parts = {item: self._known[item] for item in self._attached if item in self._known}
+        self._last = replace(count, parts=parts, is_exact=self._is_exact)
+        self._composer.show_count(self._last)
+        then = self._then
+        if then and count.messages == self._messages:
+            self.forget()
+            then(self._last)
+
+    @Slot()
+    def _give_up(self) -> None:
+        then = self._then
+        self.forget()
+        if then:
+            then(None)

@@ -29,7 +29,6 @@ from headstart.ui.markdown.markdown import safe_address
 from headstart.ui.widgets.theme import Theme
 
 _BAR = 3  # pixels
-RESOURCE_SCHEME = "headstart"  # the only scheme whose pictures may be shown
 
 
 class TextView(QTextBrowser):
@@ -145,10 +144,9 @@ class TextView(QTextBrowser):
 
     # Events
 
-    def loadResource(self, kind: int, name: QUrl | str) -> object:  # noqa: N802
-        """Nothing but our own pictures: text from a model must not reach the network or the disk."""
-        own = QUrl(name).scheme() == RESOURCE_SCHEME
-        return self._document.resource(kind, QUrl(name)) if own else None
+    def loadResource(self, kind: int, name: QUrl | str) -> object:  # noqa: N802, ARG002
+        """Nothing: text from a model must not reach the network or the disk."""
+        return None
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
         event.ignore()
