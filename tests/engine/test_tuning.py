@@ -25,12 +25,12 @@ from headstart.engine.tuning.messages import (
     Findings,
     Row,
     Stage,
-    Trying,
     Tune,
     TuneDecided,
     TuneReport,
     TuneRequest,
-    TuneTrying,
+    TuneStep,
+    TuningStep,
 )
 from headstart.engine.tuning.search import Hardware, Pair, Tell, Trial, decided, drafts, search, settings, tune
 from headstart.engine.tuning.store import Tuned
@@ -274,7 +274,7 @@ def test_the_tiny_pair_is_tuned(pair: LoadOptions, tiny_other: Path, monkeypatch
     """From end to end; a draft that is not there stands for a candidate that fails."""
     monkeypatch.setattr(searching, "FIRST_PAIRS", 1)
     monkeypatch.setattr(searching, "MORE_PAIRS", 1)
-    said: list[Trying | Stage] = []
+    said: list[TuningStep | Stage] = []
     missing = tiny_other.parent / "missing"
     chosen, found = tune(TuneRequest(pair, {"gone": missing}, seconds=600.0), said.append)
     assert [stage.subject for stage in found.stages] == ["target", "drafts"]
@@ -284,7 +284,7 @@ def test_the_tiny_pair_is_tuned(pair: LoadOptions, tiny_other: Path, monkeypatch
     assert rows["no draft model"].pairs >= 1
     assert rows[DEFAULT].ms["token of an answer"] > 0
     assert [each for each in said if isinstance(each, Stage)] == list(found.stages)
-    assert Trying("target") in said
+    assert TuningStep("target") in said
     store.keep(pair, chosen, found)
     assert store.read(pair) == chosen
     assert store.findings(pair) == found
@@ -314,7 +314,7 @@ def test_what_was_ordered_over_the_wire_is_told_and_kept(pair: LoadOptions, monk
 
     def tune(wish: TuneRequest, tell: Tell, cancel: CancelEvent) -> tuple[Tuned, Findings]:
         assert (wish.load, wish.placed, wish.seconds) == (pair, True, 60.0)
-        tell(Trying("target"))
+        tell(TuningStep("target"))
         tell(stage)
         return found_for(pair, None), found
 
@@ -323,7 +323,7 @@ def test_what_was_ordered_over_the_wire_is_told_and_kept(pair: LoadOptions, monk
     models = LocalModels()
     wish = TuneRequest(pair, placed=True, seconds=60.0)
     assert models.tune(Tune(7, wish), said.append, CancelEvent()) == found
-    assert said == [TuneTrying(7, Trying("target")), TuneDecided(7, stage)]
+    assert said == [TuneStep(7, TuningStep("target")), TuneDecided(7, stage)]
     assert models.recall(pair) == found
     models.forget(pair)
     assert models.recall(pair) is None
@@ -353,8 +353,8 @@ def test_precisions_that_take_too_long_leave_time_for_the_rest(
 def test_it_can_be_cancelled(pair: LoadOptions, measured: Path) -> None:
     cancel = CancelEvent()
 
-    def stop(what: Trying | Stage) -> None:
-        if isinstance(what, Trying) and what.against is not None:
+    def stop(what: TuningStep | Stage) -> None:
+        if isinstance(what, TuningStep) and what.against is not None:
             cancel.set()
 
     with pytest.raises(RaceCancelled):
