@@ -13,11 +13,11 @@
     </message>
     <message>
         <source>--{option} needs --draft, or the recipe of a pair.</source>
-        <translation type="unfinished"></translation>
+        <translation>{option} needs a draft, or the recipe of a pair.</translation>
     </message>
     <message>
         <source>A draft of {target}&apos;s own weights has its revision: leave out --draft-revision.</source>
-        <translation type="unfinished"></translation>
+        <translation>A draft of {target}&apos;s own weights has its revision: name no other one.</translation>
     </message>
     <message>
         <source>An NPU compiles a fixed prompt length in, while Headstart&apos;s own engine feeds passes of any length: leave out --engine headstart, or use --device CPU.</source>
@@ -281,7 +281,7 @@
     </message>
     <message>
         <source>{pair} is the recipe of a pair: it names both models, so --draft does not fit.</source>
-        <translation type="unfinished"></translation>
+        <translation>{pair} is the recipe of a pair: it names both models, so leave “Draft” empty.</translation>
     </message>
     <message>
         <source>{path} {what}; build it again with headstart-export bigram.</source>

@@ -1643,11 +1643,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>--{error}.</source>
-        <translation type="unfinished"></translation>
+        <translation>{error}。</translation>
     </message>
     <message>
         <source>--{option} needs --draft, or the recipe of a pair.</source>
-        <translation type="unfinished"></translation>
+        <translation>{option} 需要草稿模型或模型对的配方。</translation>
     </message>
     <message>
         <source>A benchmark measures this computer, but {name} is another one: choose a model that is here.</source>
@@ -1663,7 +1663,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>A draft of {target}&apos;s own weights has its revision: leave out --draft-revision.</source>
-        <translation type="unfinished"></translation>
+        <translation>由 {target} 自身权重制成的草稿模型使用同一修订版本：不能另外指定。</translation>
     </message>
     <message>
         <source>A model named {folder} is installed already; remove it or rename the new folder.</source>
@@ -1671,7 +1671,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>A name is empty: name a recipe, a hub id, a Hugging Face folder or a .gguf file.</source>
-        <translation type="unfinished"></translation>
+        <translation>名称为空：请填写配方、hub ID、Hugging Face 文件夹或 .gguf 文件。</translation>
     </message>
     <message>
         <source>A passphrase needs at least {shortest} characters; take several words.</source>
@@ -1679,7 +1679,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>A revision belongs to a model of the hub, but {title} does not come from there.</source>
-        <translation type="unfinished"></translation>
+        <translation>修订版本属于 hub 上的模型，而 {title} 并非来自那里。</translation>
     </message>
     <message>
         <source>A server&apos;s name has up to 40 letters, digits, dots, dashes and underscores, unlike {name!r}.</source>
@@ -1783,7 +1783,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>Neither the model nor its chat template says which token ends an answer, so it cannot be used.</source>
-        <translation type="unfinished"></translation>
+        <translation>模型及其对话模板都没有说明用哪个 token 结束回答，因此无法使用。</translation>
     </message>
     <message>
         <source>No Python was found on this computer; install Python 3.11 or newer, of 64 bits (Debian and Ubuntu: apt install python3 python3-venv), and try again.</source>
@@ -2059,7 +2059,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>The model&apos;s config.json does not say how long its context is, so it cannot be used.</source>
-        <translation type="unfinished"></translation>
+        <translation>该模型的 config.json 没有说明上下文的长度，因此无法使用。</translation>
     </message>
     <message>
         <source>The package index cannot be reached; check this computer&apos;s network and try again. What was fetched to its end is not fetched again.</source>
@@ -2075,7 +2075,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>The recipe says {token} ends an answer, but the tokenizer has no such token.</source>
-        <translation type="unfinished"></translation>
+        <translation>配方称回答以 {token} 结束，但分词器没有这个 token。</translation>
     </message>
     <message>
         <source>The recipe {path} is wrong: {reason}.</source>
@@ -2119,7 +2119,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>The weights in {head} cannot be loaded ({error}).</source>
-        <translation type="unfinished"></translation>
+        <translation>无法加载 {head} 中的权重（{error}）。</translation>
     </message>
     <message>
         <source>The weights in {source} cannot be loaded ({error}).</source>
@@ -2319,7 +2319,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>it took more than {minutes} min</source>
-        <translation type="unfinished"></translation>
+        <translation>用时超过 {minutes} 分钟</translation>
     </message>
     <message>
         <source>its parts are nested too deeply</source>
@@ -2435,7 +2435,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{draft} cannot draft for {target}: id {id} is {first} in {target} but {second} in {draft}; choose a draft with the same vocabulary.</source>
-        <translation type="unfinished"></translation>
+        <translation>{draft} 不能作为 {target} 的草稿模型：ID {id} 在 {target} 中为 {first}，在 {draft} 中为 {second}；请选择词表相同的草稿模型。</translation>
     </message>
     <message>
         <source>{fault} The model would get wrong tokens, so nothing was kept; choose another.</source>
@@ -2515,11 +2515,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{head} cannot guess for {target}: it was made for a {measure} of {second}, but {target} has {first}; choose the EAGLE-3 head that was made for this model.</source>
-        <translation type="unfinished"></translation>
+        <translation>{head} 不能为 {target} 猜测：它适用于 {measure} 为 {second} 的模型，而 {target} 为 {first}；请选择为此模型制作的 EAGLE-3 草稿头。</translation>
     </message>
     <message>
         <source>{head} is an EAGLE-3 head of a kind that cannot be converted ({model_type}, {num_hidden_layers} layers); choose one of a single Llama layer.</source>
-        <translation type="unfinished"></translation>
+        <translation>{head} 是无法转换的 EAGLE-3 草稿头（{model_type}，{num_hidden_layers} 层）；请选择只有一个 Llama 层的草稿头。</translation>
     </message>
     <message>
         <source>{head} is an EAGLE-3 head, which only OpenVINO GenAI can use: leave out --engine headstart.</source>
@@ -2755,7 +2755,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{pair} is the recipe of a pair: it names both models, so --draft does not fit.</source>
-        <translation type="unfinished"></translation>
+        <translation>{pair} 是成对模型的配方：它已包含两个模型，因此请将“草稿模型”留空。</translation>
     </message>
     <message>
         <source>{path} cannot be read ({error}); export the model again.</source>
@@ -2827,7 +2827,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{path} is neither a folder nor a .gguf file; name the model&apos;s folder.</source>
-        <translation type="unfinished"></translation>
+        <translation>{path} 既不是文件夹也不是 .gguf 文件；请指定模型的文件夹。</translation>
     </message>
     <message>
         <source>{path} is not a GGUF file that can be used: {error}. Fetch it again.</source>
@@ -2859,7 +2859,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{source!r} is no recipe, no folder, no .gguf file and no hub id; the recipes are {names}.</source>
-        <translation type="unfinished"></translation>
+        <translation>{source!r} 不是配方、文件夹、.gguf 文件或 hub ID；配方有 {names}。</translation>
     </message>
     <message>
         <source>{source} cannot be had from the hub ({error})</source>
@@ -2875,7 +2875,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{source} is the recipe of a pair and cannot be a draft; name one of its models.</source>
-        <translation type="unfinished"></translation>
+        <translation>{source} 是模型对的配方，不能作为草稿模型；请指定其中的一个模型。</translation>
     </message>
     <message>
         <source>{source} must be exported first, and the exporter is not installed; run: {command}</source>
@@ -2899,7 +2899,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{target} has {num_hidden_layers} layers, but OpenVINO GenAI runs EAGLE-3 heads with models of at least {least_layers}; choose an ordinary draft.</source>
-        <translation type="unfinished"></translation>
+        <translation>{target} 有 {num_hidden_layers} 层，但 OpenVINO GenAI 只能为至少 {least_layers} 层的模型运行 EAGLE-3 草稿头；请选择普通的草稿模型。</translation>
     </message>
     <message>
         <source>{title} is not what was expected: the joined file has the SHA-256 {found} instead of {wanted}. It was deleted; run the command again.</source>

@@ -1643,11 +1643,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>--{error}.</source>
-        <translation type="unfinished"></translation>
+        <translation>{error}。</translation>
     </message>
     <message>
         <source>--{option} needs --draft, or the recipe of a pair.</source>
-        <translation type="unfinished"></translation>
+        <translation>{option} 需要草稿模型或模型對的配方。</translation>
     </message>
     <message>
         <source>A benchmark measures this computer, but {name} is another one: choose a model that is here.</source>
@@ -1663,7 +1663,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>A draft of {target}&apos;s own weights has its revision: leave out --draft-revision.</source>
-        <translation type="unfinished"></translation>
+        <translation>由 {target} 自身權重製成的草稿模型使用同一修訂版本：不能另外指定。</translation>
     </message>
     <message>
         <source>A model named {folder} is installed already; remove it or rename the new folder.</source>
@@ -1671,7 +1671,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>A name is empty: name a recipe, a hub id, a Hugging Face folder or a .gguf file.</source>
-        <translation type="unfinished"></translation>
+        <translation>名稱為空：請填寫配方、hub ID、Hugging Face 資料夾或 .gguf 檔案。</translation>
     </message>
     <message>
         <source>A passphrase needs at least {shortest} characters; take several words.</source>
@@ -1679,7 +1679,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>A revision belongs to a model of the hub, but {title} does not come from there.</source>
-        <translation type="unfinished"></translation>
+        <translation>修訂版本屬於 hub 上的模型，而 {title} 並非來自那裡。</translation>
     </message>
     <message>
         <source>A server&apos;s name has up to 40 letters, digits, dots, dashes and underscores, unlike {name!r}.</source>
@@ -1783,7 +1783,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>Neither the model nor its chat template says which token ends an answer, so it cannot be used.</source>
-        <translation type="unfinished"></translation>
+        <translation>模型及其對話範本都沒有說明用哪個 token 結束回答，因此無法使用。</translation>
     </message>
     <message>
         <source>No Python was found on this computer; install Python 3.11 or newer, of 64 bits (Debian and Ubuntu: apt install python3 python3-venv), and try again.</source>
@@ -2059,7 +2059,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>The model&apos;s config.json does not say how long its context is, so it cannot be used.</source>
-        <translation type="unfinished"></translation>
+        <translation>該模型的 config.json 沒有說明上下文的長度，因此無法使用。</translation>
     </message>
     <message>
         <source>The package index cannot be reached; check this computer&apos;s network and try again. What was fetched to its end is not fetched again.</source>
@@ -2075,7 +2075,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>The recipe says {token} ends an answer, but the tokenizer has no such token.</source>
-        <translation type="unfinished"></translation>
+        <translation>配方稱回答以 {token} 結束，但分詞器沒有這個 token。</translation>
     </message>
     <message>
         <source>The recipe {path} is wrong: {reason}.</source>
@@ -2119,7 +2119,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>The weights in {head} cannot be loaded ({error}).</source>
-        <translation type="unfinished"></translation>
+        <translation>無法載入 {head} 中的權重（{error}）。</translation>
     </message>
     <message>
         <source>The weights in {source} cannot be loaded ({error}).</source>
@@ -2319,7 +2319,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>it took more than {minutes} min</source>
-        <translation type="unfinished"></translation>
+        <translation>用時超過 {minutes} 分鐘</translation>
     </message>
     <message>
         <source>its parts are nested too deeply</source>
@@ -2435,7 +2435,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{draft} cannot draft for {target}: id {id} is {first} in {target} but {second} in {draft}; choose a draft with the same vocabulary.</source>
-        <translation type="unfinished"></translation>
+        <translation>{draft} 不能作為 {target} 的草稿模型：ID {id} 在 {target} 中為 {first}，在 {draft} 中為 {second}；請選擇詞彙表相同的草稿模型。</translation>
     </message>
     <message>
         <source>{fault} The model would get wrong tokens, so nothing was kept; choose another.</source>
@@ -2515,11 +2515,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{head} cannot guess for {target}: it was made for a {measure} of {second}, but {target} has {first}; choose the EAGLE-3 head that was made for this model.</source>
-        <translation type="unfinished"></translation>
+        <translation>{head} 不能為 {target} 猜測：它適用於 {measure} 為 {second} 的模型，而 {target} 為 {first}；請選擇為此模型製作的 EAGLE-3 草稿頭。</translation>
     </message>
     <message>
         <source>{head} is an EAGLE-3 head of a kind that cannot be converted ({model_type}, {num_hidden_layers} layers); choose one of a single Llama layer.</source>
-        <translation type="unfinished"></translation>
+        <translation>{head} 是無法轉換的 EAGLE-3 草稿頭（{model_type}，{num_hidden_layers} 層）；請選擇只有一個 Llama 層的草稿頭。</translation>
     </message>
     <message>
         <source>{head} is an EAGLE-3 head, which only OpenVINO GenAI can use: leave out --engine headstart.</source>
@@ -2755,7 +2755,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{pair} is the recipe of a pair: it names both models, so --draft does not fit.</source>
-        <translation type="unfinished"></translation>
+        <translation>{pair} 是成對模型的配方：它已包含兩個模型，因此請將「草稿模型」留空。</translation>
     </message>
     <message>
         <source>{path} cannot be read ({error}); export the model again.</source>
@@ -2827,7 +2827,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{path} is neither a folder nor a .gguf file; name the model&apos;s folder.</source>
-        <translation type="unfinished"></translation>
+        <translation>{path} 既不是資料夾也不是 .gguf 檔案；請指定模型的資料夾。</translation>
     </message>
     <message>
         <source>{path} is not a GGUF file that can be used: {error}. Fetch it again.</source>
@@ -2859,7 +2859,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{source!r} is no recipe, no folder, no .gguf file and no hub id; the recipes are {names}.</source>
-        <translation type="unfinished"></translation>
+        <translation>{source!r} 不是配方、資料夾、.gguf 檔案或 hub ID；配方有 {names}。</translation>
     </message>
     <message>
         <source>{source} cannot be had from the hub ({error})</source>
@@ -2875,7 +2875,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{source} is the recipe of a pair and cannot be a draft; name one of its models.</source>
-        <translation type="unfinished"></translation>
+        <translation>{source} 是模型對的配方，不能作為草稿模型；請指定其中的一個模型。</translation>
     </message>
     <message>
         <source>{source} must be exported first, and the exporter is not installed; run: {command}</source>
@@ -2899,7 +2899,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{target} has {num_hidden_layers} layers, but OpenVINO GenAI runs EAGLE-3 heads with models of at least {least_layers}; choose an ordinary draft.</source>
-        <translation type="unfinished"></translation>
+        <translation>{target} 有 {num_hidden_layers} 層，但 OpenVINO GenAI 只能為至少 {least_layers} 層的模型執行 EAGLE-3 草稿頭；請選擇一般的草稿模型。</translation>
     </message>
     <message>
         <source>{title} is not what was expected: the joined file has the SHA-256 {found} instead of {wanted}. It was deleted; run the command again.</source>
