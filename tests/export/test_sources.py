@@ -223,6 +223,7 @@ def test_space_is_counted_for_what_is_missing(tmp_path: Path, index: Index, make
     assert sources.missing_bytes(in_packages(), tmp_path) == 0
 
 
+@pytest.mark.slow
 def test_pip_itself_fetches_from_an_index(
     tmp_path: Path, make_wheel: MakeWheel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
