@@ -4,6 +4,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -62,8 +64,11 @@ class Visit:
     def engine(self) -> psutil.Process | None:
         """The process that has the model."""
         assert self._window
-        children = psutil.Process(self._window.pid).children()
-        return next((child for child in children if _ENGINE in child.cmdline()), None)
+        for child in psutil.Process(self._window.pid).children():
+            with suppress(psutil.Error):  # one that has just ended
+                if _ENGINE in child.cmdline():
+                    return child
+        return None
 
     def ask(self, question: str) -> None:
         """Type and press Enter, wherever the keyboard is."""
@@ -73,29 +78,19 @@ class Visit:
 
     def messages(self) -> tuple[Message, ...]:
         """What the history has of the chat last opened."""
-        reader = self._reader()
-        if reader is None:
-            return ()
-        chat = reader.recall(LAST)
-        found = reader.conversation(chat).path if chat else ()
-        reader.close()
-        return found
+        with self._reading() as reader:
+            return reader.conversation(reader.recall(LAST) or "").path if reader else ()
 
     def versions(self, id_: int) -> tuple[Message, ...]:
         """All that were answered in this place of the chat last opened."""
-        reader = self._reader()
-        assert reader
-        found = reader.conversation(reader.recall(LAST) or "").versions(id_)
-        reader.close()
-        return found
+        with self._reading() as reader:
+            return reader.conversation(reader.recall(LAST) or "").versions(id_) if reader else ()
 
     def open_title(self) -> str:
         """Of the chat last opened."""
-        reader = self._reader()
-        assert reader
-        chat = reader.chat(reader.recall(LAST) or "")
-        reader.close()
-        return chat.title if chat else ""
+        with self._reading() as reader:
+            chat = reader.chat(reader.recall(LAST) or "") if reader else None
+            return chat.title if chat else ""
 
     def wait_for_answer(self, number: int, state: State) -> Message:
         """The message of this number, from 0, once it is in this state and has text."""
@@ -113,5 +108,10 @@ class Visit:
             self._window.kill()
             self._window.wait(timeout=60)
 
-    def _reader(self) -> Reader | None:
-        return open_reader(self.history) if (self.history / FILE_NAME).is_file() else None
+    @contextmanager
+    def _reading(self) -> Iterator[Reader | None]:
+        if not (self.history / FILE_NAME).is_file():
+            yield None
+            return
+        with closing(open_reader(self.history)) as reader:
+            yield reader
