@@ -103,6 +103,18 @@ def test_cancelled_and_abandoned_answers_leave_nothing_behind(trial: int) -> Non
                 break
 
 
+@pytest.mark.parametrize("speculation", [PLAIN, Speculation(Mode.FIXED, 8), Speculation()])
+def test_stop_ids_and_lengths_end_the_answer_to_the_token(speculation: Speculation) -> None:
+    job = Job((1, 2, 3), 60, frozenset(), Sampling(), speculation)
+    tokens, _, reason = write(toy_decoder(), job)
+    assert (len(tokens), reason) == (60, FinishReason.LENGTH)
+    for count in (1, 2, 17):
+        assert write(toy_decoder(), replace(job, max_new_tokens=count))[0::2] == (tokens[:count], FinishReason.LENGTH)
+    for place in (0, 1, 7, 20):
+        found = write(toy_decoder(), replace(job, stop_ids=frozenset({tokens[place]})))
+        assert found[0::2] == (tokens[: tokens.index(tokens[place])], FinishReason.STOP)
+
+
 def test_a_lower_acceptance_threshold_accepts_more_and_changes_the_text() -> None:
     sampling = Sampling(temperature=1.0, seed=5)
     fixed = Speculation(mode=Mode.FIXED, num_assistant_tokens=4)

@@ -147,6 +147,7 @@ def test_a_strict_server_is_asked_without_what_changes_nothing(connect: Open, sc
     assert text_of(connect().generate(ASKED)) == "Hello there!"
     assert "top_k" in script.asked[0]
     assert not {"top_k", "min_p", "repeat_penalty"} & script.asked[1].keys()
+    script.unknown = ("top_k",)  # a person wants it
     _, error = heard(connect(), Request(ASKED.messages, sampling=Sampling(temperature=1.0, top_k=5)))
     assert "does not take this request (status 400, Unrecognized request argument: top_k)" in str(error)
 
