@@ -198,7 +198,7 @@ def read(folder: Path) -> Manifest | PairManifest:
     wanted: type[Manifest] | type[PairManifest] = PairManifest if data.get("kind") == "pair" else Manifest
     try:
         return msgspec.convert(data, wanted)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter: a name with half a character
         raise BrokenModelError("{path} is damaged ({error}); export the model again.", path=path, error=error) from None
 
 
