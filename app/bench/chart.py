@@ -2,7 +2,7 @@
 
 python app/bench/chart.py FILE [--output app/docs/speed.svg]
 
-Each peer stands there with the setting that was best for each prompt. A reader with a dark page sees a dark chart.
+Each peer has the one setting that was best over all prompts. A reader with a dark page sees a dark chart.
 """
 
 import argparse
@@ -11,8 +11,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-
-from headstart.engine.bench.result import geometric_mean
 
 _CONTESTANTS = {"auto": "Headstart", "genai": "OpenVINO GenAI", "llama": "llama.cpp"}
 _LEFT, _RIGHT, _TOP, _BAR, _GAP = 120, 60, 44, 14, 16  # pixels
@@ -37,21 +35,23 @@ def main() -> int:
 
 
 def speedups(result: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """Times plain decoding, by class and program: the geometric mean of what was best for each prompt."""
-    best: dict[str, dict[str, list[float]]] = {}
-    for prompt in result["prompts"]:
-        found: dict[str, list[float]] = {}
-        for name, score in prompt["scores"].items():
-            if score["speedup"] is not None:
-                found.setdefault(name.split()[0], []).append(score["speedup"]["median"])
-        for kind in (prompt["kind"], "all"):
-            for program in found.keys() & _CONTESTANTS.keys():
-                best.setdefault(kind, {}).setdefault(program, []).append(max(found[program]))
-    means = {
-        kind: {program: mean for program in _CONTESTANTS if (mean := geometric_mean(each.get(program, [])))}
-        for kind, each in best.items()
+    """Times plain decoding, by class and program: geometric means of the program's best setting over all prompts."""
+    standings = {name: each for name, each in result["standings"].items() if each["overall"]}
+    best = {
+        program: max(
+            (name for name in standings if name.split()[0] == program), key=lambda name: _overall(standings, name)
+        )
+        for program in _CONTESTANTS
+        if any(name.split()[0] == program for name in standings)
     }
-    return dict(sorted(means.items(), key=lambda item: (item[0] == "all", -item[1]["auto"])))
+    print("best settings:", ", ".join(best.values()), file=sys.stderr)
+    kinds = sorted(standings["auto"]["by_kind"], key=lambda kind: -standings["auto"]["by_kind"][kind])
+    speeds = {kind: {program: standings[name]["by_kind"][kind] for program, name in best.items()} for kind in kinds}
+    return {**speeds, "all": {program: _overall(standings, name) for program, name in best.items()}}
+
+
+def _overall(standings: Mapping[str, Any], name: str) -> float:
+    return float(standings[name]["overall"])
 
 
 def drawing(speeds: Mapping[str, Mapping[str, float]]) -> str:
