@@ -11,7 +11,6 @@ from PySide6.QtCore import QEvent, QObject, QSize, Qt, QUrl, Signal, Slot, qVers
 from PySide6.QtGui import QAction, QDesktopServices, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QHBoxLayout,
-    QHeaderView,
     QLabel,
     QLineEdit,
     QListWidget,
@@ -19,7 +18,6 @@ from PySide6.QtWidgets import (
     QPlainTextEdit,
     QSplitter,
     QTabWidget,
-    QTreeWidget,
     QTreeWidgetItem,
     QVBoxLayout,
     QWidget,
@@ -39,7 +37,7 @@ from headstart.ui.settings_controller import CurrentSettings, SettingsController
 from headstart.ui.translation import chosen, spoken
 from headstart.ui.widgets import stylesheet
 from headstart.ui.widgets.labels import Heading, button, label
-from headstart.ui.widgets.layouts import Dialog
+from headstart.ui.widgets.layouts import Dialog, two_columns
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, mono_font
 
@@ -168,7 +166,7 @@ class CommandPalette(Dialog):
         self.field = QLineEdit(self)
         self.field.setPlaceholderText(self.tr("Type a command or the title of a chat"))
         self.field.setAccessibleName(self.windowTitle())
-        self.list = self._columns()
+        self.list = two_columns(self.tr("Commands and chats"), self, widened=0)
         self._nothing = QLabel(self)
         self._nothing.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
         self._nothing.setMargin(MEDIUM)
@@ -186,22 +184,6 @@ class CommandPalette(Dialog):
         self.field.returnPressed.connect(self._choose)
         self.list.itemClicked.connect(self._choose)
         self._fill("")
-
-    def _columns(self) -> QTreeWidget:
-        """Titles on the left, keys on the right."""
-        columns = QTreeWidget(self)
-        columns.setAccessibleName(self.tr("Commands and chats"))
-        columns.setColumnCount(2)
-        columns.setHeaderHidden(True)
-        columns.setRootIsDecorated(False)
-        columns.setUniformRowHeights(True)
-        columns.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        columns.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        header = columns.header()
-        header.setStretchLastSection(False)
-        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
-        header.setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
-        return columns
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
         if watched is self.field and isinstance(event, QKeyEvent) and event.key() in _MOVES:

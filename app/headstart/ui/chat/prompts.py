@@ -9,14 +9,12 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
-    QHeaderView,
     QLabel,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
     QPlainTextEdit,
     QPushButton,
-    QTreeWidget,
     QTreeWidgetItem,
     QVBoxLayout,
     QWidget,
@@ -25,7 +23,7 @@ from PySide6.QtWidgets import (
 from headstart.ui.chat.composer import MessageEdit
 from headstart.ui.translation import translate
 from headstart.ui.widgets.labels import muted
-from headstart.ui.widgets.layouts import Dialog
+from headstart.ui.widgets.layouts import Dialog, two_columns
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY
 
@@ -132,7 +130,7 @@ class PromptPopup(QFrame):
         self._edit, self._anchor = edit, anchor
         self._prompts: dict[str, str] = {}
         self._waved_away = ""  # what was typed when a person pressed Esc
-        self.list = self._columns()
+        self.list = two_columns(self.tr("Prompts"), self, widened=1)
         column = QVBoxLayout(self)
         column.setContentsMargins(TINY, TINY, TINY, TINY)
         column.addWidget(self.list)
@@ -240,20 +238,6 @@ class PromptPopup(QFrame):
         corner = self._anchor.mapTo(parent, QPoint(0, 0))
         height = self.list.height() + 2 * TINY + 2 * self.frameWidth()
         self.setGeometry(corner.x(), corner.y() - height - TINY, min(_WIDTH, self._anchor.width()), height)
-
-    def _columns(self) -> QTreeWidget:
-        """Names on the left, the beginning of the prompts on the right."""
-        columns = QTreeWidget(self)
-        columns.setAccessibleName(self.tr("Prompts"))
-        columns.setColumnCount(2)
-        columns.setHeaderHidden(True)
-        columns.setRootIsDecorated(False)
-        columns.setUniformRowHeights(True)
-        columns.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        columns.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        columns.header().setStretchLastSection(True)
-        columns.header().setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
-        return columns
 
 
 _SIZE = QSize(680, 440)

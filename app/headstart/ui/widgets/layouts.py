@@ -10,6 +10,7 @@ from PySide6.QtWidgets import (
     QDialog,
     QFrame,
     QHBoxLayout,
+    QHeaderView,
     QLabel,
     QLayout,
     QLayoutItem,
@@ -17,6 +18,7 @@ from PySide6.QtWidgets import (
     QScrollArea,
     QStyle,
     QToolButton,
+    QTreeWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -152,6 +154,25 @@ def scrolled(inner: QWidget, parent: QWidget, *, sideways: bool = False) -> QScr
     inner.setAutoFillBackground(False)  # which `setWidget` turns on
     scroll.viewport().setAutoFillBackground(False)
     return scroll
+
+
+def two_columns(name: str, parent: QWidget, *, widened: int) -> QTreeWidget:
+    """A list to choose from by another widget's keys; the column `widened` takes the room that the other leaves.
+
+    `name` is for screen readers.
+    """
+    columns = QTreeWidget(parent)
+    columns.setAccessibleName(name)
+    columns.setColumnCount(2)
+    columns.setHeaderHidden(True)
+    columns.setRootIsDecorated(False)
+    columns.setUniformRowHeights(True)
+    columns.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    columns.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    columns.header().setStretchLastSection(False)
+    columns.header().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+    columns.header().setSectionResizeMode(widened, QHeaderView.ResizeMode.Stretch)
+    return columns
 
 
 class Page(QFrame):
