@@ -104,10 +104,6 @@ class OutOfMemoryError(HeadstartError):
     """Memory ran out while a model was loaded or answered; the sentence says how to need less."""
 
 
-class TraceError(HeadstartError):
-    """A trace cannot be read or lacks something; the sentence says how to record one."""
-
-
 class ContextOverflowError(HeadstartError):
     """The prompt does not fit the context; the sentence gives both numbers."""
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from bench.research.recordings import Recording, read_recordings
+from bench.research.recordings import Recording, TraceError, read_recordings
 from bench.research.replay import Machine, policy_ms, speedups
 from headstart.engine.engine import LoadOptions, Mode, Numerics, Speculation, Tracing
 from headstart.engine.local import load
-from headstart.errors import SettingsError, TraceError
+from headstart.errors import SettingsError
 from tests.engine.answers import CODE, LIST, PLAIN, ask, forget, request
 
 AUTO = Speculation()

@@ -13,10 +13,14 @@ from headstart.engine.policy.policy import Policy
 from headstart.engine.runners.runner import common_prefix
 from headstart.engine.sampling import Guess
 from headstart.engine.trace import FORMAT
-from headstart.errors import TraceError
+from headstart.errors import HeadstartError
 
 _UNKNOWN = 0.5  # confidence of a candidate that nothing is known of
 WRONG = -1  # a token that the text does not have: its own are the numbers of their places
+
+
+class TraceError(HeadstartError):
+    """A trace cannot be read or lacks something; the sentence says how to record one."""
 
 
 @dataclass(frozen=True)

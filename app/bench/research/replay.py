@@ -15,14 +15,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.research.recordings import Recording, Text, read_recordings, run_length
+from bench.research.recordings import Recording, Text, TraceError, read_recordings, run_length
 from headstart.engine.drafters.base import Draft, WantsMore
 from headstart.engine.engine import Origin, Speculation, Timing
 from headstart.engine.policy.cost_model import Costs
 from headstart.engine.policy.policy import Policy
 from headstart.engine.policy.rounds import Situation
 from headstart.engine.runners.runner import common_prefix
-from headstart.errors import TraceError
 
 
 class Machine:
