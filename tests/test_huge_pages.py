@@ -1,4 +1,4 @@
-"""Tests of the wish for large memory pages."""
+"""Tests of large memory pages."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headstart import huge_pages
-from headstart.huge_pages import VARIABLE, WISH, wished
+from headstart.huge_pages import SETTING, VARIABLE, tunables
 
 
 @pytest.fixture
@@ -23,26 +23,26 @@ def on_demand(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("known", "asked"),
     [
-        ({}, {VARIABLE: WISH}),
-        ({VARIABLE: "glibc.malloc.arena_max=2"}, {VARIABLE: f"glibc.malloc.arena_max=2:{WISH}"}),
+        ({}, {VARIABLE: SETTING}),
+        ({VARIABLE: "glibc.malloc.arena_max=2"}, {VARIABLE: f"glibc.malloc.arena_max=2:{SETTING}"}),
         ({VARIABLE: "glibc.malloc.hugetlb=0"}, {}),
     ],
 )
 def test_a_process_asks_where_nobody_decided(on_demand: Path, known: dict[str, str], asked: dict[str, str]) -> None:
-    assert wished(known, on_demand) == asked
+    assert tunables(known, on_demand) == asked
 
 
 @pytest.mark.parametrize("words", ["[always] madvise never", "always madvise [never]", ""])
 def test_nobody_asks_where_it_changes_nothing(tmp_path: Path, words: str) -> None:
     state = tmp_path / "enabled"
-    assert wished({}, state) == {}  # no such file
+    assert tunables({}, state) == {}  # no such file
     state.write_text(words)
-    assert wished({}, state) == {}
+    assert tunables({}, state) == {}
 
 
 def test_nobody_asks_on_another_system(on_demand: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
-    assert wished({}, on_demand) == {}
+    assert tunables({}, on_demand) == {}
 
 
 def test_a_program_starts_itself_again_once_with_its_arguments(on_demand: Path) -> None:
@@ -50,8 +50,8 @@ def test_a_program_starts_itself_again_once_with_its_arguments(on_demand: Path) 
 import json, os, sys
 from pathlib import Path
 from headstart import huge_pages
-known = huge_pages.wished
-huge_pages.wished = lambda environment: known(environment, Path({str(on_demand)!r}))
+known = huge_pages.tunables
+huge_pages.tunables = lambda environment: known(environment, Path({str(on_demand)!r}))
 huge_pages.restart()
 print(json.dumps([sys.argv[1:], os.environ["GLIBC_TUNABLES"]]))
 """
@@ -65,4 +65,4 @@ print(json.dumps([sys.argv[1:], os.environ["GLIBC_TUNABLES"]]))
         text=True,
         timeout=60,
     )
-    assert json.loads(done.stdout) == [["chat", "--prompt", "a b"], WISH]
+    assert json.loads(done.stdout) == [["chat", "--prompt", "a b"], SETTING]

@@ -49,7 +49,7 @@ def main() -> None:
             "--contexts",
             str(context),
         ]
-        variables = {**os.environ, **huge_pages.wished(os.environ)}  # as the program itself starts
+        variables = {**os.environ, **huge_pages.tunables(os.environ)}  # as the program itself starts
         done = subprocess.run(command, capture_output=True, text=True, check=True, env=variables)
         found.append(json.loads(done.stdout))
     print(json.dumps({"model": given.model, "device": describe("CPU").device, "measured": found}, indent=2))

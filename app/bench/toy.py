@@ -195,7 +195,7 @@ class ToyModels:
             if cancel.wait(_PAUSES * self._pace):
                 raise RaceCancelled
             tell(TuneDecided(order.ticket, stage))
-        load = order.wish.load
+        load = order.request.load
         draft = load.draft.name if load.draft else None
         when = datetime.now(UTC).isoformat(timespec="seconds")
         found = Findings(load.target.name, draft, "An engine without a model", "none", 1.5, _STAGES, when)

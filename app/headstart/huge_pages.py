@@ -10,25 +10,25 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-VARIABLE, WISH = "GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"
+VARIABLE, SETTING = "GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"
 _STATE = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
-def wished(environment: Mapping[str, str], state: Path = _STATE) -> dict[str, str]:
+def tunables(environment: Mapping[str, str], state: Path = _STATE) -> dict[str, str]:
     """What to add to the environment of a process that loads a model; empty where it would change nothing."""
     if not sys.platform.startswith("linux"):
         return {}
     present = environment.get(VARIABLE, "")
     if "malloc.hugetlb" in present or "[madvise]" not in _read(state):
         return {}
-    return {VARIABLE: f"{present}:{WISH}" if present else WISH}
+    return {VARIABLE: f"{present}:{SETTING}" if present else SETTING}
 
 
 def restart() -> None:
-    """Start this program again with the wish, where that helps; else return. Call it before anything else."""
-    wish = wished(os.environ)
-    if wish:
-        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, **wish})  # noqa: S606
+    """Start this program again with large memory pages where that helps; else return. Call it before anything else."""
+    added = tunables(os.environ)
+    if added:
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, **added})  # noqa: S606
 
 
 def _read(state: Path) -> str:

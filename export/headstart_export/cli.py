@@ -167,7 +167,7 @@ def _export(options: argparse.Namespace) -> None:
             "Name what to export: a recipe, a hub id, a folder or a .gguf file (--list shows recipes)."
         )
     order = recipes.understand(
-        recipes.Words(**{name: getattr(options, name) for name in recipes.Words.__struct_fields__})
+        recipes.Arguments(**{name: getattr(options, name) for name in recipes.Arguments.__struct_fields__})
     )
     output = options.output or paths.models_folder() / order.name
     reporter = progress.reporter(sys.stderr)

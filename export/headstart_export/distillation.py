@@ -29,7 +29,7 @@ from headstart_export import convert, draft_vocab, pipeline, process, quality, r
 from headstart_export.draft_vocab import Text
 from headstart_export.pipeline import Job, Prepared
 from headstart_export.progress import Progress
-from headstart_export.recipe import PairOrder, Words
+from headstart_export.recipe import Arguments, PairOrder
 from headstart_export.sources import Fetched
 
 HELD_BACK = 9  # of so many prompts, one is not learned from
@@ -99,7 +99,7 @@ def _positive(text: str) -> float:
 def understand(options: argparse.Namespace) -> tuple[PairOrder, Plan]:
     """What is to be made, and how. Raises ExportError when the source is unknown or a pair."""
     trust = options.trust_remote_code
-    words = Words(options.source, weights=options.weights, revision=options.revision, trust_remote_code=trust)
+    words = Arguments(options.source, weights=options.weights, revision=options.revision, trust_remote_code=trust)
     target = recipe.understand(words)
     if isinstance(target, PairOrder):
         raise ExportError(f"{options.source} is the recipe of a pair, which has a draft; name one of its models.")

@@ -166,8 +166,8 @@ class PairOrder(Struct, frozen=True):
 Order = ModelOrder | PairOrder
 
 
-class Words(Struct, frozen=True):
-    """What a command line says; None where it says nothing."""
+class Arguments(Struct, frozen=True):
+    """The arguments of a command line; None where one was not given."""
 
     source: str
     draft: str | None = None
@@ -223,27 +223,31 @@ def rows(text: str) -> int:
     return int(number) * (1024 if thousands else 1)
 
 
-def understand(words: Words) -> Order:
+def understand(arguments: Arguments) -> Order:
     """What is to be built. Raises ExportError when a source is unknown or options contradict each other."""
-    named = find(words.source)
+    named = find(arguments.source)
     if isinstance(named, PairRecipe):
-        return _recipe_pair(named, words)
-    target = _model(words.source, words)
-    if words.draft is None:
+        return _recipe_pair(named, arguments)
+    target = _model(arguments.source, arguments)
+    if arguments.draft is None:
         for name in ("draft_weights", "draft_vocab", "draft_revision"):
-            if getattr(words, name):
+            if getattr(arguments, name):
                 raise ExportError("--{option} needs --draft, or the recipe of a pair.", option=name.replace("_", "-"))
         return target
-    if words.draft == OWN_COPY:
-        if words.draft_revision:
+    if arguments.draft == OWN_COPY:
+        if arguments.draft_revision:
             raise ExportError(
                 "A draft of {target}'s own weights has its revision: leave out --draft-revision.", target=target.name
             )
-        draft = own_copy(target, OWN_COPY, words.draft_weights or SELF_WEIGHTS)
+        draft = own_copy(target, OWN_COPY, arguments.draft_weights or SELF_WEIGHTS)
     else:
-        draft = _model(words.draft, replace(words, revision=words.draft_revision, weights=words.draft_weights), "draft")
+        draft = _model(
+            arguments.draft,
+            replace(arguments, revision=arguments.draft_revision, weights=arguments.draft_weights),
+            "draft",
+        )
     name = f"{target.name}+{OWN_COPY if draft.copy else draft.name}"
-    return PairOrder(name, replace(target, role="target"), draft, _draft_rows(words.draft_vocab))
+    return PairOrder(name, replace(target, role="target"), draft, _draft_rows(arguments.draft_vocab))
 
 
 def own_copy(target: ModelOrder, name: str, weights: str) -> ModelOrder:
@@ -252,18 +256,18 @@ def own_copy(target: ModelOrder, name: str, weights: str) -> ModelOrder:
     return ModelOrder(recipe, weights, "draft", target.code, copy=True)
 
 
-def _recipe_pair(pair: PairRecipe, words: Words) -> PairOrder:
-    if words.draft:
+def _recipe_pair(pair: PairRecipe, arguments: Arguments) -> PairOrder:
+    if arguments.draft:
         raise ExportError(
             "{pair} is the recipe of a pair: it names both models, so --draft does not fit.", pair=pair.name
         )
-    target = _at(find_model(pair.target), words.revision)
-    draft = _at(find_model(pair.draft), words.draft_revision)
+    target = _at(find_model(pair.target), arguments.revision)
+    draft = _at(find_model(pair.draft), arguments.draft_revision)
     return PairOrder(
         pair.name,
-        ModelOrder(target, words.weights or pair.target_weights, "target", words.trust_remote_code),
-        ModelOrder(draft, words.draft_weights or pair.draft_weights, "draft", words.trust_remote_code),
-        _draft_rows(words.draft_vocab, str(pair.draft_vocab)),
+        ModelOrder(target, arguments.weights or pair.target_weights, "target", arguments.trust_remote_code),
+        ModelOrder(draft, arguments.draft_weights or pair.draft_weights, "draft", arguments.trust_remote_code),
+        _draft_rows(arguments.draft_vocab, str(pair.draft_vocab)),
     )
 
 
@@ -274,14 +278,14 @@ def _draft_rows(asked: str | None, usual: str = FULL) -> int:
         raise ExportError("--{error}.", error=error) from None
 
 
-def _model(source: str, words: Words, role: str | None = None) -> ModelOrder:
+def _model(source: str, arguments: Arguments, role: str | None = None) -> ModelOrder:
     recipe = find(source) or _unlisted(source)
     if isinstance(recipe, PairRecipe):
         raise ExportError(
             "{source} is the recipe of a pair and cannot be a draft; name one of its models.", source=source
         )
-    recipe = _at(recipe, words.revision)
-    return ModelOrder(recipe, words.weights or recipe.weights, role or recipe.role, words.trust_remote_code)
+    recipe = _at(recipe, arguments.revision)
+    return ModelOrder(recipe, arguments.weights or recipe.weights, role or recipe.role, arguments.trust_remote_code)
 
 
 def _at(recipe: ModelRecipe, revision: str | None) -> ModelRecipe:

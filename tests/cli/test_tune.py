@@ -46,8 +46,8 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[TuneRequest]:
     """What is asked of a tuner that has its findings ready."""
     asked: list[TuneRequest] = []
 
-    def tune(wish: TuneRequest, tell: Tell) -> tuple[Tuned, Findings]:
-        asked.append(wish)
+    def tune(request: TuneRequest, tell: Tell) -> tuple[Tuned, Findings]:
+        asked.append(request)
         tell(TuningStep("target"))
         return Tuned("CPU", ONE_THREAD), findings(WON, Stage("drafts", (KEPT,)))
 

@@ -312,8 +312,8 @@ def test_what_was_ordered_over_the_wire_is_told_and_kept(pair: LoadOptions, monk
     stage = Stage("target", (Row(DEFAULT, {"1 token": 8.0}, chosen=True),))
     found = Findings("big", None, "A processor", "2026.4", 61.5, (stage,))
 
-    def tune(wish: TuneRequest, tell: Tell, cancel: CancelEvent) -> tuple[Tuned, Findings]:
-        assert (wish.load, wish.placed, wish.seconds) == (pair, True, 60.0)
+    def tune(request: TuneRequest, tell: Tell, cancel: CancelEvent) -> tuple[Tuned, Findings]:
+        assert (request.load, request.placed, request.seconds) == (pair, True, 60.0)
         tell(TuningStep("target"))
         tell(stage)
         return found_for(pair, None), found
@@ -321,8 +321,8 @@ def test_what_was_ordered_over_the_wire_is_told_and_kept(pair: LoadOptions, monk
     monkeypatch.setattr(searching, "tune", tune)
     said: list[TuneReport] = []
     models = LocalModels()
-    wish = TuneRequest(pair, placed=True, seconds=60.0)
-    assert models.tune(Tune(7, wish), said.append, CancelEvent()) == found
+    request = TuneRequest(pair, placed=True, seconds=60.0)
+    assert models.tune(Tune(7, request), said.append, CancelEvent()) == found
     assert said == [TuneStep(7, TuningStep("target")), TuneDecided(7, stage)]
     assert models.recall(pair) == found
     models.forget(pair)

@@ -7,7 +7,7 @@ import pytest
 
 from headstart.errors import ExportError
 from headstart_export import recipe
-from headstart_export.recipe import HubSource, LocalSource, ModelOrder, ModelRecipe, PackageSource, PairOrder, Words
+from headstart_export.recipe import Arguments, HubSource, LocalSource, ModelOrder, ModelRecipe, PackageSource, PairOrder
 
 PAIR = "qwen2.5-coder"
 MODELS_OF_CI = ["smollm2-135m-instruct", "qwen2.5-coder-1.5b-instruct", "qwen2.5-coder-0.5b-instruct"]
@@ -42,14 +42,14 @@ def load(folder: Path, text: str) -> recipe.Recipe:
     return recipe.load(path)
 
 
-def model(words: Words) -> ModelOrder:
+def model(words: Arguments) -> ModelOrder:
     """The order of one model."""
     order = recipe.understand(words)
     assert isinstance(order, ModelOrder)
     return order
 
 
-def pair(words: Words) -> PairOrder:
+def pair(words: Arguments) -> PairOrder:
     """The order of a pair."""
     order = recipe.understand(words)
     assert isinstance(order, PairOrder)
@@ -143,30 +143,30 @@ def test_an_unknown_model_lists_those_there_are() -> None:
 
 
 def test_a_recipe_brings_its_precision_and_role() -> None:
-    order = model(Words("qwen2.5-coder-0.5b-instruct"))
+    order = model(Arguments("qwen2.5-coder-0.5b-instruct"))
     assert (order.name, order.weights, order.role) == ("qwen2.5-coder-0.5b-instruct", "int8", "draft")
-    both = pair(Words(PAIR))
+    both = pair(Arguments(PAIR))
     assert [(each.weights, each.role) for each in (both.target, both.draft)] == [("int8", "target"), ("int4", "draft")]
 
 
 @pytest.mark.parametrize(
     "words",
-    [Words(PAIR, weights="int4", draft_weights="int8"), Words("org/Big", "self", "int4", "int8")],
+    [Arguments(PAIR, weights="int4", draft_weights="int8"), Arguments("org/Big", "self", "int4", "int8")],
 )
-def test_options_win_over_the_recipe(words: Words) -> None:
+def test_options_win_over_the_recipe(words: Arguments) -> None:
     order = pair(words)
     assert (order.target.weights, order.draft.weights) == ("int4", "int8")
 
 
 def test_a_draft_makes_a_pair() -> None:
-    order = pair(Words("org/Big", draft="smollm2-135m-instruct", revision="v1", weights="int4"))
+    order = pair(Arguments("org/Big", draft="smollm2-135m-instruct", revision="v1", weights="int4"))
     assert order.name == "big+smollm2-135m-instruct"
     assert order.target.recipe.sources == (HubSource("org/Big", "v1"),)
     assert (order.target.weights, order.draft.weights, order.draft.role) == ("int4", "int8", "draft")
 
 
 def test_a_model_may_draft_for_itself() -> None:
-    order = pair(Words("org/Big", draft="self", revision="v1", draft_vocab="32k"))
+    order = pair(Arguments("org/Big", draft="self", revision="v1", draft_vocab="32k"))
     assert (order.name, order.draft.name) == ("big+self", "big-self")
     assert (order.target.weights, order.target.copy) == ("int8", False)
     assert (order.draft.weights, order.draft.copy, order.draft.role) == ("int4", True, "draft")
@@ -177,17 +177,17 @@ def test_a_model_may_draft_for_itself() -> None:
 @pytest.mark.parametrize(("text", "rows"), [("32k", 32768), ("64k", 65536), ("20000", 20000), ("full", 0)])
 @pytest.mark.parametrize("words", [{"source": PAIR}, {"source": "org/Big", "draft": "org/small"}])
 def test_a_draft_s_vocabulary_may_be_given_in_thousands(words: dict[str, Any], text: str, rows: int) -> None:
-    assert pair(Words(**words, draft_vocab=text)).draft_vocab == rows
+    assert pair(Arguments(**words, draft_vocab=text)).draft_vocab == rows
 
 
 @pytest.mark.parametrize("text", ["", "k", "0", "-5", "1.5k", "many", "٣k"])
 def test_another_vocabulary_is_refused(text: str) -> None:
     with pytest.raises(ExportError, match=r"--draft-vocab is '.*' instead of 32k, 64k, another number of tokens, or"):
-        recipe.understand(Words(PAIR, draft_vocab=text))
+        recipe.understand(Arguments(PAIR, draft_vocab=text))
 
 
 def test_a_hub_id_means_its_newest_revision() -> None:
-    order = model(Words("org/Some-Model"))
+    order = model(Arguments("org/Some-Model"))
     assert (order.name, order.weights) == ("some-model", "int8")
     assert order.recipe.sources == (HubSource("org/Some-Model", "main"),)
 
@@ -195,46 +195,46 @@ def test_a_hub_id_means_its_newest_revision() -> None:
 def test_what_lies_here_is_local_has_no_revision_and_must_be_a_model(tmp_path: Path) -> None:
     (tmp_path / "Mine.gguf").touch()
     for path, name in ((tmp_path, tmp_path.name.lower()), (tmp_path / "Mine.gguf", "mine")):
-        order = model(Words(str(path)))
+        order = model(Arguments(str(path)))
         assert (order.name, order.recipe.sources) == (name, (LocalSource(path),))
     with pytest.raises(ExportError, match="A revision belongs to a model of the hub"):
-        recipe.understand(Words(str(tmp_path), revision="v1"))
+        recipe.understand(Arguments(str(tmp_path), revision="v1"))
     (tmp_path / "weights.bin").touch()
     with pytest.raises(ExportError, match=r"weights\.bin is neither a folder nor a \.gguf file"):
-        recipe.understand(Words(str(tmp_path / "weights.bin")))
+        recipe.understand(Arguments(str(tmp_path / "weights.bin")))
 
 
 @pytest.mark.parametrize("trusted", [False, True])
 def test_trust_comes_from_the_command_line_alone(*, trusted: bool) -> None:
-    assert model(Words("org/model", trust_remote_code=trusted)).code is trusted
+    assert model(Arguments("org/model", trust_remote_code=trusted)).code is trusted
 
 
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (Words("no thing"), "'no thing' is no recipe, no folder, no .gguf file and no hub id; the recipes are"),
-        (Words(PAIR, draft="org/x"), "is the recipe of a pair: it names both models"),
-        (Words("org/x", draft=PAIR), "qwen2.5-coder is the recipe of a pair and cannot be a draft"),
-        (Words("org/x", draft_weights="int4"), "--draft-weights needs --draft"),
-        (Words("org/x", draft_revision="v2"), "--draft-revision needs --draft"),
-        (Words("qwen3-4b", draft_vocab="32k"), "--draft-vocab needs --draft"),
-        (Words("org/x", draft="self", draft_revision="v2"), "A draft of x's own weights has its revision"),
+        (Arguments("no thing"), "'no thing' is no recipe, no folder, no .gguf file and no hub id; the recipes are"),
+        (Arguments(PAIR, draft="org/x"), "is the recipe of a pair: it names both models"),
+        (Arguments("org/x", draft=PAIR), "qwen2.5-coder is the recipe of a pair and cannot be a draft"),
+        (Arguments("org/x", draft_weights="int4"), "--draft-weights needs --draft"),
+        (Arguments("org/x", draft_revision="v2"), "--draft-revision needs --draft"),
+        (Arguments("qwen3-4b", draft_vocab="32k"), "--draft-vocab needs --draft"),
+        (Arguments("org/x", draft="self", draft_revision="v2"), "A draft of x's own weights has its revision"),
     ],
 )
-def test_contradictions_are_refused(words: Words, reason: str) -> None:
+def test_contradictions_are_refused(words: Arguments, reason: str) -> None:
     with pytest.raises(ExportError) as caught:
         recipe.understand(words)
     assert reason in str(caught.value)
 
 
 def test_a_recipe_at_another_revision_has_no_mirror() -> None:
-    (source,) = model(Words("smollm2-135m-instruct", revision="c0ffee")).recipe.sources
+    (source,) = model(Arguments("smollm2-135m-instruct", revision="c0ffee")).recipe.sources
     assert isinstance(source, HubSource)
     assert source.revision == "c0ffee"
 
 
 @pytest.mark.parametrize("words", [{"source": "gemma-3-1b+270m"}, {"source": "gemma-3-1b-it", "draft": "org/x"}])
 def test_both_models_of_a_pair_may_have_a_revision(words: dict[str, Any]) -> None:
-    order = pair(Words(**words, revision="a1", draft_revision="b2"))
+    order = pair(Arguments(**words, revision="a1", draft_revision="b2"))
     sources = [*order.target.recipe.sources, *order.draft.recipe.sources]
     assert [source.revision for source in sources if isinstance(source, HubSource)] == ["a1", "b2"]

@@ -15,7 +15,7 @@ import pytest
 
 from headstart.errors import ExportError, NotEnoughSpaceError
 from headstart_export import sources, workspace
-from headstart_export.recipe import HubSource, ModelOrder, Words, understand
+from headstart_export.recipe import Arguments, HubSource, ModelOrder, understand
 
 MARK = "manifest.json"
 GB = 10**9
@@ -114,7 +114,7 @@ def give(monkeypatch: pytest.MonkeyPatch, *, disk: float = 100, memory: float = 
 
 def model(name: str) -> ModelOrder:
     """The order of one recipe."""
-    order = understand(Words(name))
+    order = understand(Arguments(name))
     assert isinstance(order, ModelOrder)
     return order
 
@@ -141,7 +141,7 @@ def test_a_pair_needs_room_for_its_sources_both_results_and_one_intermediate(
     # Twice 1.6 GB of sources, results of 1.8 and 0.5 and an intermediate of 3.6 GB by a rough count, all on one disk.
     give(monkeypatch, disk=disk)
     with nullcontext() if is_enough else pytest.raises(NotEnoughSpaceError):
-        workspace.require_room(understand(Words("qwen2.5-coder")), tmp_path / "out", tmp_path / "cache")
+        workspace.require_room(understand(Arguments("qwen2.5-coder")), tmp_path / "out", tmp_path / "cache")
 
 
 @pytest.mark.parametrize(("disk", "is_enough"), [(5, False), (6.5, True)])
@@ -153,7 +153,7 @@ def test_a_copy_of_the_target_is_not_fetched_again(
     monkeypatch.setattr(sources, "size", lambda source: 2 * GB if source == HubSource("org/model") else 0)
     assert workspace.parameters(model("org/model")) == GB
     with nullcontext() if is_enough else pytest.raises(NotEnoughSpaceError):
-        workspace.require_room(understand(Words("org/model", draft="self")), tmp_path / "out", tmp_path / "cache")
+        workspace.require_room(understand(Arguments("org/model", draft="self")), tmp_path / "out", tmp_path / "cache")
 
 
 def test_memory_suffices_for_what_was_measured(tmp_path: Path) -> None:

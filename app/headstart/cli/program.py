@@ -90,7 +90,7 @@ def start() -> int:
     """The program as a person starts it, with large pages for the process that loads a model."""
     if sys.argv[1:2] and sys.argv[1] in _LOAD_HERE and "--help" not in sys.argv:
         huge_pages.restart()
-    os.environ.update(huge_pages.wished(os.environ))
+    os.environ.update(huge_pages.tunables(os.environ))
     return main()
 
 

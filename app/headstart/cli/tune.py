@@ -139,7 +139,7 @@ def _tune(arguments: TuneFlags, choice: Choice, options: LoadOptions) -> Finding
     from headstart.engine.tuning import store  # noqa: PLC0415 - as above
     from headstart.engine.tuning.search import tune  # noqa: PLC0415
 
-    wish = TuneRequest(
+    request = TuneRequest(
         load=options,
         drafts=library.fitting_drafts(choice.target) if arguments.draft is None else {},
         placed=arguments.device != AS_TUNED,
@@ -147,7 +147,7 @@ def _tune(arguments: TuneFlags, choice: Choice, options: LoadOptions) -> Finding
     )
     screen = Screen()
     chosen, found = tune(
-        wish, lambda what: screen.remark(_doing(what) if isinstance(what, TuningStep) else reason(what))
+        request, lambda what: screen.remark(_doing(what) if isinstance(what, TuningStep) else reason(what))
     )
     store.keep(options, chosen, found)
     return found

@@ -137,8 +137,8 @@ class LocalModels:
         def told(what: TuningStep | Stage) -> None:
             tell(TuneStep(order.ticket, what) if isinstance(what, TuningStep) else TuneDecided(order.ticket, what))
 
-        chosen, found = search.tune(order.wish, told, cancel)
-        store.keep(order.wish.load, chosen, found)
+        chosen, found = search.tune(order.request, told, cancel)
+        store.keep(order.request.load, chosen, found)
         return found
 
     def recall(self, options: LoadOptions) -> Findings | None:

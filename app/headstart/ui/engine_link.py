@@ -195,10 +195,10 @@ class EngineLink(QObject):
         """Race the ways to decode; the ticket that every `benched` bears."""
         return self._begin(Bench(next(self._numbers), size))
 
-    def tune(self, wish: TuneRequest) -> int:
-        """Tune what the wish names, in a process without a model; the ticket that every `tuned` bears."""
+    def tune(self, request: TuneRequest) -> int:
+        """Tune what the request names, in a process without a model; the ticket that every `tuned` bears."""
         assert self._options is None, "unload first"
-        return self._begin(Tune(next(self._numbers), wish))
+        return self._begin(Tune(next(self._numbers), request))
 
     def stop_job(self) -> None:
         """End a benchmark or a tuning; its last report follows without a result, with a peer only after its answer."""

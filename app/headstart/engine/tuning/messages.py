@@ -92,10 +92,10 @@ class TuneRequest:
 
 
 class Tune(Tagged, frozen=True):
-    """Free the loaded model, tune the models of the wish, and store the result; ends in TuneEnded or Failed."""
+    """Free the loaded model, tune the models of the request, and store the result; ends in TuneEnded or Failed."""
 
     ticket: int
-    wish: TuneRequest
+    request: TuneRequest
 
 
 class RecallTuned(Tagged, frozen=True):

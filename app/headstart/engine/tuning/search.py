@@ -181,24 +181,24 @@ def decided(subject: str, trials: Sequence[Trial], ms: Mapping[str, float]) -> S
     return Stage(subject, (Row(DEFAULT, row(""), chosen=best is None), *rows))
 
 
-def tune(wish: TuneRequest, tell: Tell, cancel: CancelEvent | None = None) -> tuple[Tuned, Findings]:
+def tune(request: TuneRequest, tell: Tell, cancel: CancelEvent | None = None) -> tuple[Tuned, Findings]:
     """Measure and decide how the target runs, then which draft is used. `store.keep` stores the result.
 
     Raises what loading raises, and RaceCancelled soon after `cancel` is set.
     """
     started, cancel = time.monotonic(), cancel or CancelEvent()
-    end = started + wish.seconds
-    load = replace(wish.load, open=(), numerics=Numerics.FAST, context=wish.load.context or _CONTEXT)
+    end = started + request.seconds
+    load = replace(request.load, open=(), numerics=Numerics.FAST, context=request.load.context or _CONTEXT)
     draft = manifests.read_model(load.draft) if load.draft else None
     target = manifests.read_model(load.target)
     memory.require(target, draft, load)
     tell(TuningStep(TARGET))
-    _try_precisions(load, wish.seconds * _PRECISION_SHARE, cancel)
+    _try_precisions(load, request.seconds * _PRECISION_SHARE, cancel)
     race = _AnswerRace(load, cancel)
     hint, close = _precisions(race.default.target)
-    others = settings(_hardware(), load, (hint, close) if close else None, placed=wish.placed)
+    others = settings(_hardware(), load, (hint, close) if close else None, placed=request.placed)
     left = end - time.monotonic()
-    after = (1.0 - _TARGET_SHARE) * left if load.draft or wish.drafts else 0.0  # time for the drafts
+    after = (1.0 - _TARGET_SHARE) * left if load.draft or request.drafts else 0.0  # time for the drafts
     first = _stage(TARGET, hint, race, others, end - after, tell)
     load = others.get(first.chosen.name, load)
     tell(TuningStep(DRAFTS))
@@ -207,7 +207,7 @@ def tune(wish: TuneRequest, tell: Tell, cancel: CancelEvent | None = None) -> tu
         seconds = race.seconds
         del race, again  # their memory is needed for the other
         again = _AnswerRace(load, cancel) if time.monotonic() + seconds < end else None
-    guessing = drafts(load, wish.drafts, draft.shortlist.rows if draft and draft.shortlist else None)
+    guessing = drafts(load, request.drafts, draft.shortlist.rows if draft and draft.shortlist else None)
     second = _stage(DRAFTS, "", again, guessing, end, tell)
     load = guessing.get(second.chosen.name, load)
     found = Findings(

@@ -329,7 +329,7 @@ class BenchmarkPage(JobPage):
         self.entered.connect(self.start.setFocus)
         self.show_state(running=False)
 
-    def wish(self) -> BenchSize:
+    def request(self) -> BenchSize:
         """What the form asks for."""
         return self.form.size_wanted()
 

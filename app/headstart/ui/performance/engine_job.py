@@ -69,7 +69,7 @@ class JobPage(Page):
         """Say what is going on, or why nothing can start."""
         self._sentence.setText(sentence)
 
-    def wish(self) -> object | None:
+    def request(self) -> object | None:
         """What the form asks for; None where it is not complete."""
         raise NotImplementedError
 
@@ -136,7 +136,7 @@ class EngineJob(QObject):
         """Why chats wait."""
         raise NotImplementedError
 
-    def _start(self, wish: Any) -> None:
+    def _start(self, request: Any) -> None:
         """Have the engine do it. Raises a HeadstartError."""
         raise NotImplementedError
 
@@ -162,14 +162,14 @@ class EngineJob(QObject):
 
     @Slot()
     def _begin(self) -> None:
-        wish = self._page.wish()
-        if wish is None or self._obstacle():
+        request = self._page.request()
+        if request is None or self._obstacle():
             self._refresh()
             return
         self._page.notice.hide()
         self._loader.occupy(self._occupation())
         try:
-            self._start(wish)
+            self._start(request)
         except HeadstartError as error:
             self._end(said(error), bad=True)
 

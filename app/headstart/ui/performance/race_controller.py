@@ -98,7 +98,7 @@ class RaceController(EngineJob):
         """`settings` gives those of the open chat, which name the model."""
         super().__init__(page, loader, settings, parent)
         self._leg: _Leg | None = None
-        self._wish: RaceRequest | None = None
+        self._request: RaceRequest | None = None
         self._still = self._is_stopping = False
         self._is_exact = False  # because of a race
         self._steps: list[Step] = []
@@ -141,8 +141,8 @@ class RaceController(EngineJob):
     def _occupation(self) -> str:
         return self.tr("A race is running; stop it on its page, or wait for its end.")
 
-    def _start(self, wish: RaceRequest) -> None:
-        self._wish, self._lanes, self._is_stopping = wish, {}, False
+    def _start(self, request: RaceRequest) -> None:
+        self._request, self._lanes, self._is_stopping = request, {}, False
         self._replay.stop()
         self._page.show_result(None)
         for lane in self._page.lanes:
@@ -153,12 +153,12 @@ class RaceController(EngineJob):
         self._run(_Leg.WARM_UP)
 
     def _run(self, leg: _Leg) -> None:
-        assert self._wish
+        assert self._request
         self._leg, self._steps = leg, []
         mode = Mode.OFF if leg is _Leg.PLAIN else Mode.AUTO
-        tokens = 1 if leg is _Leg.WARM_UP else self._wish.tokens
-        sampling = Sampling(temperature=self._wish.temperature, seed=self._wish.seed)
-        messages = (Message("user", self._wish.prompt),)
+        tokens = 1 if leg is _Leg.WARM_UP else self._request.tokens
+        sampling = Sampling(temperature=self._request.temperature, seed=self._request.seed)
+        messages = (Message("user", self._request.prompt),)
         self._clock.start()
         self._ticket = self._link.generate(Request(messages, tokens, sampling, Speculation(mode)))
         if leg in _LANES:
@@ -188,14 +188,14 @@ class RaceController(EngineJob):
 
     @Slot()
     def _show_clock(self) -> None:
-        assert self._wish
+        assert self._request
         now, lane = float(self._clock.elapsed()), self._lane()
         spent = now - self._first_ms
         # After the first token, as the finished answer is measured.
         speed = (lane.tokens - 1) * 1000.0 / spent if lane.tokens > 1 and spent > 0 else None
         lane.show_time(now, speed)
         plain = self._lanes.get(_Leg.PLAIN)
-        lane.show_share(lane.tokens / (plain.tokens if plain and plain.tokens else self._wish.tokens))
+        lane.show_share(lane.tokens / (plain.tokens if plain and plain.tokens else self._request.tokens))
 
     @Slot(int, object)
     def _take_finish(self, generation: int, finish: Finish) -> None:

@@ -228,11 +228,11 @@ class RaceForm(Card):
         self.examples.activated.connect(self._take_example)
         self._take_example()
 
-    def wish(self) -> RaceRequest | None:
+    def request(self) -> RaceRequest | None:
         """What the fields say; None without a prompt."""
         text = self.prompt.toPlainText().strip()
-        wish = RaceRequest(text, self.seed.value(), self.temperature.value(), self.tokens.value())
-        return wish if text else None
+        request = RaceRequest(text, self.seed.value(), self.temperature.value(), self.tokens.value())
+        return request if text else None
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
         if watched is self.prompt and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
@@ -315,9 +315,9 @@ class RacePage(JobPage):
         self.show_replay(possible=False)
         self.show_result(None)
 
-    def wish(self) -> RaceRequest | None:
+    def request(self) -> RaceRequest | None:
         """What the form asks for."""
-        return self.form.wish()
+        return self.form.request()
 
     def show_replay(self, *, possible: bool) -> None:
         """Whether a race can be shown again."""

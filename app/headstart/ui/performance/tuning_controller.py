@@ -118,10 +118,10 @@ class TuningController(EngineJob):
             return
         self._loader.unload()  # its memory is needed
         placed = Open.DEVICE not in wanted.options.open
-        wish = TuneRequest(wanted.options, drafts, placed=placed, seconds=float(self._seconds))
+        request = TuneRequest(wanted.options, drafts, placed=placed, seconds=float(self._seconds))
         self._clock.start()
         self._tick.start()
-        self._ticket = self._link.tune(wish)
+        self._ticket = self._link.tune(request)
         self._put_search_away()
 
     @Slot()

@@ -276,7 +276,7 @@ class TuningPage(JobPage):
         self.entered.connect(self.start.setFocus)
         self.show_state(running=False)
 
-    def wish(self) -> int:
+    def request(self) -> int:
         """The longest time in seconds."""
         return self.seconds.value()
 
