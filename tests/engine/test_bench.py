@@ -266,7 +266,7 @@ def test_classes_are_named_in_a_list(text: str, kinds: tuple[str, ...]) -> None:
 
 
 def test_a_class_that_is_not_there_is_refused_with_those_that_are() -> None:
-    with pytest.raises(SettingsError, match=r"no class 'poem'; the classes are code, edit, .*, roleplay, or all\."):
+    with pytest.raises(SettingsError, match=r"no class 'poem'; the classes are code, edit, .*, qa, or all\."):
         read_kinds("code,poem")
     assert set(USUAL_KINDS) < set(KINDS)
 

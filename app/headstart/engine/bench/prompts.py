@@ -9,8 +9,8 @@ from headstart.engine.engine import Message
 from headstart.errors import SettingsError
 
 USUAL_KINDS = ("code", "edit", "explanation", "summary", "story")  # what is raced unless more is asked for
-KINDS = (*USUAL_KINDS, "translation", "retrieval", "math", "extraction", "roleplay")
-MOST_PER_KIND = 4
+KINDS = (*USUAL_KINDS, "translation", "retrieval", "math", "extraction", "roleplay", "essay", "qa")
+MOST_PER_KIND = 12
 _FOLDER = files("headstart.engine.bench").joinpath("prompts")
 
 

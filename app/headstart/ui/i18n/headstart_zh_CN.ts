@@ -691,6 +691,14 @@
         <translation>角色扮演</translation>
     </message>
     <message>
+        <source>essay</source>
+        <translation>议论文</translation>
+    </message>
+    <message>
+        <source>qa</source>
+        <translation>问答</translation>
+    </message>
+    <message>
         <source>plain</source>
         <translation>普通解码</translation>
     </message>

@@ -691,6 +691,14 @@
         <translation>角色扮演</translation>
     </message>
     <message>
+        <source>essay</source>
+        <translation>議論文</translation>
+    </message>
+    <message>
+        <source>qa</source>
+        <translation>問答</translation>
+    </message>
+    <message>
         <source>plain</source>
         <translation>一般解碼</translation>
     </message>

@@ -83,6 +83,8 @@ _TRANSLATED: tuple[Any, ...] = (
     QT_TRANSLATE_NOOP("Benchmark", "math"),
     QT_TRANSLATE_NOOP("Benchmark", "extraction"),
     QT_TRANSLATE_NOOP("Benchmark", "roleplay"),
+    QT_TRANSLATE_NOOP("Benchmark", "essay"),
+    QT_TRANSLATE_NOOP("Benchmark", "qa"),
     QT_TRANSLATE_NOOP("Benchmark", "plain"),
     QT_TRANSLATE_NOOP("Benchmark", "auto"),
     QT_TRANSLATE_NOOP("Benchmark", "draft"),
