@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import stat
 import sys
 import threading
@@ -10,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from headstart.engine.bench.measure import BenchPlan, ForwardPlan, Progress, genai, measure, measure_forward
+from headstart.engine.bench.measure import BenchPlan, ForwardPlan, Progress, _warm_up, genai, measure, measure_forward
 from headstart.engine.bench.peers import AssistedSource, LlamaSource, PeerOptions, PeerSource
-from headstart.engine.bench.prompts import KINDS, USUAL_KINDS, BenchPrompt, read_kinds, read_prompts
+from headstart.engine.bench.prompts import KINDS, MOST_PER_KIND, USUAL_KINDS, BenchPrompt, read_kinds, read_prompts
 from headstart.engine.bench.race import (
     EVERYTHING,
     USUAL,
@@ -265,8 +266,28 @@ def test_classes_are_named_in_a_list(text: str, kinds: tuple[str, ...]) -> None:
     assert {prompt.kind for prompt in read_prompts(1, kinds)} == set(kinds)
 
 
+def test_a_revision_is_a_conversation_whose_last_message_is_the_user_s() -> None:
+    for prompt in read_prompts(1000, ("revision",)):
+        assert [message.role for message in prompt.messages] == ["user", "assistant", "user"]
+        assert prompt.messages[-1].content == prompt.text
+    assert [message.role for message in CODE.messages] == ["user"]
+
+
+def test_a_text_that_several_prompts_ask_about_stands_in_each() -> None:
+    for prompt in read_prompts(1000, ("article", "retrieval")):
+        assert not re.search("^<.*>$", prompt.text, re.MULTILINE), "a text is named that the file lacks"
+        assert prompt.kind == "retrieval" or len(prompt.text) > 1000
+
+
+def test_the_prompt_with_the_longest_conversation_warms_a_contestant_up() -> None:
+    engine = ScriptedEngine()
+    talk = BenchPrompt("revision-1", "revision", "Shorter.", ("Write a letter.", "Dear neighbour, " * 20))
+    assert _warm_up(own_modes(engine, 5, lambda: None)[:1], [CODE, talk, STORY], CancelEvent()) > 0
+    assert [request.messages for request in engine.requests] == [talk.messages]
+
+
 def test_a_class_that_is_not_there_is_refused_with_those_that_are() -> None:
-    with pytest.raises(SettingsError, match=r"no class 'poem'; the classes are code, edit, .*, qa, or all\."):
+    with pytest.raises(SettingsError, match=r"no class 'poem'; the classes are code, edit, .*, or all\."):
         read_kinds("code,poem")
     assert set(USUAL_KINDS) < set(KINDS)
 
@@ -437,3 +458,9 @@ def test_whoever_cannot_take_part_is_named_and_the_others_race(tiny_target: Path
     # Without the workaround a threshold would draft one token a round.
     assert scores["genai threshold 0.4"].acceptance_rate is not None
     assert [found.peer for found in result.auto_vs_hindsight] == ["genai"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_class_has_as_many_prompts_as_may_be_asked_for(kind: str) -> None:
+    prompts = read_prompts(1000, (kind,))
+    assert len({prompt.text for prompt in prompts}) == len(prompts) == MOST_PER_KIND

@@ -73,6 +73,6 @@ def test_the_prompts_are_varied_and_none_is_the_benchmark_s() -> None:
     prompts = draft_vocab.prompts()
     assert len(set(prompts)) == len(prompts) > 100
     assert sum(any("\u4e00" <= character <= "\u9fff" for character in prompt) for prompt in prompts) >= 20
-    measured = [prompt.text for prompt in read_prompts(MOST_PER_KIND, KINDS)]
+    measured = [message.content for prompt in read_prompts(MOST_PER_KIND, KINDS) for message in prompt.messages]
     assert len(measured) > 30
     assert not set(measured) & set(prompts)

@@ -138,7 +138,7 @@ def measure(engine: LocalEngine, plan: BenchPlan, sources: Sequence[PeerSource],
 
 def _warm_up(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], cancel: CancelEvent) -> int:
     """Each contestant answers the longest prompt, unmeasured. Returns the most tokens that a cache held."""
-    prompt, longest = max(prompts, key=lambda each: len(each.text)), 0
+    prompt, longest = max(prompts, key=lambda each: sum(len(message.content) for message in each.messages)), 0
     for contestant in contestants:
         raise_if_set(cancel)
         run = contestant.answer(prompt)

@@ -9,23 +9,42 @@ from headstart.engine.engine import Message
 from headstart.errors import SettingsError
 
 USUAL_KINDS = ("code", "edit", "explanation", "summary", "story")  # what is raced unless more is asked for
-KINDS = (*USUAL_KINDS, "translation", "retrieval", "math", "extraction", "roleplay", "essay", "qa")
+KINDS = (
+    *USUAL_KINDS,
+    "translation",
+    "retrieval",
+    "math",
+    "extraction",
+    "roleplay",
+    "revision",
+    "arithmetic",
+    "json",
+    "mixed",
+    "article",
+    "essay",
+    "qa",
+)
 MOST_PER_KIND = 12
 _FOLDER = files("headstart.engine.bench").joinpath("prompts")
 
 
 @dataclass(frozen=True)
 class BenchPrompt:
-    """One prompt. `kind` is its class: texts of one class are about equally easy to guess."""
+    """One prompt. `kind` is its class: texts of one class are about equally easy to guess.
+
+    `text` is the user's last message, `earlier` are the messages before it, by user and assistant in turn.
+    """
 
     id: str
     kind: str
     text: str
+    earlier: tuple[str, ...] = ()
 
     @property
     def messages(self) -> tuple[Message, ...]:
         """The conversation to be answered."""
-        return (Message("user", self.text),)
+        turns = (*self.earlier, self.text)
+        return tuple(Message("assistant" if place % 2 else "user", turn) for place, turn in enumerate(turns))
 
 
 def read_prompts(per_kind: int, kinds: Sequence[str] = USUAL_KINDS) -> tuple[BenchPrompt, ...]:
@@ -47,5 +66,18 @@ def read_kinds(text: str) -> tuple[str, ...]:
 
 
 def _prompts(kind: str) -> list[BenchPrompt]:
-    texts = tomllib.loads(_FOLDER.joinpath(f"{kind}.toml").read_text(encoding="utf-8"))["prompts"]
-    return [BenchPrompt(f"{kind}-{number}", kind, text.strip()) for number, text in enumerate(texts, start=1)]
+    """An entry is a message, or a list of them by user and assistant in turn; <name> stands for a text of the file."""
+    found = tomllib.loads(_FOLDER.joinpath(f"{kind}.toml").read_text(encoding="utf-8"))
+    texts: dict[str, str] = found.get("texts", {})
+    prompts = []
+    for number, entry in enumerate(found["prompts"], start=1):
+        turns = [entry] if isinstance(entry, str) else entry
+        *earlier, text = (_with_texts(turn.strip(), texts) for turn in turns)
+        prompts.append(BenchPrompt(f"{kind}-{number}", kind, text, tuple(earlier)))
+    return prompts
+
+
+def _with_texts(turn: str, texts: dict[str, str]) -> str:
+    for name, text in texts.items():
+        turn = turn.replace(f"<{name}>", text.strip())
+    return turn

@@ -699,6 +699,26 @@
         <translation>问答</translation>
     </message>
     <message>
+        <source>revision</source>
+        <translation>修改</translation>
+    </message>
+    <message>
+        <source>article</source>
+        <translation>长文</translation>
+    </message>
+    <message>
+        <source>arithmetic</source>
+        <translation>算术</translation>
+    </message>
+    <message>
+        <source>json</source>
+        <translation>JSON</translation>
+    </message>
+    <message>
+        <source>mixed</source>
+        <translation>中英混合</translation>
+    </message>
+    <message>
         <source>plain</source>
         <translation>普通解码</translation>
     </message>

@@ -699,6 +699,26 @@
         <translation>問答</translation>
     </message>
     <message>
+        <source>revision</source>
+        <translation>修改</translation>
+    </message>
+    <message>
+        <source>article</source>
+        <translation>長文</translation>
+    </message>
+    <message>
+        <source>arithmetic</source>
+        <translation>算術</translation>
+    </message>
+    <message>
+        <source>json</source>
+        <translation>JSON</translation>
+    </message>
+    <message>
+        <source>mixed</source>
+        <translation>中英混合</translation>
+    </message>
+    <message>
         <source>plain</source>
         <translation>一般解碼</translation>
     </message>
