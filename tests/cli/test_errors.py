@@ -49,7 +49,6 @@ OTHERS: tuple[tuple[str, int, str], ...] = (
     ("bench|--peer|vllm", 2, "peer must be openvino-genai or none, not 'vllm'."),
     ("bench|--classes|poem", 2, "There is no class 'poem'; the classes are code, edit, explanation, summary, story, "),
     ("bench|--contestants|fast", 2, "There is no contestant 'fast'; it must be plain, auto, ngram, draft, fixed-1 to "),
-    ("bench|--plot|speed.gif", 2, "plot must end in .svg or .png, not 'speed.gif'."),
     ("bench|--json|missing/file", 2, "missing/file cannot be written: name a file in a folder that exists."),
     ("bench|--model|remote:office", 2, "remote:office is on another computer and can only chat"),
     ("bench|peers|--llama-server|.", 2, "llama.cpp needs both: add --llama-server PATH and --gguf FILE."),

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
@@ -40,9 +40,6 @@ _LOOKUPS = (3, 5, 10)
 _FILE_WIDTH = 120  # characters, where the output is no terminal
 _NOTHING = "–"
 _MOST_COLUMNS = 8  # contestants that a table of prompts has room for
-_FORMATS = (".svg", ".png")
-_DPI = 150
-_INCHES_A_BAR = 0.16
 _Sources = Callable[["LocalEngine", LoadOptions], "Sequence[PeerSource]"]
 
 
@@ -64,18 +61,6 @@ def _present(text: str) -> Path:
     path = Path(text).expanduser()
     if not path.exists():
         raise SettingsError(f"There is no {text}; name a file or folder that exists.")
-    return path
-
-
-def picture(text: str) -> Path:
-    """The path of a picture, checked before minutes of measuring."""
-    path = writable_file(text)
-    if path.suffix.lower() not in _FORMATS:
-        raise SettingsError(f"plot must end in .svg or .png, not {text!r}.")
-    try:
-        import matplotlib as _  # noqa: F401, ICN001, PLC0415 - only whether it is there
-    except ImportError:
-        raise SettingsError('Pictures need matplotlib: install headstart with the extra "plots".') from None
     return path
 
 
@@ -117,15 +102,8 @@ class ContestFlags(RaceFlags):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FileFlags(FiguresFlags):
-    """Where the figures and pictures go."""
-
-    plot: Path | None = flag(None, "draw the figures to this .svg or .png file", metavar="FILE", read=picture)
-
-
-@dataclass(frozen=True, kw_only=True)
-class OutputFlags(FileFlags):
-    """The same, and the format of the table."""
+class OutputFlags(FiguresFlags):
+    """Where the figures go, and the format of the table."""
 
     markdown: bool = flag(default=False, help="print the table as Markdown")
 
@@ -207,7 +185,7 @@ class ForwardFlags:
     most_tokens: int = flag(1024, "most tokens of a pass (default: 1024)", group="passes")
     most_context: int = flag(4096, "longest context (default: 4096)")
     repeats: int = flag(5, "passes of each kind (default: 5)")
-    output: FileFlags = group(FileFlags)
+    output: FiguresFlags = group(FiguresFlags)
 
 
 def time_passes(arguments: ForwardFlags, load: Load) -> int:
@@ -231,8 +209,6 @@ def time_passes(arguments: ForwardFlags, load: Load) -> int:
         Console(highlight=False).print(table)
     if arguments.output.json:
         write_json(arguments.output.json, dataclasses.asdict(result))
-    if arguments.output.plot:
-        draw_forward(result, arguments.output.plot)
     return 0
 
 
@@ -306,8 +282,6 @@ def _race(
     _show(result, markdown=output.markdown)
     if output.json:
         write_json(output.json, as_json(result))
-    if output.plot:
-        draw_speed(result, output.plot)
     return 0
 
 
@@ -441,69 +415,3 @@ def _texts(result: BenchResult) -> str:
         return "Everyone wrote the same texts as plain decoding."
     counts = ", ".join(f"{name}: {differing.count(name)}" for name in dict.fromkeys(differing))
     return f"Texts that differ from plain decoding's, of {len(result.prompts)} each ({counts})."
-
-
-def draw_speed(result: BenchResult, file: Path) -> None:
-    """Bars of every contestant's speedup over plain decoding, by class."""
-    from matplotlib import colormaps  # noqa: PLC0415 - of the extra "plots"
-
-    names = [name for name in result.standings if name != PLAIN]
-    kinds = list(dict.fromkeys(prompt.kind for prompt in result.prompts))
-    colours = [colormaps["tab20"](place) for place in range(20)]  # that can be told apart
-    figure, axes = _figure(max(6.0, 1.5 + _INCHES_A_BAR * len(names) * len(kinds)), 4.0)
-    width = 0.8 / max(len(names), 1)
-    for place, name in enumerate(names):
-        heights = [result.standings[name].by_kind[kind] or 0.0 for kind in kinds]
-        axes.bar(
-            [index + place * width for index in range(len(kinds))],
-            heights,
-            width,
-            label=name,
-            color=colours[place % len(colours)],
-        )
-    axes.axhline(1.0, color="black", linewidth=0.8)
-    axes.set_xticks([index + 0.4 - width / 2 for index in range(len(kinds))], kinds)
-    axes.set_ylabel("speedup over plain decoding")
-    axes.set_title(f"{result.setting.target}, draft {result.setting.draft or 'none'}\n{result.machine.device}")
-    figure.legend(loc="outside right center", fontsize="small", frameon=False)
-    _save(figure, file)
-
-
-def draw_forward(result: "ForwardResult", file: Path) -> None:
-    """Milliseconds by tokens of a pass, and by context."""
-    figure, axes = _figure(10.0, 4.0, columns=2)
-    for model in result.models:
-        counts = list(model.by_tokens)
-        axes[0].plot(counts, [model.by_tokens[count].median for count in counts], marker="o", label=model.name)
-        contexts = list(model.by_context)
-        steps = [model.by_context[context].median for context in contexts]
-        axes[1].plot(contexts, steps, marker="o", label=model.name)
-    for each, title in zip(axes, ("tokens of a pass", "tokens in the cache, one token a pass"), strict=True):
-        each.set_xscale("log", base=2)
-        each.set_xlabel(title)
-        each.set_ylabel("milliseconds")
-        each.legend(fontsize="small", frameon=False)
-    axes[0].set_yscale("log")
-    axes[1].set_ylim(bottom=0)
-    for axis in (axes[0].xaxis, axes[0].yaxis, axes[1].xaxis):
-        axis.set_major_formatter("{x:g}")
-    axes[0].yaxis.set_minor_formatter("{x:g}")
-    figure.suptitle(result.machine.device)
-    _save(figure, file)
-
-
-def _figure(width: float, height: float, columns: int = 1) -> tuple[Any, Any]:
-    from matplotlib.figure import Figure  # noqa: PLC0415 - of the extra "plots"
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.subplots(1, columns)
-    for each in axes if columns > 1 else [axes]:
-        each.spines[["top", "right"]].set_visible(False)
-    return figure, axes
-
-
-def _save(figure: Any, file: Path) -> None:
-    try:
-        figure.savefig(file, dpi=_DPI)
-    except OSError as error:
-        raise SettingsError(f"{file} cannot be written ({error.strerror}); choose another place.") from None
