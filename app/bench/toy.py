@@ -323,7 +323,6 @@ def _bench_of(engine: Engine, facts: Facts) -> RunBench:
             setting=Setting(facts.model, facts.draft, {}, None, size.tokens, size.repeats),
             prompts=results,
             standings=standings(results, [mode.name for mode in modes]),
-            auto_vs_best_static_peer=None,
             memory=Memory(weights=0, kv=0, peak_rss=None),
         )
         return as_json(result)

@@ -1,11 +1,13 @@
 """`headstart bench` and `headstart dev audit` from outside: flags, refusals, tables, reports and files."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from bench import chart
 from headstart.cli import bench, main
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.bench.race import Heat, Run
@@ -13,10 +15,10 @@ from headstart.engine.bench.result import (
     BenchResult,
     Memory,
     Setting,
+    as_json,
+    hindsight,
     prompt_results,
     standings,
-    versus_best_peer,
-    versus_hindsight,
 )
 from headstart.engine.devices import Machine
 from headstart.engine.speculative import Decoder
@@ -46,57 +48,68 @@ def result() -> BenchResult:
         setting=Setting("big", "small", {"INFERENCE_PRECISION_HINT": "f32"}, {}, tokens=160, repeats=2),
         prompts=prompts,
         standings=standings(prompts, list(SPEEDS[CODE])),
-        auto_vs_best_static_peer=versus_best_peer(prompts, ["genai 3"]),
         memory=Memory(weights=2000 * 2**20, kv=10 * 2**20, peak_rss=2300 * 2**20),
+        hindsight=hindsight(prompts, ["genai 3"]),
     )
 
 
-def test_the_tables_have_a_row_for_each_prompt_each_class_and_all_and_a_ranking() -> None:
-    by_prompt, ranking = bench.sheets(result())
-    assert by_prompt == [
-        ["prompt", "plain ms/token", "auto", "genai 3"],
-        ["code-1", "82.0", "3.00x (2.00–4.00)", "1.55x (1.50–1.60)"],
-        ["story-1", "80.0", "1.00x (1.00–1.00)", "0.80x (0.80–0.80)"],
-        ["code mean", "", "3.00x", "1.55x"],
-        ["story mean", "", "1.00x", "0.80x"],
-        ["all mean", "", "1.73x", "1.11x"],
+def test_the_tables_have_auto_by_class_all_contestants_and_auto_against_the_peers() -> None:
+    by_class, ranking, peers = bench.sheets(result())
+    assert by_class[0] == [
+        *("auto", "mean (95 %)", "5th percentile", "worst prompt"),
+        *("mean (95 %) with TTFT", "5th percentile with TTFT", "worst prompt with TTFT"),
     ]
-    assert ranking[0] == ["", "mean (95 %)", "5th percentile", "worst", "mean with TTFT", "worst with TTFT"]
-    assert ranking[2] == ["auto", "1.73x (1.00–3.00)", "1.10x", "1.00x", "1.29x", "1.00x"]
-
-
-def test_one_repeat_shows_no_spread_and_many_contestants_are_ranked_only() -> None:
-    for names, titles in ((["plain", "auto"], ["prompt", ""]), (["plain", *(f"genai {n}" for n in range(8))], [""])):
-        heats = [Heat(CODE, name, 0, Run((1, 2), 100.0, 80.0 if name == "plain" else 40.0, 7)) for name in names]
-        prompts = prompt_results(heats)
-        found = bench.sheets(replace(result(), prompts=prompts, standings=standings(prompts, names)))
-        assert [sheet[0][0] for sheet in found] == titles
-        assert "2.00x (" not in str(found[0][1])
+    assert [row[:4] for row in by_class[1:]] == [
+        ["code", "3.00x", "3.00x", "3.00x (2.00–4.00) code-1"],
+        ["story", "1.00x", "1.00x", "1.00x (1.00–1.00) story-1"],
+        ["all", "1.73x (1.00–3.00)", "1.10x", "1.00x (1.00–1.00) story-1"],
+    ]
+    assert by_class[3][4:] == ["1.29x (1.00–1.67)", "1.03x", "1.00x (1.00–1.00) story-1"]
+    assert [row[0] for row in ranking] == ["", "plain", "auto", "genai 3"]
+    assert ranking[2][1:] == by_class[3][1:]
+    assert peers == [
+        ["auto against the best of", "genai", "genai with TTFT"],
+        ["code", "1.96x", "1.30x"],
+        ["story", "1.25x", "1.15x"],
+        ["all", "1.56x (1.25–1.96)", "1.23x (1.15–1.30)"],
+    ]
 
 
 def test_the_sentences_say_what_the_table_does_not() -> None:
     code, story = result().prompts
     scores = {**code.scores, "auto": replace(code.scores["auto"], equals_plain=False)}
     more = replace(
-        result(),
-        prompts=(replace(code, scores=scores), story),
-        auto_vs_hindsight=versus_hindsight(result().prompts, ["genai 3"]),
-        skipped=("llama.cpp stays out: no reason.",),
+        result(), prompts=(replace(code, scores=scores), story), skipped=("llama.cpp stays out: no reason.",)
     )
     setting, *others = bench.remarks(more)
     assert setting.startswith(
         "big with draft small, f32, at most 160 tokens, on A Processor with 2 cores, OpenVINO 2026.4.1."
     )
     assert others == [
-        "auto against genai 3, the peer's best static setting: 1.56x (1.25 to 1.96 over the prompts).",
-        "auto against the best setting of genai for each prompt: 1.56x (1.25–1.96), 1.25 to 1.96 over the prompts.",
+        "Plain decoding: 80.0 ms a token.",
         "Time outside the models with auto: 5.0% of decoding.",
         "Peak memory of Headstart itself: 2300 MiB; weights 2000, keys and values 10, everything else 290.",
         "Texts that differ from plain decoding's, of 2 each (auto: 1).",
         "llama.cpp stays out: no reason.",
     ]
-    bare = replace(result(), auto_vs_best_static_peer=None, memory=Memory(weights=1, kv=1, peak_rss=None))
-    assert bench.remarks(bare)[2] == "Everyone wrote the same texts as plain decoding."
+    bare = replace(result(), memory=Memory(weights=1, kv=1, peak_rss=None))
+    assert bench.remarks(bare)[-1] == "Everyone wrote the same texts as plain decoding."
+
+
+def test_the_chart_draws_auto_against_plain_decoding_and_each_peers_best() -> None:
+    written = json.loads(json.dumps(as_json(result())))
+    speeds = chart.speedups(written, "decoding")
+    shown = {kind: {name: f"{mean:.2f}x" for name, mean in each.items()} for kind, each in speeds.items()}
+    assert shown == {
+        "code": {"plain": "3.00x", "genai": "1.96x"},
+        "story": {"plain": "1.00x", "genai": "1.25x"},
+        "all": {"plain": "1.73x", "genai": "1.56x"},
+    }
+    texts = re.findall(r"<text[^>]*>(.*?)</text>", chart.drawing(speeds))
+    assert texts[:2] == ["over plain decoding", "over OpenVINO GenAI's best"]
+    bars = [text for kind, each in shown.items() for text in (kind, *each.values())]
+    assert texts[2:] == [*bars, "equally fast"]
+    assert chart.speedups(written, "total")["all"]["plain"] < speeds["all"]["plain"]
 
 
 @pytest.fixture
@@ -114,14 +127,12 @@ def test_a_race_prints_a_table_and_writes_every_figure(
     more = ["--json", str(file), "--markdown"]
     assert main(["bench", "--model", str(tiny_pair), *short, *more]) == 0
     shown = capsys.readouterr()
-    assert shown.out.startswith(
-        "| prompt | plain ms/token | fixed 3 | fixed 5 | auto | genai plain | genai 3 | genai 5 |\n"
-    )
+    assert shown.out.startswith("| auto | mean (95 %) | 5th percentile | worst prompt | ")
+    assert "\n| genai 5 | " in shown.out
     assert "code-1, repeat 1, genai 5: " in shown.err
     data = json.loads(file.read_text(encoding="utf-8"))
     assert list(data) == [
-        *("machine", "setting", "prompts", "standings", "auto_vs_best_static_peer", "memory", "schema"),
-        *("auto_vs_hindsight", "skipped"),
+        *("machine", "setting", "prompts", "standings", "memory", "schema", "hindsight", "skipped"),
     ]
     assert [len(score["ms_per_token"]) for score in data["prompts"][0]["scores"].values()] == [1] * 7
     assert data["memory"]["peak_rss"] is None or data["memory"]["beyond"] is not None
@@ -152,26 +163,30 @@ def test_peers_race_and_the_absent_ones_are_named(
         *(f"genai threshold {value}" for value in (0.2, 0.4, 0.6, 0.8)),
         *("genai lookup 3", "genai lookup 5", "genai lookup 10", "hf plain", "hf lookup"),
     ]
-    assert [found["peer"] for found in data["auto_vs_hindsight"]] == ["genai", "hf"]
+    assert [found["peer"] for found in data["hindsight"]] == ["genai", "hf"]
     assert "- llama.cpp stays out: name its server with --llama-server PATH and a model with --gguf FILE.\n" in shown
-    assert "auto against the best setting of hf for each prompt: " in shown
+    assert "| auto against the best of | genai | hf | genai with TTFT | hf with TTFT |\n" in shown
 
 
 def test_advice_is_a_table_from_a_file(tmp_path: Path, capsys: Captured) -> None:
-    speeds = {"fixed 3": {"code": 1.9, "story": 0.9}, "ngram": {"code": 1.2, "story": 1.0}, "auto": {"code": 2.0}}
-    result = {
-        "setting": {"draft": "small"},
-        "prompts": [{"kind": "code"}, {"kind": "story"}],
-        "standings": {name: {"total_by_kind": by_kind} for name, by_kind in speeds.items()},
-    }
+    heats = [
+        Heat(prompt, name, 0, Run((1, 2), 0.0, 100.0 / speedup, 7))
+        for prompt, speedups in {
+            CODE: {"plain": 1.0, "fixed 3": 1.9, "ngram": 1.2, "auto": 2.0},
+            STORY: {"plain": 1.0, "fixed 3": 0.9, "ngram": 1.0, "auto": 1.0},
+        }.items()
+        for name, speedup in speedups.items()
+    ]
+    prompts = prompt_results(heats)
+    raced = replace(result(), prompts=prompts, standings=standings(prompts, ["plain", "fixed 3", "ngram", "auto"]))
     file, written = tmp_path / "speed.json", tmp_path / "advice.json"
-    file.write_text(json.dumps(result), encoding="utf-8")
+    file.write_text(json.dumps(as_json(raced)), encoding="utf-8")
     assert main(["bench", "advice", str(file), "--json", str(written)]) == 0
     _, code, story = (line.split() for line in capsys.readouterr().out.splitlines())
     assert code == ["code", "draft,", "3", "1.90x", "2.00x"]
-    assert story == ["story", "off", "1.00x", "–"]
+    assert story == ["story", "off", "1.00x", "1.00x"]
     told = json.loads(written.read_text(encoding="utf-8"))["advice"]
-    assert told[0] == {"kind": "code", "method": "draft", "lengths": [3, 3], "speedup": 1.9, "auto": 2.0}
+    assert (told[0]["kind"], told[0]["method"], told[0]["lengths"]) == ("code", "draft", [3, 3])
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"standings": []}'])

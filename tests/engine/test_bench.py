@@ -28,24 +28,28 @@ from headstart.engine.bench.race import (
     turn_order,
 )
 from headstart.engine.bench.result import (
-    Advice,
+    ALL,
+    BenchResult,
     Interval,
+    Memory,
+    Setting,
     Spread,
     advice,
     as_json,
     bootstrap_interval,
     geometric_mean,
+    hindsight,
     prompt_results,
     standings,
-    versus_best_peer,
-    versus_hindsight,
 )
 from headstart.engine.cancelling import CancelEvent
+from headstart.engine.devices import Machine
 from headstart.engine.engine import Drafter, LoadOptions, Mode, Numerics, Sampling, Speculation
 from headstart.engine.local import load
 from headstart.errors import PeerError, SettingsError
 from tests.fakes import ScriptedEngine
 
+MACHINE = Machine("A Processor", 2, "Linux x86_64", "3.11", "0.1", "2026.4.1-22982-abc", "2026.4.1.0")
 CODE, STORY = BenchPrompt("code-1", "code", "Write code."), BenchPrompt("story-1", "story", "Tell a story.")
 
 
@@ -109,47 +113,44 @@ def test_speedups_are_medians_over_repeats_and_geometric_means_over_prompts_and_
     ]  # fmt: skip
     assert (results[0].kind, results[0].prompt_tokens) == ("code", 7)
     standing = standings(results, ["auto"])["auto"]
-    assert standing.by_kind == {"code": pytest.approx(2.0**0.5), "story": pytest.approx(0.5)}
-    assert standing.overall == pytest.approx(1.0)
-    assert standing.across == Spread(1.0, 0.5, 2.0)
+    means = {kind: found.mean for kind, found in standing.decoding.items()}
+    assert means == {ALL: pytest.approx(1.0), "code": pytest.approx(2.0**0.5), "story": pytest.approx(0.5)}
+    worst = [(found.worst, found.worst_ratio) for found in standing.decoding.values()]
+    assert worst == [("story-1", Spread(0.5, 0.5, 0.5)), ("code-2", Spread(1.0, 1.0, 1.0)), worst[0]]
 
 
-def test_peers_are_judged_by_their_best_setting_over_all_prompts_and_for_each_prompt() -> None:
+def test_peers_are_judged_by_their_best_setting_for_each_prompt() -> None:
     results = prompt_results(
         [
             *heats(CODE, plain=(80.0,), auto=(20.0,), genai_3=(40.0,), genai_5=(10.0,), hf_plain=(200.0,)),
             *heats(STORY, plain=(80.0,), auto=(80.0,), genai_3=(80.0,), genai_5=(800.0,), hf_plain=(160.0,)),
         ]
     )
-    versus = versus_best_peer(results, ["genai 3", "genai 5"])
-    assert versus is not None
-    assert (versus.peer, versus.across) == ("genai 3", Spread(1.5, 1.0, 2.0))
-    assert versus.ratio == pytest.approx(2.0**0.5)
-    genai, hugging_face = versus_hindsight(results, ["genai 3", "genai 5", "hf plain"])
-    assert (genai.peer, genai.across) == ("genai", Spread(0.75, 0.5, 1.0))
-    assert genai.ratio == pytest.approx(0.5**0.5)
-    assert genai.by_kind == {"code": pytest.approx(0.5), "story": pytest.approx(1.0)}
-    assert hugging_face.ratio == pytest.approx(20.0**0.5)
-    assert (versus_best_peer(results, []), versus_hindsight(results, [])) == (None, ())
+    genai, hugging_face = hindsight(results, ["genai 3", "genai 5", "hf plain"])
+    means = {kind: found.mean for kind, found in genai.decoding.items()}
+    assert means == {ALL: pytest.approx(0.5**0.5), "code": pytest.approx(0.5), "story": pytest.approx(1.0)}
+    assert (genai.peer, genai.decoding[ALL].worst) == ("genai", "code-1")
+    assert genai.total["code"].mean == pytest.approx((100.0 + 4 * 10.0) / (100.0 + 4 * 20.0))
+    assert hugging_face.decoding[ALL].mean == pytest.approx(20.0**0.5)
+    assert hindsight(results, []) == ()
 
 
 def test_without_auto_nothing_is_compared_with_peers() -> None:
-    results = prompt_results(heats(CODE, plain=(80.0,), genai_3=(40.0,)))
-    assert versus_best_peer(results, ["genai 3"]) is None
-    assert versus_hindsight(results, ["genai 3"]) == ()
+    assert hindsight(prompt_results(heats(CODE, plain=(80.0,), genai_3=(40.0,))), ["genai 3"]) == ()
 
 
 def test_a_standing_tells_the_worst_and_what_the_first_token_costs() -> None:
     more = dataclasses.replace(CODE, id="code-2")
     results = prompt_results([*heats(CODE, plain=(80.0,), auto=(20.0,)), *heats(more, plain=(80.0,), auto=(80.0,))])
     standing = standings(results, ["auto"])["auto"]
-    assert standing.fifth_percentile == pytest.approx(1.15)
-    assert standing.interval is not None
-    assert dataclasses.astuple(standing.interval) == pytest.approx((1.0, 4.0))
+    found = standing.decoding[ALL]
+    assert found.fifth_percentile == pytest.approx(1.15)
+    assert found.interval is not None
+    assert dataclasses.astuple(found.interval) == pytest.approx((1.0, 4.0))
     first = (100.0 + 4 * 80.0) / (100.0 + 4 * 20.0)
-    assert standing.total_across is not None
-    assert dataclasses.astuple(standing.total_across) == pytest.approx(((first + 1.0) / 2, 1.0, first))
-    assert standing.total_by_kind == {"code": pytest.approx(first**0.5)}
+    assert standing.total["code"] == standing.total[ALL]
+    assert standing.total[ALL].mean == pytest.approx(first**0.5)
+    assert (standing.total[ALL].worst, standing.total[ALL].worst_ratio) == ("code-2", Spread(1.0, 1.0, 1.0))
 
 
 def test_other_texts_than_plain_ones_are_told() -> None:
@@ -177,8 +178,8 @@ def test_answers_too_short_for_a_speed_count_for_nothing() -> None:
     results = prompt_results([*heats(CODE, plain=(80.0,), auto=(40.0,)), *short])
     assert results[1].scores["auto"].speedup is None
     standing = standings(results, ["auto"])["auto"]
-    assert standing.overall == pytest.approx(2.0)
-    assert standing.by_kind["story"] is None
+    assert standing.decoding[ALL].mean == pytest.approx(2.0)
+    assert (standing.decoding["story"].mean, standing.decoding["story"].worst) == (None, None)
 
 
 @pytest.mark.slow
@@ -198,7 +199,7 @@ def test_a_whole_race_of_tiny_models(tiny_target: Path, tiny_draft: Path, with_d
     for prompt in result.prompts:
         lengths = {name: score.output_tokens for name, score in prompt.scores.items()}
         assert lengths == dict.fromkeys(result.standings, (12, 12))
-    assert result.auto_vs_best_static_peer is not None
+    assert [found.peer for found in result.hindsight] == ["genai"]
     data = json.loads(json.dumps(as_json(result)))
     assert (data["setting"]["draft"] is not None) == with_draft
     assert data["machine"]["cores"] >= 1
@@ -320,22 +321,26 @@ def test_without_a_draft_model_nobody_drafts_alone() -> None:
     assert playable(names, has_draft=False) == ("plain", "fixed 3", "ngram", "auto")
 
 
-def result(draft: str | None = "small", **kinds: dict[str, float]) -> dict[str, object]:
-    """A result in the form of its JSON: speedups by class and contestant ("_" stands for a space)."""
-    names = dict.fromkeys(name for speedups in kinds.values() for name in speedups)
-    standings = {
-        name.replace("_", " "): {"total_by_kind": {kind: speedups.get(name) for kind, speedups in kinds.items()}}
-        for name in names
-    }
-    prompts = [{"kind": kind} for kind in kinds for _ in range(2)]
-    return {"setting": {"draft": draft}, "prompts": prompts, "standings": standings}
+def result(draft: str | None = "small", **kinds: dict[str, float]) -> BenchResult:
+    """A race with these speedups by class and contestant ("_" stands for a space)."""
+    prompts = prompt_results(
+        [
+            Heat(BenchPrompt(f"{kind}-1", kind, kind), name.replace("_", " "), 0, Run((1, 2), 0.0, 100.0 / speedup, 7))
+            for kind, speedups in kinds.items()
+            for name, speedup in ({"plain": 1.0} | speedups).items()
+        ]
+    )
+    names = list(prompts[0].scores)
+    setting = Setting("big", draft, {}, None, tokens=2, repeats=1)
+    return BenchResult(MACHINE, setting, prompts, standings(prompts, names), Memory(0, 0, None))
 
 
 def test_the_best_length_comes_with_those_around_it_that_are_as_good() -> None:
     speeds = {"plain": 1.0, "fixed_1": 1.5, "fixed_3": 1.99, "fixed_4": 1.8, "fixed_5": 2.2, "fixed_6": 2.18}
     (code,) = advice(result(code=speeds | {"fixed_8": 2.21, "auto": 2.3, "genai_7": 9.0}))
-    assert code == Advice("code", "draft", (5, 8), 2.21, 2.3)
-    assert code.words == "draft, 5-8"
+    assert (code.method, code.lengths, code.words) == ("draft", (5, 8), "draft, 5-8")
+    assert code.speedup == pytest.approx(2.21)
+    assert code.auto == pytest.approx(2.3)
 
 
 def test_each_class_has_its_own_winner() -> None:
@@ -344,14 +349,14 @@ def test_each_class_has_its_own_winner() -> None:
             code={"fixed_5": 2.0, "ngram": 1.1, "auto": 2.1},
             edit={"fixed_5": 2.0, "ngram": 3.0, "auto": 3.1},
             story={"fixed_5": 0.9, "ngram": 1.01, "auto": 1.0},
-            math={"fixed_5": 1.2, "draft": 1.3},
+            math={"fixed_5": 1.2, "ngram": 1.0, "auto": 1.25},
         )
     )
-    assert [(each.kind, each.words, each.speedup, each.auto) for each in given] == [
+    assert [(each.kind, each.words, round(each.speedup, 6), round(each.auto or 0.0, 6)) for each in given] == [
         ("code", "draft, 5", 2.0, 2.1),
         ("edit", "n-gram", 3.0, 3.1),
         ("story", "off", 1.0, 1.0),
-        ("math", "draft", 1.3, None),
+        ("math", "draft, 5", 1.2, 1.25),
     ]
 
 
@@ -457,7 +462,7 @@ def test_whoever_cannot_take_part_is_named_and_the_others_race(tiny_target: Path
     assert all(score.equals_plain for score in scores.values())
     # Without the workaround a threshold would draft one token a round.
     assert scores["genai threshold 0.4"].acceptance_rate is not None
-    assert [found.peer for found in result.auto_vs_hindsight] == ["genai"]
+    assert [found.peer for found in result.hindsight] == ["genai"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

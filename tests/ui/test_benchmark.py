@@ -16,19 +16,19 @@ from pytestqt.qtbot import QtBot
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.bench.race import Heat, Run
 from headstart.engine.bench.result import (
+    ALL,
     Advice,
     BenchResult,
     Memory,
     Setting,
-    Versus,
     as_json,
+    hindsight,
     prompt_results,
     standings,
-    versus_best_peer,
 )
 from headstart.engine.devices import Machine
 from headstart.ui.performance import benchmark_chart, benchmark_page
-from headstart.ui.performance.benchmark_chart import ALL, Bar, advice_word
+from headstart.ui.performance.benchmark_chart import Bar, advice_word
 from headstart.ui.performance.benchmark_page import CSV, JSON, PNG, BenchmarkPage
 from headstart.ui.program import Program
 from tests.ui.person import WAIT, ask, cells, press, texts
@@ -128,8 +128,6 @@ def test_a_run_shows_what_it_found_and_advises_what_to_set(qtbot: QtBot, open_pr
     assert [row[0] for row in advised] == classes
     assert all(re.fullmatch(r"off|n-gram, [35](–5)?", row[1]) for row in advised)
     assert all(row[2].endswith("×") and row[3].endswith("×") for row in advised)
-    report.advice.show_result({"prompts": []})  # of an older version
-    assert report.advice.isHidden()
 
 
 def test_the_next_start_shows_the_last_result(qtbot: QtBot, open_program: Open) -> None:
@@ -210,8 +208,8 @@ def result() -> BenchResult:
         setting=Setting("big", "small", {}, {}, 160, 2),
         prompts=prompts,
         standings=standings(prompts, ["plain", "auto", "genai 3"]),
-        auto_vs_best_static_peer=versus_best_peer(prompts, ["genai 3"]),
         memory=Memory(0, 0, None),
+        hindsight=hindsight(prompts, ["genai 3"]),
     )
 
 
@@ -222,7 +220,6 @@ def record() -> benchmark_page.BenchmarkRecord:
 
 def test_the_result_survives_the_wire_as_values() -> None:
     assert record().result == result()
-    assert isinstance(record().result.auto_vs_best_static_peer, Versus)
 
 
 def test_a_group_for_all_prompts_and_one_for_each_class() -> None:

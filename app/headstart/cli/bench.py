@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -27,8 +28,18 @@ from headstart.engine.bench.race import (
     Heat,
     read_contestants,
 )
-from headstart.engine.bench.result import Advice, BenchResult, Interval, PromptResult, Spread, advice, as_json
+from headstart.engine.bench.result import (
+    ALL,
+    BenchResult,
+    Interval,
+    Spread,
+    Standing,
+    Summary,
+    advice,
+    as_json,
+)
 from headstart.engine.engine import LoadOptions
+from headstart.engine.wire import from_data
 from headstart.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -39,7 +50,6 @@ if TYPE_CHECKING:
 _LOOKUPS = (3, 5, 10)
 _FILE_WIDTH = 120  # characters, where the output is no terminal
 _NOTHING = "–"
-_MOST_COLUMNS = 8  # contestants that a table of prompts has room for
 _Sources = Callable[["LocalEngine", LoadOptions], "Sequence[PeerSource]"]
 
 
@@ -230,7 +240,7 @@ class AdviceFlags:
 
 def advise(arguments: AdviceFlags, _load: Load) -> int:
     """Show the best setting for each class of text, from a file of results. Returns the exit code."""
-    given = _read_advice(Path(arguments.file).expanduser())
+    given = advice(_read_result(Path(arguments.file).expanduser()))
     shown = Table("class", "best setting", box=None, padding=(0, 1, 0, 0))
     for title in ("its speedup", "auto's"):
         shown.add_column(title, justify="right")
@@ -325,36 +335,48 @@ def _times(title: str, times: Mapping[str, "Mapping[int, Timed]"]) -> Table:
     return shown
 
 
-def _read_advice(path: Path) -> tuple[Advice, ...]:
+def _read_result(path: Path) -> BenchResult:
     try:
-        return advice(json.loads(path.read_text(encoding="utf-8")))
+        result: BenchResult = from_data(BenchResult, json.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise SettingsError(f"{path} cannot be read ({error.strerror}).") from None
-    except (KeyError, TypeError, AttributeError, ValueError):
+    except ValueError:
         raise SettingsError(f"{path} is no result of `headstart bench speed --json FILE`.") from None
+    return result
 
 
 def sheets(result: BenchResult) -> list[list[list[str]]]:
-    """The tables as cells, columns first: by prompt, unless there are too many contestants, and the ranking."""
-    others = [name for name in result.standings if name != PLAIN]
-    by_prompt = [["prompt", f"{PLAIN} ms/token", *others]]
-    by_prompt += [_prompt_row(prompt, others) for prompt in result.prompts]
-    for kind in dict.fromkeys(prompt.kind for prompt in result.prompts):
-        by_prompt.append([f"{kind} mean", "", *(_ratio(result.standings[name].by_kind[kind]) for name in others)])
-    by_prompt.append(["all mean", "", *(_ratio(result.standings[name].overall) for name in others)])
-    ranking = [["", "mean (95 %)", "5th percentile", "worst", "mean with TTFT", "worst with TTFT"]]
-    ranking += [
-        [
-            name,
-            f"{_ratio(standing.overall)}{_interval(standing.interval)}",
-            _ratio(standing.fifth_percentile),
-            _ratio(standing.across.low if standing.across else None),
-            _ratio(standing.total_overall),
-            _ratio(standing.total_across.low if standing.total_across else None),
+    """The tables as cells, columns first: auto by class, all contestants, and auto against the peers by class."""
+    figures = ["mean (95 %)", "5th percentile", "worst prompt"]
+    figures += [f"{title} with TTFT" for title in figures]
+    tables = []
+    if auto := result.standings.get(AUTO):
+        tables.append([[AUTO, *figures], *(_row(kind, auto, kind) for kind in _last_all(auto.decoding))])
+    tables.append([["", *figures], *(_row(name, standing, ALL) for name, standing in result.standings.items())])
+    if peers := result.hindsight:
+        titles = [f"{peer.peer}{more}" for more in ("", " with TTFT") for peer in peers]
+        rows = [
+            [kind, *(_mean(each[kind]) for each in (*(p.decoding for p in peers), *(p.total for p in peers)))]
+            for kind in _last_all(peers[0].decoding)
         ]
-        for name, standing in result.standings.items()
-    ]
-    return [by_prompt, ranking] if len(result.standings) <= _MOST_COLUMNS else [ranking]
+        tables.append([["auto against the best of", *titles], *rows])
+    return tables
+
+
+def _last_all(kinds: Mapping[str, Summary]) -> list[str]:
+    return [*(kind for kind in kinds if kind != ALL), ALL]
+
+
+def _row(title: str, standing: Standing, kind: str) -> list[str]:
+    cells = [title]
+    for found in (standing.decoding[kind], standing.total[kind]):
+        worst = f"{_ratio(found.worst_ratio.median)}{_interval(found.worst_ratio)}" if found.worst_ratio else _NOTHING
+        cells += [_mean(found), _ratio(found.fifth_percentile), f"{worst} {found.worst}" if found.worst else worst]
+    return cells
+
+
+def _mean(found: Summary) -> str:
+    return f"{_ratio(found.mean)}{_interval(found.interval)}"
 
 
 def remarks(result: BenchResult) -> list[str]:
@@ -367,14 +389,8 @@ def remarks(result: BenchResult) -> list[str]:
         f"on {machine.device} with {machine.cores} cores, OpenVINO {machine.openvino.partition('-')[0]}. "
         f"Speedup over plain decoding in the same repeat; {repeats}means are geometric."
     ]
-    if versus := result.auto_vs_best_static_peer:
-        across = f"{versus.across.low:.2f} to {versus.across.high:.2f} over the prompts"
-        lines.append(f"{AUTO} against {versus.peer}, the peer's best static setting: {versus.ratio:.2f}x ({across}).")
-    lines += [
-        f"{AUTO} against the best setting of {found.peer} for each prompt: {found.ratio:.2f}x"
-        f"{_interval(found.interval)}, {found.across.low:.2f} to {found.across.high:.2f} over the prompts."
-        for found in result.auto_vs_hindsight
-    ]
+    if plain := [ms for prompt in result.prompts for ms in prompt.scores[PLAIN].ms_per_token if ms is not None]:
+        lines.append(f"Plain decoding: {statistics.median(plain):.1f} ms a token.")
     auto = result.standings.get(AUTO)
     if auto and auto.overhead_share is not None:
         lines.append(f"Time outside the models with {AUTO}: {auto.overhead_share:.1%} of decoding.")
@@ -387,21 +403,8 @@ def remarks(result: BenchResult) -> list[str]:
     return [*lines, _texts(result), *result.skipped]
 
 
-def _prompt_row(prompt: PromptResult, names: Sequence[str]) -> list[str]:
-    plain = [ms for ms in prompt.scores[PLAIN].ms_per_token if ms is not None]
-    speed = f"{sum(plain) / len(plain):.1f}" if plain else _NOTHING
-    speedups = [prompt.scores[name].speedup for name in names]
-    if len(prompt.scores[PLAIN].ms_per_token) == 1:  # one repeat has no spread
-        return [prompt.id, speed, *(_ratio(value.median if value else None) for value in speedups)]
-    return [prompt.id, speed, *map(_spread, speedups)]
-
-
 def _ratio(value: float | None) -> str:
     return _NOTHING if value is None else f"{value:.2f}x"
-
-
-def _spread(value: Spread | None) -> str:
-    return f"{value.median:.2f}x{_interval(value)}" if value else _NOTHING
 
 
 def _interval(interval: Interval | Spread | None) -> str:

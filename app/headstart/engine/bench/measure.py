@@ -13,10 +13,9 @@ from headstart.engine.bench.result import (
     BenchResult,
     Memory,
     Setting,
+    hindsight,
     prompt_results,
     standings,
-    versus_best_peer,
-    versus_hindsight,
 )
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.devices import Machine, describe, peak_rss
@@ -129,9 +128,8 @@ def measure(engine: LocalEngine, plan: BenchPlan, sources: Sequence[PeerSource],
         ),
         prompts=results,
         standings=standings(results, [*names, *peer_names]),
-        auto_vs_best_static_peer=versus_best_peer(results, peer_names),
         memory=memory,
-        auto_vs_hindsight=versus_hindsight(results, peer_names),
+        hindsight=hindsight(results, peer_names),
         skipped=tuple(skipped),
     )
 

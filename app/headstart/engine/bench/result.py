@@ -5,9 +5,9 @@ import math
 import random
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from headstart.engine.bench.race import AUTO, DRAFT_ONLY, NGRAM_ONLY, PLAIN, Heat, Run, fixed_length
 from headstart.engine.devices import Machine
@@ -17,6 +17,7 @@ _SEED = 20
 _LEVEL = 0.95
 Number = TypeVar("Number", int, float)
 Times = tuple[float | None, ...]  # a value for each repeat
+ALL = "all"  # beside the classes: every prompt
 
 
 @dataclass(frozen=True)
@@ -91,38 +92,32 @@ class PromptResult:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """One contestant over all prompts: geometric means of the median speedups, and the worst and best prompt."""
+class Summary:
+    """Ratios over some prompts, each the median of its repeats. None where no answer was long enough for a speed."""
 
-    overall: float | None
-    by_kind: Mapping[str, float | None]
-    across: Spread | None
-    total_overall: float | None  # time to first token included
-    overhead_share: float | None  # of the decoding time, outside the models; None for a peer
-    interval: Interval | None = None  # of `overall`
-    fifth_percentile: float | None = None  # of the prompts' speedups
-    total_across: Spread | None = None  # time to first token included
-    total_by_kind: Mapping[str, float | None] = field(default_factory=dict)
+    mean: float | None  # geometric
+    interval: Interval | None  # of the mean
+    fifth_percentile: float | None
+    worst: str | None  # the prompt's id
+    worst_ratio: Spread | None  # over its repeats
 
 
 @dataclass(frozen=True)
-class Versus:
-    """Auto against the best static setting of the peer: peer ms / auto ms, geometric mean over the prompts."""
+class Standing:
+    """One contestant's speedups over plain decoding, for each class and for ALL."""
 
-    peer: str
-    ratio: float
-    across: Spread
+    decoding: Mapping[str, Summary]  # after the first token
+    total: Mapping[str, Summary]  # with the time to first token
+    overhead_share: float | None  # of the decoding time, outside the models; None for a peer
 
 
 @dataclass(frozen=True)
 class Hindsight:
-    """Auto against the fastest setting of a peer for each prompt, which nobody could know before."""
+    """Auto against the fastest setting of a peer for each prompt, which nobody could know before; as in Standing."""
 
     peer: str  # the program
-    ratio: float
-    interval: Interval | None
-    across: Spread
-    by_kind: Mapping[str, float | None]
+    decoding: Mapping[str, Summary]
+    total: Mapping[str, Summary]
 
 
 @dataclass(frozen=True)
@@ -133,10 +128,9 @@ class BenchResult:
     setting: Setting
     prompts: tuple[PromptResult, ...]
     standings: Mapping[str, Standing]
-    auto_vs_best_static_peer: Versus | None
     memory: Memory
-    schema: int = 1
-    auto_vs_hindsight: tuple[Hindsight, ...] = ()
+    schema: int = 2
+    hindsight: tuple[Hindsight, ...] = ()
     skipped: tuple[str, ...] = ()  # sentences about peers that could not take part
 
 
@@ -210,35 +204,32 @@ def standings(results: Sequence[PromptResult], names: Sequence[str]) -> dict[str
     return {name: _standing(results, name) for name in names}
 
 
-def versus_best_peer(results: Sequence[PromptResult], peers: Sequence[str]) -> Versus | None:
-    """Auto against the one setting of the peer that is fastest over all prompts; None without a peer or auto."""
-    best = max(peers, key=lambda name: geometric_mean(_medians(results, name)) or 0.0, default=None)
-    if best is None:
-        return None
-    ratios = [ratio for result in results for ratio in _against(result, [best])]
-    mean, across = geometric_mean(ratios), spread(ratios)
-    return Versus(best, mean, across) if mean is not None and across is not None else None
+def hindsight(results: Sequence[PromptResult], peers: Sequence[str]) -> tuple[Hindsight, ...]:
+    """Auto against each peer program; without auto against none. A peer's name begins with its program's."""
+    programs: dict[str, list[str]] = {}
+    for name in peers:
+        programs.setdefault(name.partition(" ")[0], []).append(name)
+    if not all(AUTO in result.scores for result in results):
+        return ()
+    return tuple(
+        Hindsight(
+            program,
+            _summaries(results, [_against(result, names, total=False) for result in results]),
+            _summaries(results, [_against(result, names, total=True) for result in results]),
+        )
+        for program, names in programs.items()
+    )
 
 
-def versus_hindsight(results: Sequence[PromptResult], peers: Sequence[str]) -> tuple[Hindsight, ...]:
-    """Auto against each peer program's best setting for each prompt. A peer's name begins with its program's."""
-    found = []
-    for program in dict.fromkeys(name.partition(" ")[0] for name in peers):
-        names = [name for name in peers if name.partition(" ")[0] == program]
-        least = [(result.kind, min(ratios)) for result in results if (ratios := _against(result, names))]
-        ratios = [ratio for _, ratio in least]
-        mean, across = geometric_mean(ratios), spread(ratios)
-        if mean is not None and across is not None:
-            by_kind = {kind: geometric_mean([ratio for mine, ratio in least if mine == kind]) for kind, _ in least}
-            found.append(Hindsight(program, mean, bootstrap_interval(ratios), across, by_kind))
-    return tuple(found)
+def _against(result: PromptResult, names: Sequence[str], *, total: bool) -> Spread | None:
+    """The time of the contestant that was fastest on this prompt, in multiples of auto's."""
+    auto = _times(result.scores[AUTO], total=total)
+    spreads = [spread(paired(_times(result.scores[name], total=total), auto)) for name in names]
+    return min((each for each in spreads if each), key=lambda each: each.median, default=None)
 
 
-def _against(result: PromptResult, names: Sequence[str]) -> list[float]:
-    """For each contestant that has one, the median ratio of its time per token to auto's; empty without auto."""
-    auto = result.scores.get(AUTO)
-    spreads = [spread(paired(result.scores[name].ms_per_token, auto.ms_per_token)) for name in names] if auto else []
-    return [each.median for each in spreads if each]
+def _times(score: Score, *, total: bool) -> Times:
+    return score.total_ms_per_token if total else score.ms_per_token
 
 
 def _score(runs: Sequence[Run], plain: Sequence[Run]) -> Score:
@@ -265,29 +256,34 @@ def _score(runs: Sequence[Run], plain: Sequence[Run]) -> Score:
 
 
 def _standing(results: Sequence[PromptResult], name: str) -> Standing:
-    medians, totals = _medians(results, name), _medians(results, name, total=True)
-    others = [share["other"] for result in results if (share := result.scores[name].share)]
-    kinds = {
-        kind: [result for result in results if result.kind == kind]
-        for kind in dict.fromkeys(each.kind for each in results)
-    }
+    scores = [result.scores[name] for result in results]
+    others = [score.share["other"] for score in scores if score.share]
     return Standing(
-        overall=geometric_mean(medians),
-        by_kind={kind: geometric_mean(_medians(mine, name)) for kind, mine in kinds.items()},
-        across=spread(medians),
-        total_overall=geometric_mean(totals),
+        decoding=_summaries(results, [score.speedup for score in scores]),
+        total=_summaries(results, [score.total_speedup for score in scores]),
         overhead_share=sum(others) / len(others) if others else None,
-        interval=bootstrap_interval(medians),
-        fifth_percentile=percentile(medians, 0.05),
-        total_across=spread(totals),
-        total_by_kind={kind: geometric_mean(_medians(mine, name, total=True)) for kind, mine in kinds.items()},
     )
 
 
-def _medians(results: Sequence[PromptResult], name: str, *, total: bool = False) -> list[float]:
-    """Of the speedups on each prompt, with the time to first token where `total`."""
-    scores = [result.scores[name] for result in results]
-    return [found.median for score in scores if (found := score.total_speedup if total else score.speedup)]
+def _summaries(results: Sequence[PromptResult], ratios: Sequence[Spread | None]) -> dict[str, Summary]:
+    """Of the ratio on each prompt, for ALL and each class."""
+    found = [(result, ratio) for result, ratio in zip(results, ratios, strict=True) if ratio]
+    kinds = (ALL, *dict.fromkeys(result.kind for result in results))
+    return {
+        kind: _summary({result.id: ratio for result, ratio in found if kind in (ALL, result.kind)}) for kind in kinds
+    }
+
+
+def _summary(ratios: Mapping[str, Spread]) -> Summary:
+    medians = [ratio.median for ratio in ratios.values()]
+    worst = min(ratios, key=lambda prompt: ratios[prompt].median, default=None)
+    return Summary(
+        mean=geometric_mean(medians),
+        interval=bootstrap_interval(medians),
+        fifth_percentile=percentile(medians, 0.05),
+        worst=worst,
+        worst_ratio=None if worst is None else ratios[worst],
+    )
 
 
 def _sums(maps: Sequence[Mapping[str, Number]]) -> dict[str, Number]:
@@ -330,22 +326,16 @@ class Advice:
 _TITLES = {OFF: "off", DRAFT_ONLY: "draft", NGRAM_ONLY: "n-gram"}
 
 
-def advice(result: Mapping[str, Any]) -> tuple[Advice, ...]:
-    """For each class of a result in the form of its JSON, in the order in which it was raced.
-
-    Raises KeyError or TypeError for other data.
-    """
-    standings: Mapping[str, Mapping[str, Any]] = result["standings"]
+def advice(result: BenchResult) -> tuple[Advice, ...]:
+    """For each class, in the order in which it was raced."""
     # Without a draft model a fixed length is one of n-grams.
-    fixed = DRAFT_ONLY if result["setting"]["draft"] else NGRAM_ONLY
+    fixed = DRAFT_ONLY if result.setting.draft else NGRAM_ONLY
     # Settings of peers cannot be chosen here.
-    own = [name for name in standings if name in {AUTO, DRAFT_ONLY, NGRAM_ONLY} or fixed_length(name)]
-    kinds = dict.fromkeys(prompt["kind"] for prompt in result["prompts"])
+    own = [name for name in result.standings if name in {AUTO, DRAFT_ONLY, NGRAM_ONLY} or fixed_length(name)]
+    means = {name: result.standings[name].total for name in own}
+    kinds = dict.fromkeys(prompt.kind for prompt in result.prompts)
     return tuple(
-        _for_kind(
-            kind, {name: speedup for name in own if (speedup := standings[name]["total_by_kind"].get(kind))}, fixed
-        )
-        for kind in kinds
+        _for_kind(kind, {name: mean for name in own if (mean := means[name][kind].mean)}, fixed) for kind in kinds
     )
 
 

@@ -10,13 +10,12 @@ from PySide6.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPaintEvent, 
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from headstart.engine.bench.race import NGRAM_ONLY
-from headstart.engine.bench.result import Advice, BenchResult, PromptResult
+from headstart.engine.bench.result import ALL, Advice, BenchResult, PromptResult
 from headstart.ui.spelling import decimal, listed
 from headstart.ui.translation import translate
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, current, scaled
 
 PLAIN = "plain"  # everyone else is measured against it
-ALL = ""  # the kind of the group over all prompts
 
 
 @dataclass(frozen=True)
@@ -61,11 +60,10 @@ def differing(result: BenchResult) -> dict[str, int]:
 
 
 def _bar(result: BenchResult, prompts: Sequence[PromptResult], name: str, kind: str) -> Bar:
-    standing = result.standings[name]
     spreads = [spread for prompt in prompts if (spread := prompt.scores[name].speedup)]
     return Bar(
         contestant=name,
-        mean=standing.overall if kind == ALL else standing.by_kind[kind],
+        mean=result.standings[name].decoding[kind].mean,
         low=min((spread.low for spread in spreads), default=None),
         high=max((spread.high for spread in spreads), default=None),
     )
@@ -103,7 +101,7 @@ _TRANSLATED: tuple[Any, ...] = (
 
 def kind_word(kind: str) -> str:
     """A class of prompts; an unknown one keeps its name."""
-    return translate("Benchmark", kind or "all prompts")
+    return translate("Benchmark", "all prompts" if kind == ALL else kind)
 
 
 def contestant_word(name: str) -> str:

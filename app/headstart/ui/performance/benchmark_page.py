@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QCheckBox, QPushButton, QVBoxLayout, QWidget
 
 from headstart import own_folder
 from headstart.engine.bench.prompts import KINDS, USUAL_KINDS, read_prompts
-from headstart.engine.bench.result import BenchResult, advice
+from headstart.engine.bench.result import ALL, BenchResult, advice
 from headstart.engine.protocol import BenchSize
 from headstart.engine.wire import from_data
 from headstart.ui.performance import benchmark_chart
@@ -164,7 +164,7 @@ def _rows(result: BenchResult) -> Iterator[tuple[object, ...]]:
 
 
 class AdviceTable(QWidget):
-    """Hidden where an older version measured less than it needs."""
+    """The setting that was the fastest for each class."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -182,16 +182,11 @@ class AdviceTable(QWidget):
         for part in (section(self.tr("Recommended settings"), self), self.table, remark):
             column.addWidget(part)
 
-    def show_result(self, result: Mapping[str, Any]) -> None:
-        """A benchmark in the form of its JSON."""
-        try:
-            given = advice(result)
-        except (KeyError, TypeError):  # an older version measured it
-            given = ()
-        self.setVisible(bool(given))
+    def show_result(self, result: BenchResult) -> None:
+        """Another benchmark."""
         titles = (self.tr("Class"), self.tr("Best setting"), self.tr("Speedup"), self.tr("Speedup of automatic"))
         self.table.begin(titles, widened=2, words=(0, 1))
-        for each in given:
+        for each in advice(result):
             automatic = NOTHING if each.auto is None else _times(each.auto)
             self.table.add([kind_word(each.kind), advice_word(each), _times(each.speedup), automatic])
 
@@ -223,7 +218,7 @@ class BenchmarkReport(Card):
         self._where.setText(self._place(record))
         self.chart.show_groups(groups)
         self._fill(groups)
-        self.advice.show_result(record.data)
+        self.advice.show_result(record.result)
         self._remarks.setText("\n".join(self._sentences(record)))
 
     def picture(self) -> QImage:
@@ -251,22 +246,24 @@ class BenchmarkReport(Card):
 
     def _sentences(self, record: BenchmarkRecord) -> Sequence[str]:
         result = record.result
-        setting, versus = result.setting, result.auto_vs_best_static_peer
+        setting = result.setting
         said = [
             self.tr(
                 "Bars are geometric means, whiskers the smallest and the largest of all prompts and repeats; answers "
                 "of at most {tokens} tokens, {repeats} repeats."
             ).format(tokens=setting.tokens, repeats=setting.repeats)
         ]
-        if versus:
-            said.append(
-                self.tr("auto against {peer}, the peer's best setting: {ratio}× ({low} to {high})").format(
-                    peer=versus.peer,
-                    ratio=decimal(versus.ratio, 2),
-                    low=decimal(versus.across.low, 2),
-                    high=decimal(versus.across.high, 2),
+        for versus in result.hindsight:
+            found = versus.decoding[ALL]
+            if found.mean is not None and found.interval is not None:
+                said.append(
+                    self.tr("auto against {peer}, the peer's best setting: {ratio}× ({low} to {high})").format(
+                        peer=versus.peer,
+                        ratio=decimal(found.mean, 2),
+                        low=decimal(found.interval.low, 2),
+                        high=decimal(found.interval.high, 2),
+                    )
                 )
-            )
         others = benchmark_chart.differing(result)
         if others:
             counts = listed(titled(contestant_word(name), whole(count)) for name, count in others.items())
