@@ -13,8 +13,12 @@ from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.bench.race import Heat, Run
 from headstart.engine.bench.result import (
     BenchResult,
+    Interval,
     Memory,
+    Promise,
     Setting,
+    Slower,
+    Spread,
     as_json,
     hindsight,
     prompt_results,
@@ -112,6 +116,49 @@ def test_the_chart_draws_auto_against_plain_decoding_and_each_peers_best() -> No
     assert chart.speedups(written, "total")["all"]["plain"] < speeds["all"]["plain"]
 
 
+INTERVAL = Interval(0.9, 1.1)
+
+
+def slower(prompt: str, *, is_noise: bool | None) -> Slower:
+    return Slower(prompt, Spread(0.9, 0.85, 0.95), 0.01, is_noise)
+
+
+@pytest.mark.parametrize(
+    ("promise", "sentences"),
+    [
+        (
+            Promise(kept=True, slower=(), noise=INTERVAL, noise_decoding=INTERVAL),
+            [
+                'The promise "never slower" held: no prompt was below 0.97x outside the noise, time to first token '
+                "included.",
+            ],
+        ),
+        (
+            Promise(kept=True, slower=(slower("a-1", is_noise=True),), noise=INTERVAL, noise_decoding=INTERVAL),
+            [
+                'The promise "never slower" held: ',
+                "The noise explains what else was below 0.97x: a-1 0.90x (0.85–0.95).",
+            ],
+        ),
+        (
+            Promise(kept=False, slower=(slower("a-1", is_noise=False),), noise=INTERVAL, noise_decoding=INTERVAL),
+            ['The promise "never slower" did not hold: a-1 0.90x (0.85–0.95) was below 0.97x outside'],
+        ),
+        (
+            Promise(kept=None, slower=(slower("a-1", is_noise=None),), noise=INTERVAL, noise_decoding=INTERVAL),
+            ['The promise "never slower" cannot be judged: ', "on a-1 0.90x (0.85–0.95); use --repeats 3"],
+        ),
+    ],
+)
+def test_a_sentence_says_whether_the_promise_held(promise: Promise, sentences: list[str]) -> None:
+    noise, *lines = bench.remarks(replace(result(), promise=promise))[2:-3]
+    assert noise == (
+        "Noise: 95 % of the times of plain decoding are 0.90 to 1.10 times those of plain decoding again with the time "
+        "to first token, 0.90 to 1.10 times without it."
+    )
+    assert all(sentence in "\n".join(lines) for sentence in sentences)
+
+
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Flags of a short race, with a prompt that fits the context of tiny models."""
@@ -132,9 +179,9 @@ def test_a_race_prints_a_table_and_writes_every_figure(
     assert "code-1, repeat 1, genai 5: " in shown.err
     data = json.loads(file.read_text(encoding="utf-8"))
     assert list(data) == [
-        *("machine", "setting", "prompts", "standings", "memory", "schema", "hindsight", "skipped"),
+        *("machine", "setting", "prompts", "standings", "memory", "schema", "hindsight", "promise", "skipped"),
     ]
-    assert [len(score["ms_per_token"]) for score in data["prompts"][0]["scores"].values()] == [1] * 7
+    assert [len(score["ms_per_token"]) for score in data["prompts"][0]["scores"].values()] == [1] * 8
     assert data["memory"]["peak_rss"] is None or data["memory"]["beyond"] is not None
 
 
@@ -159,7 +206,7 @@ def test_peers_race_and_the_absent_ones_are_named(
     shown = capsys.readouterr().out
     data = json.loads(file.read_text(encoding="utf-8"))
     assert list(data["standings"]) == [
-        *("plain", "auto", "genai plain", "genai 2", "genai 3"),
+        *("plain", "auto", "plain again", "genai plain", "genai 2", "genai 3"),
         *(f"genai threshold {value}" for value in (0.2, 0.4, 0.6, 0.8)),
         *("genai lookup 3", "genai lookup 5", "genai lookup 10", "hf plain", "hf lookup"),
     ]

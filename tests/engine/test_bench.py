@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import math
+import random
 import re
 import stat
 import sys
@@ -32,6 +34,7 @@ from headstart.engine.bench.result import (
     BenchResult,
     Interval,
     Memory,
+    PromptResult,
     Setting,
     Spread,
     advice,
@@ -39,6 +42,7 @@ from headstart.engine.bench.result import (
     bootstrap_interval,
     geometric_mean,
     hindsight,
+    judge,
     prompt_results,
     standings,
 )
@@ -151,6 +155,85 @@ def test_a_standing_tells_the_worst_and_what_the_first_token_costs() -> None:
     assert standing.total["code"] == standing.total[ALL]
     assert standing.total[ALL].mean == pytest.approx(first**0.5)
     assert (standing.total[ALL].worst, standing.total[ALL].worst_ratio) == ("code-2", Spread(1.0, 1.0, 1.0))
+
+
+def raced(
+    *extra: Heat, prompts: int = 20, repeats: int = 3, noise: float = 0.01, auto: float = 60.0
+) -> tuple[PromptResult, ...]:
+    """Plain decoding twice and auto on some prompts, on a machine whose answers take a little more or less time."""
+    draw = random.Random(3)
+    usual = [
+        Heat(BenchPrompt(f"usual-{number}", "usual", "?"), name, repeat, run_of(ms * math.exp(draw.gauss(0.0, noise))))
+        for number in range(prompts)
+        for repeat in range(repeats)
+        for name, ms in (("plain", 80.0), ("auto", auto), ("plain again", 80.0))
+    ]
+    return prompt_results([*usual, *extra])
+
+
+@pytest.mark.parametrize("noise", [0.002, 0.01, 0.1])
+def test_noise_alone_breaks_no_promise(noise: float) -> None:
+    found = judge(raced(noise=noise, auto=80.0))
+    assert found is not None
+    assert found.kept is True
+    assert found.noise_decoding is not None
+    assert found.noise_decoding.low < 1.0 < found.noise_decoding.high
+    assert bool(found.slower) == (noise > 0.01)
+    assert all(each.is_noise for each in found.slower)
+
+
+def test_a_prompt_that_is_slower_in_every_repeat_breaks_the_promise() -> None:
+    slow = heats(STORY, plain=(80.0, 81.0, 80.0), plain_again=(80.0, 80.0, 81.0), auto=(95.0, 94.0, 96.0))
+    found = judge(raced(*slow))
+    assert found is not None
+    assert (found.kept, [each.prompt for each in found.slower]) == (False, ["story-1"])
+    assert found.slower[0].speedup.median == pytest.approx((100.0 + 4 * 80.0) / (100.0 + 4 * 95.0))
+    assert found.slower[0].chance < 0.05
+
+
+@pytest.mark.parametrize(
+    "auto",
+    [
+        (79.0, 160.0, 160.0),  # two slow answers, and one that was not
+        (82.0, 83.0, 82.0),  # slower, but within what counts as equal
+    ],
+)
+def test_what_was_not_slower_every_time_or_hardly_breaks_none(auto: tuple[float, ...]) -> None:
+    found = judge(raced(*heats(STORY, plain=(80.0,) * 3, plain_again=(80.0,) * 3, auto=auto)))
+    assert found is not None
+    assert found.kept is True
+
+
+def test_a_prompt_on_which_plain_decoding_is_as_uneven_breaks_no_promise() -> None:
+    uneven = heats(STORY, plain=(80.0, 80.0, 80.0), plain_again=(120.0, 80.0, 80.0), auto=(120.0, 100.0, 100.0))
+    found = judge(raced(*uneven))
+    assert found is not None
+    assert [(each.prompt, each.is_noise) for each in found.slower] == [("story-1", True)]
+
+
+def test_one_repeat_cannot_tell_slowness_from_noise() -> None:
+    slow = heats(STORY, plain=(80.0,), plain_again=(80.0,), auto=(160.0,))
+    found = judge(raced(*slow, repeats=1))
+    assert found is not None
+    assert found.kept is None
+    assert found.slower[0].is_noise is None
+    kept = judge(raced(repeats=1))
+    assert kept is not None
+    assert kept.kept is True
+
+
+def test_the_first_token_belongs_to_the_promise() -> None:
+    plain, late = run_of(80.0), run_of(70.0, ttft_ms=300.0)
+    runs = {"plain": plain, "plain again": plain, "auto": late}
+    found = judge(raced(*(Heat(STORY, name, repeat, run) for name, run in runs.items() for repeat in range(3))))
+    assert found is not None
+    assert [each.prompt for each in found.slower] == ["story-1"]
+    assert found.kept is False
+
+
+def test_without_a_second_plain_contestant_nothing_is_judged() -> None:
+    assert judge(prompt_results(heats(CODE, plain=(80.0,), auto=(160.0,)))) is None
+    assert judge(()) is None
 
 
 def test_other_texts_than_plain_ones_are_told() -> None:

@@ -18,6 +18,7 @@ from headstart.cli.options import FiguresFlags, ModelFlags, TraceFlags, chosen, 
 from headstart.cli.render import Screen, harmless
 from headstart.engine.bench.prompts import MOST_PER_KIND, USUAL_KINDS, read_kinds, read_prompts
 from headstart.engine.bench.race import (
+    AGAIN,
     AUTO,
     EVERYTHING,
     PLAIN,
@@ -30,8 +31,10 @@ from headstart.engine.bench.race import (
 )
 from headstart.engine.bench.result import (
     ALL,
+    LEAST_RATIO,
     BenchResult,
     Interval,
+    Promise,
     Spread,
     Standing,
     Summary,
@@ -80,7 +83,7 @@ class RaceFlags:
 
     tokens: int = flag(160, "longest answer (default: 160)", least=2)
     prompts: int = flag(3, f"prompts of each class, {MOST_PER_KIND} at most (default: 3)")
-    repeats: int = flag(2, "answers of each contestant to each prompt (default: 2)")
+    repeats: int = flag(3, "answers of each contestant to each prompt (default: 3)")
     classes: tuple[str, ...] = flag(
         USUAL_KINDS,
         f"classes of prompts, with commas between them, or all (default: {','.join(USUAL_KINDS)})",
@@ -283,6 +286,7 @@ def _race(
 
     screen, race, output = Screen(), arguments.race, arguments.output
     prompts = read_prompts(race.prompts, race.classes)
+    contestants = tuple(dict.fromkeys((*contestants, AGAIN)))  # at the other end of a turn: as far as anyone from plain
     plan = BenchPlan(options, prompts, race.tokens, race.repeats, contestants)
     progress = Progress(screen.remark, lambda heat: screen.remark(_told(heat)))
     screen.remark("loading the models")
@@ -379,6 +383,37 @@ def _mean(found: Summary) -> str:
     return f"{_ratio(found.mean)}{_interval(found.interval)}"
 
 
+def _verdict(promise: Promise) -> list[str]:
+    """Sentences about the noise and whether auto was never slower."""
+    lines = []
+    if promise.noise and promise.noise_decoding:
+        lines.append(
+            f"Noise: 95 % of the times of plain decoding are {_range(promise.noise)} times those of plain decoding "
+            f"again with the time to first token, {_range(promise.noise_decoding)} times without it."
+        )
+    limit = f"below {LEAST_RATIO}x outside the noise, time to first token included"
+    if promise.kept is None:
+        slow = _listed(promise, is_noise=None)
+        said = f"cannot be judged: too few answers tell slowness from noise on {slow}; use --repeats 3 or more."
+    elif promise.kept:
+        said = f"held: no prompt was {limit}."
+    else:
+        said = f"did not hold: {_listed(promise, is_noise=False)} was {limit}."
+    lines.append(f'The promise "never slower" {said}')
+    if noisy := _listed(promise, is_noise=True):
+        lines.append(f"The noise explains what else was below {LEAST_RATIO}x: {noisy}.")
+    return lines
+
+
+def _listed(promise: Promise, *, is_noise: bool | None) -> str:
+    found = [each for each in promise.slower if each.is_noise is is_noise]
+    return ", ".join(f"{each.prompt} {_ratio(each.speedup.median)}{_interval(each.speedup)}" for each in found)
+
+
+def _range(interval: Interval) -> str:
+    return f"{interval.low:.2f} to {interval.high:.2f}"
+
+
 def remarks(result: BenchResult) -> list[str]:
     """Sentences below the tables."""
     setting, machine, memory = result.setting, result.machine, result.memory
@@ -391,6 +426,8 @@ def remarks(result: BenchResult) -> list[str]:
     ]
     if plain := [ms for prompt in result.prompts for ms in prompt.scores[PLAIN].ms_per_token if ms is not None]:
         lines.append(f"Plain decoding: {statistics.median(plain):.1f} ms a token.")
+    if result.promise:
+        lines += _verdict(result.promise)
     auto = result.standings.get(AUTO)
     if auto and auto.overhead_share is not None:
         lines.append(f"Time outside the models with {AUTO}: {auto.overhead_share:.1%} of decoding.")

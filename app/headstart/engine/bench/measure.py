@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 
 from headstart.engine.bench.peers import GenaiModel, GenaiSource, PeerOptions, PeerSource
 from headstart.engine.bench.prompts import BenchPrompt
-from headstart.engine.bench.race import USUAL, Contestant, Heat, own_modes, playable, race, raise_if_set
+from headstart.engine.bench.race import AUTO, PLAIN, USUAL, Contestant, Heat, own_modes, playable, race, raise_if_set
 from headstart.engine.bench.result import (
     BenchResult,
     Memory,
     Setting,
     hindsight,
+    judge,
     prompt_results,
     standings,
 )
@@ -85,7 +86,8 @@ def measure(engine: LocalEngine, plan: BenchPlan, sources: Sequence[PeerSource],
     names = playable(plan.contestants, has_draft=draft is not None)
     own = own_modes(engine, plan.tokens, forget, progress.cancel, names)
     progress.stage("warming up")
-    longest = _warm_up([own[0], own[-1]], plan.prompts, progress.cancel)  # between them they use every model
+    both = own_modes(engine, plan.tokens, forget, progress.cancel, (PLAIN, AUTO))  # between them they use every model
+    longest = _warm_up(both, plan.prompts, progress.cancel)
     memory = Memory(
         weights=sum(model.manifest.files["openvino_model.bin"].size for model in models),
         kv=longest * sum(model.manifest.kv_bytes_per_token for model in models),
@@ -130,6 +132,7 @@ def measure(engine: LocalEngine, plan: BenchPlan, sources: Sequence[PeerSource],
         standings=standings(results, [*names, *peer_names]),
         memory=memory,
         hindsight=hindsight(results, peer_names),
+        promise=judge(results),
         skipped=tuple(skipped),
     )
 

@@ -15,6 +15,7 @@ from headstart.engine.engine import Drafter, Engine, Finish, FinishReason, Mode,
 from headstart.errors import SettingsError
 
 PLAIN, AUTO, DRAFT_ONLY, NGRAM_ONLY = "plain", "auto", "draft", "ngram"
+AGAIN = "plain again"  # plain decoding a second time: what it differs from the first by is the noise
 FIXED, THRESHOLD = "fixed", "threshold"
 USUAL = (PLAIN, "fixed 3", "fixed 5", AUTO)
 SWEPT_LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8)
@@ -41,6 +42,7 @@ def speculation(name: str) -> Speculation:
     """What a contestant asks of the engine. Raises SettingsError for a name that means nothing."""
     simple = {
         PLAIN: Speculation(Mode.OFF),
+        AGAIN: Speculation(Mode.OFF),
         AUTO: Speculation(Mode.AUTO),
         DRAFT_ONLY: Speculation(drafter=Drafter.DRAFT),
         NGRAM_ONLY: Speculation(drafter=Drafter.NGRAM),

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TypeVar
 
-from headstart.engine.bench.race import AUTO, DRAFT_ONLY, NGRAM_ONLY, PLAIN, Heat, Run, fixed_length
+from headstart.engine.bench.race import AGAIN, AUTO, DRAFT_ONLY, NGRAM_ONLY, PLAIN, Heat, Run, fixed_length
 from headstart.engine.devices import Machine
 
 _RESAMPLES = 2000
 _SEED = 20
 _LEVEL = 0.95
+LEAST_RATIO = 0.97  # of plain decoding's speed: below it auto counts as slower
 Number = TypeVar("Number", int, float)
 Times = tuple[float | None, ...]  # a value for each repeat
 ALL = "all"  # beside the classes: every prompt
@@ -31,7 +32,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Interval:
-    """Where a mean lies with 95 % confidence."""
+    """The range that holds 95 %: of the values, or of the means that the same values could have had."""
 
     low: float
     high: float
@@ -121,6 +122,26 @@ class Hindsight:
 
 
 @dataclass(frozen=True)
+class Slower:
+    """A prompt on which auto was slower than LEAST_RATIO."""
+
+    prompt: str
+    speedup: Spread  # with the time to first token
+    chance: float  # that noise alone makes any prompt as slow
+    is_noise: bool | None  # None: so few answers cannot tell
+
+
+@dataclass(frozen=True)
+class Promise:
+    """Whether auto was "never slower" than plain decoding, time to first token included; see `judge`."""
+
+    kept: bool | None  # None: too few answers to tell
+    slower: tuple[Slower, ...]
+    noise: Interval | None  # the times of plain decoding, in multiples of those of plain decoding again
+    noise_decoding: Interval | None  # the same, without the time to first token
+
+
+@dataclass(frozen=True)
 class BenchResult:
     """Everything that was measured."""
 
@@ -131,6 +152,7 @@ class BenchResult:
     memory: Memory
     schema: int = 2
     hindsight: tuple[Hindsight, ...] = ()
+    promise: Promise | None = None  # None where auto or the second plain contestant did not race
     skipped: tuple[str, ...] = ()  # sentences about peers that could not take part
 
 
@@ -178,10 +200,13 @@ def bootstrap_interval(values: Sequence[float]) -> Interval | None:
         return None
     logs, draw = [math.log(value) for value in values], random.Random(_SEED)  # noqa: S311 - no secret
     means = [statistics.fmean(draw.choices(logs, k=len(logs))) for _ in range(_RESAMPLES)]
-    low, high = (percentile(means, share) for share in ((1 - _LEVEL) / 2, (1 + _LEVEL) / 2))
-    assert low is not None
-    assert high is not None
-    return Interval(math.exp(low), math.exp(high))
+    found = _range(means)
+    return found and Interval(math.exp(found.low), math.exp(found.high))
+
+
+def _range(values: Sequence[float]) -> Interval | None:
+    low, high = (percentile(values, share) for share in ((1 - _LEVEL) / 2, (1 + _LEVEL) / 2))
+    return None if low is None or high is None else Interval(low, high)
 
 
 def prompt_results(heats: Sequence[Heat]) -> tuple[PromptResult, ...]:
@@ -230,6 +255,41 @@ def _against(result: PromptResult, names: Sequence[str], *, total: bool) -> Spre
 
 def _times(score: Score, *, total: bool) -> Times:
     return score.total_ms_per_token if total else score.ms_per_token
+
+
+def judge(results: Sequence[PromptResult]) -> Promise | None:
+    """Whether auto was never slower than plain decoding, where auto and a second plain contestant raced.
+
+    A prompt is slower if the median of its repeats is below LEAST_RATIO. It breaks the promise if noise does not
+    explain it: the chance must be below 5 % that on any of the prompts noise alone brings every repeat as low as the
+    highest of this prompt is, against the slower of the two plain contestants. The noise is one plain contestant
+    against the other in the same repeat, over all prompts and in both directions. So one slow answer of three breaks
+    no promise, nor does a prompt whose plain answers are as uneven.
+    """
+    if not results or not all({AGAIN, AUTO} <= result.scores.keys() for result in results):
+        return None
+    noise = [ratio for result in results for ratio in _against_itself(result, total=True)]
+    noise_decoding = [ratio for result in results for ratio in _against_itself(result, total=False)]
+    both = [*noise, *(1.0 / ratio for ratio in noise)]
+    slower = []
+    for result in results:
+        found = result.scores[AUTO].total_speedup
+        if found is None or found.median >= LEAST_RATIO:
+            continue
+        times = zip(*(result.scores[name].total_ms_per_token for name in (PLAIN, AGAIN, AUTO)), strict=True)
+        ratios = [max(plain, again) / auto for plain, again, auto in times if plain and again and auto]
+        as_low = sum(ratio <= max(ratios, default=1.0) for ratio in both)
+        least, chance = (min(1.0, len(results) * ((n + 1) / (len(both) + 1)) ** len(ratios)) for n in (0, as_low))
+        is_noise = None if least >= 1 - _LEVEL else chance >= 1 - _LEVEL
+        slower.append(Slower(result.id, found, chance, is_noise))
+    verdicts = {each.is_noise for each in slower}
+    kept = False if False in verdicts else None if None in verdicts else True
+    return Promise(kept, tuple(slower), _range(noise), _range(noise_decoding))
+
+
+def _against_itself(result: PromptResult, *, total: bool) -> list[float]:
+    """The time of plain decoding in multiples of that of plain decoding again, in every repeat."""
+    return paired(*(_times(result.scores[name], total=total) for name in (PLAIN, AGAIN)))
 
 
 def _score(runs: Sequence[Run], plain: Sequence[Run]) -> Score:
