@@ -178,6 +178,9 @@ def test_a_race_prints_a_table_and_writes_every_figure(
     assert "\n| genai 5 | " in shown.out
     assert "code-1, repeat 1, genai 5: " in shown.err
     data = json.loads(file.read_text(encoding="utf-8"))
+    assert main(["bench", "--model", str(tiny_pair), *short, "--resume", *more]) == 0
+    assert "code-1, repeat 1" not in capsys.readouterr().err
+    assert json.loads(file.read_text(encoding="utf-8"))["prompts"] == data["prompts"]
     assert list(data) == [
         *("machine", "setting", "prompts", "standings", "memory", "schema", "hindsight", "promise", "skipped"),
     ]

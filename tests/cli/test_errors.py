@@ -50,6 +50,8 @@ OTHERS: tuple[tuple[str, int, str], ...] = (
     ("bench|--classes|poem", 2, "There is no class 'poem'; the classes are code, edit, explanation, summary, story, "),
     ("bench|--contestants|fast", 2, "There is no contestant 'fast'; it must be plain, auto, ngram, draft, fixed-1 to "),
     ("bench|--json|missing/file", 2, "missing/file cannot be written: name a file in a folder that exists."),
+    ("bench|--resume", 2, "--resume needs the file of the race that was cut off: add --json FILE."),
+    ("bench|--resume|--json|diary.txt", 2, "diary.txt is no result of `headstart bench speed --json FILE`."),
     ("bench|--model|remote:office", 2, "remote:office is on another computer and can only chat"),
     ("bench|peers|--llama-server|.", 2, "llama.cpp needs both: add --llama-server PATH and --gguf FILE."),
     ("bench|peers|--gguf|none.gguf", 2, "There is no none.gguf; name a file or folder that exists."),

@@ -50,6 +50,7 @@ from headstart.engine.cancelling import CancelEvent
 from headstart.engine.devices import Machine
 from headstart.engine.engine import Drafter, LoadOptions, Mode, Numerics, Sampling, Speculation
 from headstart.engine.local import load
+from headstart.engine.wire import from_data
 from headstart.errors import PeerError, SettingsError
 from tests.fakes import ScriptedEngine
 
@@ -313,6 +314,31 @@ def test_a_cancelled_race_ends_between_its_heats(tiny_target: Path) -> None:
         measure(engine, plan, (), Progress(lambda _: None, note, planned.append, cancel))
     engine.close()
     assert (len(seen), planned) == (5, [16])
+
+
+def test_a_race_that_was_cut_off_goes_on_with_the_prompts_that_are_left(tiny_target: Path) -> None:
+    options = LoadOptions(tiny_target, context=256)
+    engine, cancel, kept, seen = load(options), CancelEvent(), list[BenchResult](), list[Heat]()
+
+    def keep(result: BenchResult) -> None:
+        kept.append(result)
+        cancel.set()
+
+    plan = BenchPlan(options, (CODE, STORY), tokens=4, repeats=1, contestants=("plain", "auto", "plain again"))
+    cut = Progress(lambda _: None, lambda _: None, cancel=cancel, result=keep)
+    with pytest.raises(RaceCancelled):
+        measure(engine, plan, (), cut)
+    before: BenchResult = from_data(BenchResult, json.loads(json.dumps(as_json(kept[-1]))))
+    going_on = Progress(lambda _: None, seen.append)
+    result = measure(engine, dataclasses.replace(plan, before=before), (), going_on)
+    assert [heat.prompt.id for heat in seen] == ["story-1"] * 3
+    assert [prompt.id for prompt in result.prompts] == ["code-1", "story-1"]
+    assert result.prompts[0] == before.prompts[0]
+    assert result.standings["auto"].total.keys() == {ALL, "code", "story"}
+    assert result.promise is not None
+    with pytest.raises(SettingsError, match="had other models, settings, contestants or another version"):
+        measure(engine, dataclasses.replace(plan, before=before, tokens=5), (), going_on)
+    engine.close()
 
 
 def test_a_cancel_ends_an_answer_of_a_race_before_its_end() -> None:

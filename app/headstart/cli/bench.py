@@ -119,6 +119,7 @@ class OutputFlags(FiguresFlags):
     """Where the figures go, and the format of the table."""
 
     markdown: bool = flag(default=False, help="print the table as Markdown")
+    resume: bool = flag(default=False, help="go on with the race in --json FILE, which has each prompt once it is done")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -285,17 +286,26 @@ def _race(
     from headstart.engine.local import LocalEngine  # noqa: PLC0415
 
     screen, race, output = Screen(), arguments.race, arguments.output
+    file = output.json
+    if output.resume and file is None:
+        raise SettingsError("--resume needs the file of the race that was cut off: add --json FILE.")
+    before = _read_result(file) if output.resume and file and file.exists() else None
     prompts = read_prompts(race.prompts, race.classes)
     contestants = tuple(dict.fromkeys((*contestants, AGAIN)))  # at the other end of a turn: as far as anyone from plain
-    plan = BenchPlan(options, prompts, race.tokens, race.repeats, contestants)
-    progress = Progress(screen.remark, lambda heat: screen.remark(_told(heat)))
+    plan = BenchPlan(options, prompts, race.tokens, race.repeats, contestants, before)
+
+    def keep(result: BenchResult) -> None:
+        if file and (file.is_file() or not file.exists()):  # a pipe gets the end alone
+            write_json(file, as_json(result))
+
+    progress = Progress(screen.remark, lambda heat: screen.remark(_told(heat)), result=keep)
     screen.remark("loading the models")
     with closing(load(options)) as engine:
         assert isinstance(engine, LocalEngine), "a race needs the models themselves"
         result = measure(engine, plan, sources(engine, options), progress)
     _show(result, markdown=output.markdown)
-    if output.json:
-        write_json(output.json, as_json(result))
+    if file:
+        write_json(file, as_json(result))
     return 0
 
 
@@ -323,7 +333,7 @@ def _show(result: BenchResult, *, markdown: bool) -> None:
     for (name, *figures), *lines in sheets(result):
         shown = Table(name, box=None, padding=(0, 1, 0, 0))
         for column in figures:
-            shown.add_column(column, justify="right", overflow="fold")
+            shown.add_column(column.replace(" with", "\nwith"), justify="right", overflow="fold")
         for line in lines:
             shown.add_row(*(cell.replace(" (", "\n(") for cell in line))
         console.print(shown)

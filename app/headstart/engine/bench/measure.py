@@ -4,7 +4,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from headstart.engine.bench.peers import GenaiModel, GenaiSource, PeerOptions, PeerSource
 from headstart.engine.bench.prompts import BenchPrompt
@@ -12,6 +12,7 @@ from headstart.engine.bench.race import AUTO, PLAIN, USUAL, Contestant, Heat, ow
 from headstart.engine.bench.result import (
     BenchResult,
     Memory,
+    PromptResult,
     Setting,
     hindsight,
     judge,
@@ -25,7 +26,7 @@ from headstart.engine.loading import LoadedModel
 from headstart.engine.local import LocalEngine
 from headstart.engine.runners.precision import probe_ids
 from headstart.engine.runners.runner import PREFILL_CHUNK
-from headstart.errors import PeerError
+from headstart.errors import PeerError, SettingsError
 
 TOKENS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 32, 64, 128, 256, 512, 1024)
 CONTEXTS = (16, 64, 256, 512, 1024, 2048, 4096)
@@ -42,11 +43,12 @@ class BenchPlan:
     tokens: int  # longest answer
     repeats: int
     contestants: tuple[str, ...] = USUAL  # Headstart's own, plain decoding among them
+    before: BenchResult | None = None  # of a race that was cut off: its prompts are not raced again
 
 
 @dataclass(frozen=True)
 class Progress:
-    """Callbacks of a race: a sentence for each stage, the number of heats, and each heat.
+    """Callbacks of a race: a sentence for each stage, the number of heats, each heat, the result after each prompt.
 
     Setting `cancel` ends it within one round of our own answer, or after the answer of a peer.
     """
@@ -55,6 +57,7 @@ class Progress:
     heat: Callable[[Heat], None]
     planned: Callable[[int], None] = lambda _count: None
     cancel: CancelEvent = field(default_factory=CancelEvent)
+    result: Callable[[BenchResult], None] = lambda _result: None
 
 
 def genai(
@@ -74,7 +77,8 @@ def genai(
 def measure(engine: LocalEngine, plan: BenchPlan, sources: Sequence[PeerSource], progress: Progress) -> BenchResult:
     """Warm up, measure the memory, load the peers, race, sum up. The result names peers that cannot take part.
 
-    Raises RaceCancelled after `cancel`, and PeerError if a peer fails in the race.
+    Raises RaceCancelled after `cancel`, PeerError if a peer fails in the race, and SettingsError if `plan.before` is of
+    another race.
     """
     target, draft = engine.target, engine.draft
     models = [target] if draft is None else [target, draft]
@@ -112,28 +116,54 @@ def measure(engine: LocalEngine, plan: BenchPlan, sources: Sequence[PeerSource],
                 progress.stage(str(reason))
         _warm_up(peers, plan.prompts, progress.cancel)
         contestants = [*own, *peers]
-        progress.planned(len(contestants) * len(plan.prompts) * plan.repeats)
-        for heat in race(contestants, plan.prompts, plan.repeats):
+        nothing = BenchResult(
+            machine=describe(plan.load.device),
+            setting=Setting(
+                target=target.manifest.name,
+                draft=draft.manifest.name if draft else None,
+                target_properties=dict(target.properties),
+                draft_properties=dict(draft.properties) if draft else None,
+                tokens=plan.tokens,
+                repeats=plan.repeats,
+            ),
+            prompts=(),
+            standings=standings((), [contestant.name for contestant in contestants]),
+            memory=memory,
+            skipped=tuple(skipped),
+        )
+        results = list(_raced_before(plan, nothing))
+        left = [prompt for prompt in plan.prompts if prompt.id not in {result.id for result in results}]
+        progress.planned(len(contestants) * len(left) * plan.repeats)
+        for heat in race(contestants, left, plan.repeats):
             progress.heat(heat)
             heats.append(heat)
             raise_if_set(progress.cancel)
-    results, peer_names = prompt_results(heats), [peer.name for peer in peers]
-    return BenchResult(
-        machine=describe(plan.load.device),
-        setting=Setting(
-            target=target.manifest.name,
-            draft=draft.manifest.name if draft else None,
-            target_properties=dict(target.properties),
-            draft_properties=dict(draft.properties) if draft else None,
-            tokens=plan.tokens,
-            repeats=plan.repeats,
-        ),
-        prompts=results,
-        standings=standings(results, [*names, *peer_names]),
-        memory=memory,
-        hindsight=hindsight(results, peer_names),
+            if len(heats) == len(contestants) * plan.repeats:
+                results += prompt_results(heats)
+                heats.clear()
+                progress.result(_summed_up(nothing, results, peers))
+    return _summed_up(nothing, results, peers)
+
+
+def _raced_before(plan: BenchPlan, now: BenchResult) -> tuple[PromptResult, ...]:
+    before = plan.before
+    if before is None:
+        return ()
+    if (before.machine, before.setting, [*before.standings]) != (now.machine, now.setting, [*now.standings]):
+        raise SettingsError(
+            "The race that was cut off had other models, settings, contestants or another version of a program; "
+            "race from the start, without --resume."
+        )
+    return before.prompts
+
+
+def _summed_up(race: BenchResult, results: Sequence[PromptResult], peers: Sequence[Contestant]) -> BenchResult:
+    return replace(
+        race,
+        prompts=tuple(results),
+        standings=standings(results, [*race.standings]),
+        hindsight=hindsight(results, [peer.name for peer in peers]),
         promise=judge(results),
-        skipped=tuple(skipped),
     )
 
 
