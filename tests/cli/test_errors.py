@@ -56,6 +56,7 @@ OTHERS: tuple[tuple[str, int, str], ...] = (
     ("bench|peers|--llama-server|.", 2, "llama.cpp needs both: add --llama-server PATH and --gguf FILE."),
     ("bench|peers|--gguf|none.gguf", 2, "There is no none.gguf; name a file or folder that exists."),
     ("bench|peers|--genai-lengths|3,x", 2, "genai-lengths must be whole numbers above 0 with commas between them"),
+    ("bench|peers|--eagle|smol", 2, "smol is no EAGLE-3 head; leave out --eagle, or name one of `headstart models`."),
     ("bench|advice|absent.json", 2, "absent.json cannot be read (No such file or directory)."),
     ("dev|audit|--temperature|hot", 2, "temperature must be a number, not 'hot'."),
     ("dev|audit|--temperature|nan", 2, "temperature must be between 0 and 100, not nan."),

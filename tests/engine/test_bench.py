@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from headstart.engine.bench.measure import BenchPlan, ForwardPlan, Progress, _warm_up, genai, measure, measure_forward
-from headstart.engine.bench.peers import AssistedSource, LlamaSource, PeerOptions, PeerSource
+from headstart.engine.bench.peers import AssistedSource, EagleSource, LlamaSource, PeerOptions, PeerSource
 from headstart.engine.bench.prompts import KINDS, MOST_PER_KIND, USUAL_KINDS, BenchPrompt, read_kinds, read_prompts
 from headstart.engine.bench.race import (
     EVERYTHING,
@@ -553,7 +553,8 @@ def test_whoever_cannot_take_part_is_named_and_the_others_race(tiny_target: Path
     options = LoadOptions(tiny_target, tiny_draft, context=256, numerics=Numerics.EXACT)
     engine, stages = load(options), list[str]()
     sources: list[PeerSource] = [
-        genai(engine, options, lengths=(2,), thresholds=(0.4,), lookups=(3,)),
+        (models := genai(engine, options, lengths=(2,), thresholds=(0.4,), lookups=(3,))),
+        EagleSource(models.target, None),
         AssistedSource(None),
         LlamaSource(None, None),
     ]
@@ -563,6 +564,7 @@ def test_whoever_cannot_take_part_is_named_and_the_others_race(tiny_target: Path
     peers = ["genai plain", "genai 2", "genai threshold 0.4", "genai lookup 3"]
     assert list(result.standings) == ["plain", "auto", *peers]
     assert [sentence.partition(":")[0] for sentence in result.skipped] == [
+        "EAGLE-3 stays out",
         "Hugging Face transformers stay out",
         "llama.cpp stays out",
     ]

@@ -9,6 +9,8 @@ import pytest
 from headstart import manifest
 from headstart.engine import opening
 from headstart.engine.backends.genai.engine import GenaiEngine
+from headstart.engine.bench.peers import EagleSource, GenaiModel, PeerOptions
+from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.engine import (
     Engine,
     EngineKind,
@@ -19,8 +21,10 @@ from headstart.engine.engine import (
     Request,
     Speculation,
 )
+from headstart.engine.runners.precision import properties
 from headstart.engine.runtime import openvino
-from headstart.errors import SettingsError
+from headstart.engine.tokenizer import Tokenizer
+from headstart.errors import PeerError, SettingsError
 from tests.export import tiny_head
 from tests.export.conftest import Offline, Outcome
 from tests.export.test_end_to_end import with_layers
@@ -124,6 +128,25 @@ def test_guesses_change_no_text(guessing: GenaiEngine, plain: tuple[int, ...], s
     assert 0 < found.stats.accepted < found.stats.drafted
     assert found.stats.by_origin["draft"] == found.stats.accepted
     assert "the draft head is an EAGLE-3 head" in guessing.reason
+
+
+def test_a_benchmark_races_it_with_several_lengths(exports: Exports, plain: tuple[int, ...]) -> None:
+    options, tokenizer = exports.options, Tokenizer(exports.options.target)
+    stop_ids = frozenset(manifest.read_model(options.target).tokenizer.stop_ids)
+    terms = PeerOptions("CPU", 48, stop_ids, lambda prompt: tokenizer.prompt(prompt.messages), 256)
+    target = GenaiModel(options.target, properties(Numerics.EXACT))
+    with EagleSource(target, options.draft, lengths=(2, 5)).open(terms) as modes:
+        runs = {mode.name: mode.answer(BenchPrompt("q-1", "q", QUESTION.messages[0].content)) for mode in modes}
+    assert {name: run.tokens for name, run in runs.items()} == dict.fromkeys(("genai eagle 2", "genai eagle 5"), plain)
+    assert all(0 < run.accepted < run.drafted for run in runs.values())
+
+
+def test_a_benchmark_says_why_a_draft_is_no_head(exports: Exports) -> None:
+    options = exports.options
+    terms = PeerOptions("CPU", 48, frozenset(), lambda _: [5, 6, 7], 256)
+    source = EagleSource(GenaiModel(options.target, properties(Numerics.EXACT)), options.target.parent / "none")
+    with pytest.raises(PeerError, match=r"EAGLE-3 stays out: .*\."), source.open(terms):
+        pass
 
 
 def test_headstarts_own_engine_says_who_can(exports: Exports) -> None:

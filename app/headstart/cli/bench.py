@@ -13,8 +13,18 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
+from headstart import library
 from headstart.cli.command import Command, Group, LazyCommand, Load, argument, flag, group, load_measured
-from headstart.cli.options import FiguresFlags, ModelFlags, TraceFlags, chosen, tracing, writable_file, write_json
+from headstart.cli.options import (
+    FiguresFlags,
+    ModelFlags,
+    TraceFlags,
+    chosen,
+    installed_names,
+    tracing,
+    writable_file,
+    write_json,
+)
 from headstart.cli.render import Screen, harmless
 from headstart.engine.bench.prompts import MOST_PER_KIND, USUAL_KINDS, read_kinds, read_prompts
 from headstart.engine.bench.race import (
@@ -159,6 +169,7 @@ class PeersFlags:
         listed=True,
         group="OpenVINO GenAI, always available",
     )
+    eagle: str | None = flag(None, "an installed EAGLE-3 head of the model", metavar="NAME", offered=installed_names)
     source: Path | None = flag(
         None,
         "source weights of the model: a folder, or a .gguf file",
@@ -178,17 +189,32 @@ def race_peers(arguments: PeersFlags, load: Load) -> int:
     if (arguments.llama_server is None) != (arguments.gguf is None):
         raise SettingsError("llama.cpp needs both: add --llama-server PATH and --gguf FILE.")
 
+    choice, options = chosen(arguments.model)
+    head = None if arguments.eagle is None else _head(arguments.eagle, choice.target)
+
     def sources(engine: "LocalEngine", options: LoadOptions) -> "Sequence[PeerSource]":
         from headstart.engine.bench.measure import genai  # noqa: PLC0415 - as above
-        from headstart.engine.bench.peers import AssistedSource, LlamaSource  # noqa: PLC0415
+        from headstart.engine.bench.peers import AssistedSource, EagleSource, LlamaSource  # noqa: PLC0415
 
+        with_models = genai(engine, options, arguments.genai_lengths, SWEPT_THRESHOLDS, _LOOKUPS)
         return (
-            genai(engine, options, arguments.genai_lengths, SWEPT_THRESHOLDS, _LOOKUPS),
+            with_models,
+            EagleSource(with_models.target, head, arguments.genai_lengths),
             AssistedSource(arguments.source, arguments.source_draft),
             LlamaSource(arguments.llama_server, arguments.gguf, arguments.gguf_draft),
         )
 
-    return _race(arguments, chosen(arguments.model)[1], load, (PLAIN, AUTO), sources)
+    return _race(arguments, options, load, (PLAIN, AUTO), sources)
+
+
+def _head(name: str, target: library.Model) -> Path:
+    """The folder of an installed EAGLE-3 head, or of a pair that has one."""
+    found = library.find(name)
+    head = found.draft if isinstance(found, library.Pair) else found
+    if not head.manifest.is_eagle:
+        raise SettingsError(f"{name} is no EAGLE-3 head; leave out --eagle, or name one of `headstart models`.")
+    library.require_same_vocabulary(target, head)
+    return head.folder
 
 
 @dataclass(frozen=True, kw_only=True)

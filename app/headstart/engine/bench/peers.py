@@ -92,31 +92,61 @@ class GenaiSource:
         yield tuple(self._modes(options))
 
     def _modes(self, options: PeerOptions) -> Iterator[Peer]:
-        def mode(name: str, pipeline: Any, **guessing: object) -> Peer:
-            return Peer(f"genai {name}", options.encode, partial(_generate, pipeline, options, guessing))
-
-        yield mode("plain", self._pipeline(options))
+        yield _mode("plain", _pipeline(self.target, options), options)
         if self.draft is not None:
-            draft = openvino_genai().draft_model(str(self.draft.folder), options.device, **self.draft.properties)
-            pipeline = self._pipeline(options, draft_model=draft)
+            pipeline = _pipeline(self.target, options, draft_model=_draft(self.draft, options))
             for length in self.lengths:
-                yield mode(str(length), pipeline, num_assistant_tokens=length)
+                yield _mode(f"{length}", pipeline, options, num_assistant_tokens=length)
             for threshold in self.thresholds:
                 # WORKAROUND openvino-genai 2026.4.1: greedily a threshold works only where log-probabilities are asked
                 # for. It then has no bound, and is refused beside a length.
-                yield mode(f"threshold {threshold}", pipeline, assistant_confidence_threshold=threshold, logprobs=1)
+                setting = {"assistant_confidence_threshold": threshold, "logprobs": 1}
+                yield _mode(f"threshold {threshold}", pipeline, options, **setting)
         if self.lookups:
-            pipeline = self._pipeline(options, prompt_lookup=True)
+            pipeline = _pipeline(self.target, options, prompt_lookup=True)
             for length in self.lookups:
-                yield mode(f"lookup {length}", pipeline, num_assistant_tokens=length, max_ngram_size=_NGRAM_SIZE)
+                setting = {"num_assistant_tokens": length, "max_ngram_size": _NGRAM_SIZE}
+                yield _mode(f"lookup {length}", pipeline, options, **setting)
 
-    def _pipeline(self, options: PeerOptions, **more: object) -> Any:
-        genai, target = openvino_genai(), self.target
-        scheduler = genai.SchedulerConfig()
-        scheduler.enable_prefix_caching = False  # every answer of the race starts from a cold cache
-        scheduler.max_num_batched_tokens = 2**31 - 1  # read a prompt at once, as GenAI's own default for one user does
-        properties = {**target.properties, **more}
-        return genai.LLMPipeline(str(target.folder), options.device, scheduler_config=scheduler, **properties)
+
+@dataclass(frozen=True)
+class EagleSource:
+    """OpenVINO GenAI with an EAGLE-3 head of the target. It takes the memory of the weights once more."""
+
+    target: GenaiModel
+    head: Path | None
+    lengths: Sequence[int] = (3, 5)
+    words: str = "OpenVINO GenAI with the EAGLE-3 head"
+
+    @contextmanager
+    def open(self, options: PeerOptions) -> Iterator[Sequence[Peer]]:
+        """See PeerSource.open."""
+        if self.head is None:
+            raise PeerError("EAGLE-3 stays out: name an installed head of the model with --eagle NAME.")
+        head = GenaiModel(self.head, self.target.properties)  # it reads what the target computes
+        try:
+            pipeline = _pipeline(self.target, options, draft_model=_draft(head, options))
+        except RuntimeError as error:
+            last = str(error).strip().splitlines()[-1].rstrip(".")  # of OpenVINO's several
+            raise PeerError("EAGLE-3 stays out: {reason}.", reason=last) from None
+        yield [_mode(f"eagle {length}", pipeline, options, num_assistant_tokens=length) for length in self.lengths]
+
+
+def _mode(name: str, pipeline: Any, options: PeerOptions, **guessing: object) -> Peer:
+    return Peer(f"genai {name}", options.encode, partial(_generate, pipeline, options, guessing))
+
+
+def _draft(model: GenaiModel, options: PeerOptions) -> Any:
+    return openvino_genai().draft_model(str(model.folder), options.device, **model.properties)
+
+
+def _pipeline(target: GenaiModel, options: PeerOptions, **more: object) -> Any:
+    genai = openvino_genai()
+    scheduler = genai.SchedulerConfig()
+    scheduler.enable_prefix_caching = False  # every answer of the race starts from a cold cache
+    scheduler.max_num_batched_tokens = 2**31 - 1  # read a prompt at once, as GenAI's own default for one user does
+    properties = {**target.properties, **more}
+    return genai.LLMPipeline(str(target.folder), options.device, scheduler_config=scheduler, **properties)
 
 
 def _generate(pipeline: Any, options: PeerOptions, guessing: Mapping[str, object], ids: list[int]) -> Run:
@@ -250,9 +280,10 @@ class LlamaSource:
             try:
                 process = subprocess.Popen(command, stdout=log, stderr=log)
             except OSError as error:
-                reason = error.strerror
                 raise PeerError(
-                    "llama.cpp stays out: {server} cannot be started ({reason}).", server=self.server, reason=reason
+                    "llama.cpp stays out: {server} cannot be started ({reason}).",
+                    server=self.server,
+                    reason=error.strerror,
                 ) from None
             try:
                 with httpx.Client(base_url=f"http://{_HOST}:{port}", timeout=_ANSWER, trust_env=False) as client:
