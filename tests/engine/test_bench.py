@@ -9,6 +9,7 @@ import stat
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -221,6 +222,39 @@ def test_one_repeat_cannot_tell_slowness_from_noise() -> None:
     kept = judge(raced(repeats=1))
     assert kept is not None
     assert kept.kept is True
+
+
+def simulated(seed: int, auto: float) -> tuple[PromptResult, ...]:
+    """A race on an uneven machine: single slow answers, slow minutes, and every tenth prompt four times as uneven.
+
+    Auto has this speedup on one prompt and is as fast as plain decoding on the others.
+    """
+    draw, slow, found = random.Random(seed), 0, list[Heat]()
+    names = ("plain", "fixed 3", "fixed 5", "auto", "plain again")
+    for number in range(60):
+        prompt = BenchPrompt(f"p-{number}", "p", "?")
+        for repeat in range(3):
+            for name in names[:: 1 if (number + repeat) % 2 == 0 else -1]:
+                slow = draw.randint(8, 38) if draw.random() < 0.005 else slow - 1
+                ms = 80.0 * math.exp(draw.gauss(0.0, 0.015 if number % 10 else 0.06)) * (1.7 if slow > 0 else 1.0)
+                ms *= draw.uniform(1.1, 2.0) if draw.random() < 0.03 else 1.0
+                ms /= auto if (number, name) == (1, "auto") else 1.0
+                found.append(Heat(prompt, name, repeat, run_of(ms, ttft_ms=ms)))
+    return prompt_results(found)
+
+
+@pytest.mark.slow
+def test_in_simulated_races_slowness_is_found_and_noise_is_not_taken_for_it() -> None:
+    noise = [_blamed(simulated(seed, auto=1.0)) for seed in range(60)]
+    slowness = [_blamed(simulated(seed, auto=0.8)) for seed in range(60)]
+    assert sum(bool(prompts) for prompts in noise) <= 6
+    assert sum("p-1" in prompts for prompts in slowness) >= 42
+
+
+def _blamed(results: Sequence[PromptResult]) -> set[str]:
+    found = judge(results)
+    assert found is not None
+    return {each.prompt for each in found.slower if each.is_noise is False}
 
 
 def test_the_first_token_belongs_to_the_promise() -> None:
