@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 _AGAINST = {  # by the names in the file
-    "plain": "over plain decoding",
-    "genai": "over OpenVINO GenAI's best",
-    "llama": "over llama.cpp's best",
-    "hf": "over transformers' best",
+    "plain": "plain decoding",
+    "genai": "OpenVINO GenAI's best",
+    "llama": "llama.cpp's best",
+    "hf": "transformers' best",
 }
 _ALL = "all"  # beside the classes: every prompt
 _LEFT, _RIGHT, _TOP, _BAR, _GAP = 120, 60, 44, 14, 16  # pixels
@@ -59,7 +59,8 @@ def drawing(speeds: Mapping[str, Mapping[str, float]]) -> str:
     height = _TOP + sum(len(each) * _BAR + _GAP for each in speeds.values())
     equal = _LEFT + pixels
     named = [name for name in _AGAINST if any(name in each for each in speeds.values())]
-    legend = [
+    legend = [f'<text x="{_LEFT - 10}" y="15" text-anchor="end">Headstart over</text>']
+    legend += [
         f'<rect class="{name}" x="{_LEFT + 180 * place}" y="4" width="12" height="12" rx="2"/>'
         f'<text x="{_LEFT + 180 * place + 18}" y="15">{_AGAINST[name]}</text>'
         for place, name in enumerate(named)

@@ -392,7 +392,8 @@ def sheets(result: BenchResult) -> list[list[list[str]]]:
     tables = []
     if auto := result.standings.get(AUTO):
         tables.append([[AUTO, *figures], *(_row(kind, auto, kind) for kind in _last_all(auto.decoding))])
-    tables.append([["", *figures], *(_row(name, standing, ALL) for name, standing in result.standings.items())])
+    others = {name: standing for name, standing in result.standings.items() if name != PLAIN}
+    tables.append([["", *figures], *(_row(name, standing, ALL) for name, standing in others.items())])
     if peers := result.hindsight:
         titles = [f"{peer.peer}{more}" for more in ("", " with TTFT") for peer in peers]
         rows = [
