@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,7 +22,9 @@ TOKENIZER_FILE = "openvino_tokenizer.bin"
 _JOINED = rb"\p{N}|'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+|"
 _JOINED_DIGITS = rb"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 _DIGITS = re.compile(rb'"type":\s*"Digits"')
-BIGRAM_FILE = "bigram.npz"  # likely next tokens; optional, found by being listed in `files`
+TABLE_FILE = "table.npz"  # what the model usually writes next; optional, found by being listed in `files`
+TABLE_CONTEXT = 3  # tokens before, at most, that an entry of it depends on
+TABLE_BITS = 21  # of each of them in its key: three fit into 64 bits
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,15 @@ class SelfDraft:
 
 
 @dataclass(frozen=True)
+class Table:
+    """What a table of usual words was counted from, and how far its guesses hold on other answers of the model."""
+
+    tokens: int  # of the model's own answers
+    acceptance: tuple[float, ...]  # share of places where the first guess holds; of these, where the next one does, ..
+    places: int
+
+
+@dataclass(frozen=True)
 class Manifest:
     """One model folder. `role` is what the recipe meant it for ("target", "draft", "any"); any that fits may draft."""
 
@@ -155,6 +166,7 @@ class Manifest:
     notes: tuple[str, ...] = ()
     shortlist: Shortlist | None = None
     self_draft: SelfDraft | None = None  # None: a model of its own
+    table: Table | None = None  # None: it has none, or one that texts were added to
 
     @property
     def is_eagle(self) -> bool:
@@ -282,6 +294,9 @@ def _joins_splits(folder: Path) -> bool:
         return False
 
 
-def bigram_key(before: int, last: int) -> int:
-    """The key in a table of likely next tokens of what follows `before` and `last`; -1: whatever was before."""
-    return (before + 1 << 32) + last + 1
+def table_key(context: Sequence[int]) -> int:
+    """The key in a table of usual words of what follows these one to three tokens."""
+    key = 0
+    for token in context:
+        key = key << TABLE_BITS | token + 1  # 0 is no token: a shorter context has a key of its own
+    return key

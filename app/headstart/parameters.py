@@ -128,7 +128,7 @@ class Drafter(StrEnum):
     ANY = "any"  # the one that promises most
     DRAFT = "draft"  # the draft model alone
     NGRAM = "ngram"  # the text itself alone
-    BIGRAM = "bigram"  # the table of likely next tokens alone
+    TABLE = "table"  # the table of what the model usually writes alone
 
 
 class Numerics(StrEnum):
@@ -262,7 +262,7 @@ class SpeculationParams:
     drafter: Drafter = parameter(
         Drafter.ANY,
         "Who may guess: any of them, the draft model alone, n-grams of the text alone, or the table of "
-        "`headstart-export bigram` alone.",
+        "`headstart-export table` alone.",
         in_window=False,
     )
 

@@ -15,7 +15,7 @@ import headstart
 from headstart import manifest, paths
 from headstart.errors import HeadstartError, Translatable
 from headstart.manifest import Manifest
-from headstart_export import bigram, process, progress
+from headstart_export import process, progress, table
 from headstart_export import recipe as recipes
 from headstart_export.recipe import HubSource, ModelRecipe, PackageSource, PairRecipe
 from headstart_export.workspace import STORED, TOKENIZER
@@ -67,8 +67,8 @@ node: {{
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status: 0 done, 1 refused or failed with a sentence, 2 wrong usage, 130 interrupted."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if words[:1] == ["bigram"]:
-        command, options = _count_bigrams, bigram.parser().parse_args(words[1:])
+    if words[:1] == ["table"]:
+        command, options = _count_texts, table.parser().parse_args(words[1:])
     elif words[:1] == ["distil"]:
         from headstart_export import distillation  # noqa: PLC0415 - with the libraries it needs
 
@@ -124,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="headstart-export",
         description="Turn a language model into a checked folder that Headstart can load; with a draft, into a pair.",
         epilog="Recipes: " + ", ".join(recipes.names()) + ". "
-        "`headstart-export bigram --help`: likely next tokens; `headstart-export distil --help`: train a draft.",
+        "`headstart-export table --help`: count texts of yours; `headstart-export distil --help`: train a draft.",
     )
     parser.add_argument("source", nargs="?", help="recipe, hub id, Hugging Face folder, or .gguf file")
     parser.add_argument(
@@ -195,8 +195,8 @@ def _distil(options: argparse.Namespace) -> None:
     _print(output, as_json=options.json)
 
 
-def _count_bigrams(options: argparse.Namespace) -> None:
-    print(bigram.run(options, progress.reporter(sys.stderr)))
+def _count_texts(options: argparse.Namespace) -> None:
+    print(table.run(options, progress.reporter(sys.stderr)))
 
 
 def _print(output: Path, *, as_json: bool) -> None:

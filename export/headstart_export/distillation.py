@@ -25,8 +25,8 @@ from msgspec import structs
 from headstart import manifest
 from headstart.errors import ExportError
 from headstart.manifest import Acceptance, Training
-from headstart_export import convert, draft_vocab, pipeline, process, quality, recipe, weights, workspace
-from headstart_export.draft_vocab import Text
+from headstart_export import answers, convert, pipeline, process, quality, recipe, weights, workspace
+from headstart_export.answers import Text
 from headstart_export.pipeline import Job, Prepared
 from headstart_export.progress import Progress
 from headstart_export.recipe import Arguments, PairOrder
@@ -143,7 +143,7 @@ def _store(plan: Plan, target: Prepared, cache: Path) -> Path:
 
 def _lessons(plan: Plan, target: Path, folder: Path, job: Job) -> tuple[list[Text], list[Text]]:
     """Texts to learn from, and others that the draft is tried on."""
-    asked = draft_vocab.prompts()
+    asked = answers.prompts()
     tried = asked[::HELD_BACK]
     others = [prompt for prompt in asked if prompt not in tried]
     repeated = (others * (plan.texts // len(others) + 1))[: plan.texts]
@@ -160,7 +160,7 @@ def _written(path: Path, **request: object) -> list[Text]:
         failure = (
             "The target cannot write the texts that its draft is to learn from ({reason}); --texts asks for fewer."
         )
-        texts = process.call(draft_vocab.answers, minutes=_MINUTES, failure=failure, **request)
+        texts = process.call(answers.write, minutes=_MINUTES, failure=failure, **request)
         half = path.with_name(f".{path.name}.new")
         half.write_text(json.dumps(texts), encoding="utf-8")
         half.replace(path)

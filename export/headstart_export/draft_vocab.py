@@ -1,15 +1,13 @@
 """The tokens that a draft guesses among: counted where a finished target writes, then ranked.
 
-The target answers a committed set of prompts, then reads its answers again: minutes of writing name only a few thousand
-tokens, but at each place the model also says what else it might have written, which names the others. In the ranking
-most trust goes to these, less to the order of ids (merges were made by frequency, and counts name few of the words that
-each text has for itself), a little to text at hand (code and documentation of Python and its packages), which names
-identifiers.
+The target reads its answers to a committed set of prompts again: minutes of writing name only a few thousand tokens,
+but at each place the model also says what else it might have written, which names the others. In the ranking most trust
+goes to these, less to the order of ids (merges were made by frequency, and counts name few of the words that each text
+has for itself), a little to text at hand (code and documentation of Python and its packages), which names identifiers.
 """
 
 import re
 import sysconfig
-import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,60 +17,30 @@ from numpy.typing import NDArray
 
 from headstart.errors import Translatable
 from headstart_export import process, quality
+from headstart_export.answers import Text
 from headstart_export.convert import MODEL_FILE
 
-PROMPTS_FILE = Path(__file__).parent / "counting_prompts.toml"
-AT_ONCE = 32  # answers written together: many times the tokens per second of one
-_TOKENS = 64  # longest answer
 _MINUTES = 120
-_CACHE_GB = 2
-_TEMPERATURE = 0.8  # of the writing: some variety, as users have it
 _SOFTNESS = 2.0  # temperature at which alternatives count; 1 and 1.5 left more of other texts' tokens out, 3 as many
+_TOKENS = 64  # of an answer: reading takes as long as writing
 _ROWS = 32  # positions at once
 
-Text = tuple[list[int], list[int]]  # a prompt and its answer, as ids
 Counts = NDArray[np.float64]  # [2, logit rows]: times each token was written, and the sum of its softened chances
 
 
-def prompts() -> list[str]:
-    """All prompts of the committed set."""
-    groups = tomllib.loads(PROMPTS_FILE.read_text(encoding="utf-8"))
-    return [prompt for group in groups.values() for prompt in group["prompts"]]
-
-
-def answers(folder: str, asked: Sequence[str], tokens: int, temperature: float, seed: int = 0) -> list[Text]:
-    """Prompts and what a finished model answers, as ids. Answer n is drawn with the seed `seed` + n, if at all."""
-    import openvino_genai as genai  # noqa: PLC0415
-
-    scheduler = genai.SchedulerConfig()
-    scheduler.cache_size = _CACHE_GB
-    scheduler.max_num_seqs = AT_ONCE
-    pipeline = genai.ContinuousBatchingPipeline(folder, scheduler, "CPU")
-    tokenizer = pipeline.get_tokenizer()
-    texts = [tokenizer.apply_chat_template([{"role": "user", "content": prompt}], True) for prompt in asked]  # noqa: FBT003
-    given = [tokenizer.encode(text, add_special_tokens=False).input_ids for text in texts]
-    sampling = {"do_sample": True, "temperature": temperature} if temperature else {"do_sample": False}
-    ways = [
-        genai.GenerationConfig(max_new_tokens=tokens, rng_seed=seed + number, **sampling)
-        for number in range(len(given))
-    ]
-    results = pipeline.generate(given, ways)
-    written = [[int(token) for token in result.m_generation_ids[0]] for result in results]
-    return [(ids.data[0].tolist(), answer) for ids, answer in zip(given, written, strict=True)]
-
-
-def count(folder: Path, output: Path) -> Counts:
-    """Have a finished model write and count, in a process of its own. Raises ExportError when it fails."""
+def count(folder: Path, texts: Sequence[Text], output: Path) -> Counts:
+    """Count what a model wrote, and what it might have, in a process of its own. Raises ExportError when it fails."""
     failure = Translatable(
-        "The target cannot write the texts whose tokens are counted ({reason}); --draft-vocab full does without."
+        "The target cannot read the texts whose tokens are counted ({reason}); --draft-vocab full does without."
     )
-    process.call(_count, minutes=_MINUTES, failure=failure, folder=str(folder), output=str(output))
+    begun = [(prompt, answer[:_TOKENS]) for prompt, answer in texts]
+    process.call(_count, minutes=_MINUTES, failure=failure, folder=str(folder), texts=begun, output=str(output))
     counts: Counts = np.load(output)
     return counts
 
 
-def _count(folder: str, output: str) -> None:
-    np.save(output, _read_again(folder, answers(folder, prompts(), _TOKENS, _TEMPERATURE)))
+def _count(folder: str, texts: list[Text], output: str) -> None:
+    np.save(output, _read_again(folder, texts))
 
 
 def _read_again(folder: str, texts: list[Text]) -> Counts:

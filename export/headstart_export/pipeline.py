@@ -17,7 +17,19 @@ import msgspec
 import headstart
 from headstart import manifest, vocabulary
 from headstart.errors import ExportError, MismatchedDraftError, NotEnoughSpaceError
-from headstart_export import convert, draft_vocab, quality, quantize, sources, tokenizer_proof, weights, workspace
+from headstart_export import (
+    answers,
+    convert,
+    draft_vocab,
+    quality,
+    quantize,
+    sources,
+    table,
+    tokenizer_proof,
+    weights,
+    workspace,
+)
+from headstart_export.answers import Text
 from headstart_export.progress import Progress, megabytes
 from headstart_export.recipe import ModelOrder, ModelRecipe, Order, PairOrder, Sampling
 from headstart_export.sources import Fetched
@@ -102,8 +114,8 @@ def _export_pair(order: PairOrder, job: Job) -> None:
         )
     shared = _require_agreement(target, draft)
     target_folder, draft_folder = (job.space.result / name for name in (manifest.TARGET_FOLDER, manifest.DRAFT_FOLDER))
-    build(target, target_folder, job)
-    shortlist = _list_tokens(target, order.draft_vocab, target_folder, draft_folder, job)
+    texts = build(target, target_folder, job)
+    shortlist = _list_tokens(target, order.draft_vocab, texts, target_folder, draft_folder, job)
     build(draft, draft_folder, job, shortlist)
     write_pair(job.space.result, order.name, shared)
 
@@ -150,20 +162,24 @@ def _head(order: ModelOrder, fetched: Fetched, facts: Facts, job: Job, target: P
     return Prepared(order, fetched, facts, tokenizer, converted, head_of=target.fetched.path)
 
 
-def _list_tokens(target: Prepared, rows: int, source: Path, folder: Path, job: Job) -> manifest.Shortlist | None:
+def _list_tokens(
+    target: Prepared, rows: int, texts: list[Text], source: Path, folder: Path, job: Job
+) -> manifest.Shortlist | None:
     """Write the tokens that the target uses most into the draft's folder; None where the draft is to guess all."""
     if not 0 < rows < len(target.tokenizer):
         return None
+    if not texts:
+        raise ExportError("The target writes no texts whose tokens could be counted; --draft-vocab full does without.")
     folder.mkdir(exist_ok=True)
     with job.progress.step("Counting the tokens that the target writes"):
-        counts = draft_vocab.count(source, job.space.scratch / "counts.npy")
+        counts = draft_vocab.count(source, texts[: len(answers.prompts())], job.space.scratch / "counts.npy")
         ranked = draft_vocab.rank(target.tokenizer, counts, draft_vocab.texts_at_hand())
     draft_vocab.write(ranked, rows, folder)
     return manifest.Shortlist(draft_vocab.FILE_NAME, rows)
 
 
-def build(model: Prepared, folder: Path, job: Job, shortlist: manifest.Shortlist | None = None) -> None:
-    """Convert, compress, check and describe one model into `folder`."""
+def build(model: Prepared, folder: Path, job: Job, shortlist: manifest.Shortlist | None = None) -> list[Text]:
+    """Convert, compress, check and describe one model into `folder`; return what it wrote for its table."""
     folder.mkdir(exist_ok=True)
     half, reference = job.space.scratch / "half", job.space.scratch / "reference.npy"
     ids = quality.text_ids(model.tokenizer, TEXT_LIMIT)
@@ -174,9 +190,22 @@ def build(model: Prepared, folder: Path, job: Job, shortlist: manifest.Shortlist
         stop_ids = settle_generation(folder, model.tokenizer, model.order.recipe, model.converted.tail)
         answer = quality.run(folder, reference, ids, width)
         precision = replace(precision, activation_group=answer.activation_group)
-        written = _write_manifest(folder, model, precision, answer, stop_ids, shortlist)
     shutil.rmtree(half)
+    texts = [] if model.order.role == "draft" else _have_it_write(folder, model.facts.parameters, job)
+    counted = table.make(texts, folder) if texts else None
+    written = _write_manifest(folder, model, precision, answer, stop_ids, shortlist, counted)
     job.progress.note(_in_a_line(written, answer.agreement))
+    return texts
+
+
+def _have_it_write(folder: Path, parameters: int, job: Job) -> list[Text]:
+    """What the model answers to as many prompts as its size permits; nothing where OpenVINO GenAI cannot run it."""
+    try:
+        with job.progress.step("Having the model write, to count what it usually says"):
+            return answers.written(folder, parameters)
+    except ExportError as error:
+        job.progress.note(f"{error} It gets no table of usual words.")
+        return []
 
 
 def _convert(model: Prepared, ids: list[int], half: Path, reference: Path, job: Job) -> int:
@@ -218,6 +247,7 @@ def _write_manifest(
     answer: quality.Answer,
     stop_ids: tuple[int, ...],
     shortlist: manifest.Shortlist | None,
+    counted: manifest.Table | None,
 ) -> manifest.Manifest:
     """Hash the folder's files and write `manifest.json`."""
     config, order, facts = _config(folder), model.order, model.facts
@@ -249,6 +279,7 @@ def _write_manifest(
         notes=order.recipe.notes,
         shortlist=shortlist,
         self_draft=model.self_draft,
+        table=counted,
     )
     manifest.write(folder, result)
     return result

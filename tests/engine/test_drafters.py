@@ -1,4 +1,4 @@
-"""Drafters: n-grams, a draft model, one that guesses among fewer tokens, and a table of likely next tokens."""
+"""Drafters: n-grams, a draft model, one that guesses among fewer tokens, and a table of usual words."""
 
 import dataclasses
 import json
@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 from headstart import manifest
 from headstart.engine import local
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.drafters import bigram
+from headstart.engine.drafters import table as usual_words
 from headstart.engine.drafters.base import NO_DRAFT, Draft, WantsMore
-from headstart.engine.drafters.bigram import BigramDrafter
 from headstart.engine.drafters.draft_model import MOST_DRAFTED, DraftModel
 from headstart.engine.drafters.ngram import NgramDrafter
+from headstart.engine.drafters.table import TableDrafter
 from headstart.engine.engine import Drafter, LoadOptions, Mode, Numerics, Origin, Sampling, Speculation, Timing
 from headstart.engine.loading import read_shortlist
 from headstart.engine.local import LocalEngine, load
@@ -37,8 +37,8 @@ from headstart.engine.sampling import Ids, Sampler
 from headstart.engine.sequence import Job, Sequence
 from headstart.engine.speculative import Decoder
 from headstart.errors import BrokenModelError
-from headstart_export import bigram as building
 from headstart_export import cli
+from headstart_export import table as counting
 from tests.engine.answers import LIST, PLAIN, ask, forget, request
 from tests.engine.rounds import copied, outcome, tokens
 from tests.engine.test_exactness import TABLE, VOCABULARY, random_job, write
@@ -419,7 +419,7 @@ TEXT = "the licence shall apply to the work. " * 30
 
 
 def offered(held: int = 2) -> dict[str, Draft]:
-    return {Origin.BIGRAM: Draft(tokens(2, right=held), (0.95, 0.9))}
+    return {Origin.TABLE: Draft(tokens(2, right=held), (0.95, 0.9))}
 
 
 OFFERED = Situation(context=100, remaining=200, offers=offered())
@@ -431,24 +431,28 @@ def model(tiny_target: Path, tmp_path: Path) -> Path:
     folder, text = tmp_path / "model", tmp_path / "words.txt"
     shutil.copytree(tiny_target, folder)
     text.write_text(TEXT, encoding="utf-8")
-    assert cli.main(["bigram", "--model", str(folder), "--text", str(text)]) == 0
+    assert cli.main(["table", "--model", str(folder), "--text", str(text)]) == 0
     return folder
 
 
 def rewrite(folder: Path, **columns: Any) -> None:
-    path = folder / manifest.BIGRAM_FILE
+    path = folder / manifest.TABLE_FILE
     with np.load(path) as stored:
         parts = dict(stored)
     np.savez(path, **(parts | columns))
 
 
-def a_table(entries: dict[tuple[int, int], tuple[int, float]]) -> BigramDrafter:
-    """(before or -1, last) -> (next, chance)."""
-    rows = sorted((manifest.bigram_key(*before), *after) for before, after in entries.items())
-    keys, tokens, chances = zip(*rows, strict=True)
-    return BigramDrafter(
-        np.array(keys, np.uint64), np.array(tokens, np.int32), np.array([round(c * 255) for c in chances], np.uint8)
-    )
+def columns(entries: dict[tuple[int, ...], tuple[int, int, int]]) -> dict[str, Any]:
+    """Context -> (next token, how often it was, how often any was)."""
+    rows = sorted((manifest.table_key(before), *after) for before, after in entries.items())
+    keys, tokens, hits, seen = zip(*rows, strict=True)
+    types = {"keys": np.uint64, "tokens": np.int32, "hits": np.uint16, "seen": np.uint16}
+    return {name: np.array(column, types[name]) for name, column in zip(types, (keys, tokens, hits, seen), strict=True)}
+
+
+def a_table(entries: dict[tuple[int, ...], tuple[int, int, int]]) -> TableDrafter:
+    """See columns."""
+    return TableDrafter(columns(entries))
 
 
 def play(policy: Policy, rounds: int, held: int, cost_ms: float = 0.0) -> list[str]:
@@ -475,9 +479,9 @@ class TestTable:
     def test_what_the_corpus_repeats_is_offered_and_chained(self, model: Path) -> None:
         described = manifest.read_model(model)
         assert not manifest.damaged_files(model, described, hashes=True)
-        table = bigram.read(model, described)
+        table = usual_words.read(model, described)
         assert table is not None
-        ids = next(building._tokenized(model, iter([TEXT]))).tolist()
+        ids = next(counting._tokenized(model, iter([TEXT]))).tolist()
         chain = table.look_up(ids[:40], 4)
         assert chain.tokens == tuple(ids[40:44])
         assert min(chain.confidences) > 0.5
@@ -487,29 +491,72 @@ class TestTable:
         more.mkdir()
         (more / "a.md").write_text(TEXT + "another work " * 9, encoding="utf-8")
         (more / "b.bin").write_bytes(b"\xff\xfe\xff")
-        before = manifest.read_model(model).files[manifest.BIGRAM_FILE]
-        assert cli.main(["bigram", "--model", str(model), "--text", str(more)]) == 0
-        assert manifest.read_model(model).files[manifest.BIGRAM_FILE] != before
-        with np.load(model / manifest.BIGRAM_FILE) as stored:
-            assert json.loads(stored["header"].tobytes())["sources"] == ["more"]
+        before = manifest.read_model(model).files[manifest.TABLE_FILE]
+        assert cli.main(["table", "--model", str(model), "--text", str(more)]) == 0
+        assert manifest.read_model(model).files[manifest.TABLE_FILE] != before
+        table = usual_words.read(model, manifest.read_model(model))
+        assert table is not None
+        for text in (TEXT, "another work " * 9):  # both are known
+            ids = next(counting._tokenized(model, iter([text]))).tolist()
+            assert table.look_up(ids[:20], 2).tokens == tuple(ids[20:22])
 
-    def test_two_tokens_say_more_than_one_and_a_chain_ends_where_nothing_is_known(self) -> None:
-        table = a_table({(-1, 1): (2, 0.5), (7, 1): (3, 0.9), (1, 3): (4, 0.8)})
+    def test_more_tokens_say_more_and_a_chain_ends_where_nothing_is_known(self) -> None:
+        table = a_table({(1,): (2, 3, 5), (7, 1): (3, 9, 9), (1, 3): (4, 8, 9), (8, 7, 1): (5, 1, 1)})
         assert table.look_up([7, 1], 8).tokens == (3, 4)
-        assert table.look_up([9, 1], 8).tokens == (2,)
+        assert table.look_up([7, 1], 8).confidences == (0.9, 0.8)
+        assert table.look_up([8, 7, 1], 8).tokens == (5,)
+        assert table.look_up([9, 9, 1], 8).tokens == (2,)
         assert table.look_up([1], 8).tokens == (2,)
         assert table.look_up([7, 1], 1).tokens == (3,)
         assert table.look_up([4], 8).tokens == ()
+        assert table.look_up([], 8).tokens == ()
+
+    def test_counting_in_two_parts_is_counting_at_once(self) -> None:
+        rng = np.random.default_rng(3)
+        pieces = [rng.integers(0, 4, 400) for _ in range(2)]
+        once = counting.count(pieces)
+        twice = counting.count(pieces[1:], counting.count(pieces[:1]))
+        assert twice["keys"].tolist() == once["keys"].tolist()
+        assert twice["seen"].tolist() == once["seen"].tolist()  # of hits, those of the other tokens are forgotten
+        assert (twice["hits"] <= once["hits"]).all()
+
+    def test_a_table_has_no_more_than_its_entries_and_the_most_telling_ones(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(counting, "MOST_ENTRIES", 3)
+        often, once = np.array([1, 2, 3, 4] * 20), np.array([9, 8, 7, 6, 5])
+        assert sorted(counting.count([often, once])["hits"].tolist()) == [20, 20, 20]
+
+    def test_acceptance_is_the_share_of_places_that_hold_one_behind_the_other(self) -> None:
+        known = columns({(1,): (2, 9, 9), (2,): (3, 9, 9), (3,): (4, 9, 9)})
+        held, broken = np.array([0, 0, 1, 2, 3, 4]), np.array([0, 0, 1, 2, 9, 9])
+        unknown = np.array([0, 0, 5, 2, 3, 4])
+        assert counting.acceptance(known, [held, broken, unknown, held[:4]]) == ((2 / 3, 0.5, 1.0), 3)
+
+    def test_an_older_export_with_a_table_of_pairs_has_none(self, tiny_target: Path, tmp_path: Path) -> None:
+        folder = tmp_path / "older"
+        shutil.copytree(tiny_target, folder)
+        (folder / "bigram.npz").write_bytes(b"pairs")
+        described = manifest.read_model(folder)
+        listed = {"bigram.npz": manifest.File(manifest.hash_file(folder / "bigram.npz"), 5)}
+        manifest.write(folder, replace(described, files={**described.files, **listed}))
+        data = json.loads((folder / manifest.FILE_NAME).read_text(encoding="utf-8"))
+        del data["table"]
+        (folder / manifest.FILE_NAME).write_text(json.dumps(data), encoding="utf-8")
+        described = manifest.read_model(folder)
+        assert described.table is None
+        assert usual_words.read(folder, described) is None
+        assert not manifest.damaged_files(folder, described, hashes=True)
 
     def test_it_is_taken_out_again(self, model: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        assert cli.main(["bigram", "--model", str(model), "--remove"]) == 0
-        assert capsys.readouterr().out == f"{model / manifest.BIGRAM_FILE}\n"
+        assert cli.main(["table", "--model", str(model), "--remove"]) == 0
+        assert capsys.readouterr().out == f"{model / manifest.TABLE_FILE}\n"
         described = manifest.read_model(model)
-        assert bigram.read(model, described) is None
+        assert usual_words.read(model, described) is None
         assert not manifest.damaged_files(model, described, hashes=True)
-        assert not (model / manifest.BIGRAM_FILE).exists()
-        assert cli.main(["bigram", "--model", str(model), "--remove"]) == 1
-        assert "has no table of likely next tokens; build one with --text." in capsys.readouterr().err
+        assert not (model / manifest.TABLE_FILE).exists()
+        assert cli.main(["table", "--model", str(model), "--remove"]) == 1
+        assert "has no table of usual words; --text makes one." in capsys.readouterr().err
 
 
 class TestRefusals:
@@ -518,16 +565,17 @@ class TestRefusals:
     def test_another_vocabulary(self, model: Path) -> None:
         described = manifest.read_model(model)
         other = replace(described, tokenizer=replace(described.tokenizer, fingerprint="0"))
-        with pytest.raises(BrokenModelError, match=r"was built for another vocabulary .*; build it again with"):
-            bigram.read(model, other)
+        with pytest.raises(BrokenModelError, match=r"was built for another vocabulary .*; export the model again"):
+            usual_words.read(model, other)
 
     @pytest.mark.parametrize(
         "columns",
         [
-            {"keys": np.array([2, 1], np.uint64), "tokens": np.zeros(2, np.int32), "chances": np.zeros(2, np.uint8)},
-            {"keys": np.array([1], np.uint64), "tokens": np.array([640], np.int32), "chances": np.zeros(1, np.uint8)},
+            {**columns({(1,): (2, 1, 1), (2,): (2, 1, 1)}), "keys": np.array([2, 1], np.uint64)},
+            columns({(1,): (640, 1, 1)}),
+            columns({(1,): (2, 2, 1)}),
             {"tokens": np.zeros(3, np.int32)},
-            {"chances": np.zeros(3)},
+            {"hits": np.zeros(3)},
             {"header": np.frombuffer(b"{}", np.uint8)},
             {"header": np.frombuffer(b"no", np.uint8)},
             {"keys": np.array([{}], object)},
@@ -535,19 +583,19 @@ class TestRefusals:
     )
     def test_columns_that_do_not_fit(self, model: Path, columns: dict[str, Any]) -> None:
         rewrite(model, **columns)
-        with pytest.raises(BrokenModelError, match=r"is damaged .*; build it again with headstart-export bigram"):
-            bigram.read(model, manifest.read_model(model))
+        with pytest.raises(BrokenModelError, match=r"is damaged .*; export the model again"):
+            usual_words.read(model, manifest.read_model(model))
 
     def test_a_file_cut_short(self, model: Path) -> None:
-        path = model / manifest.BIGRAM_FILE
+        path = model / manifest.TABLE_FILE
         path.write_bytes(path.read_bytes()[:200])
         with pytest.raises(BrokenModelError, match="is damaged"):
-            bigram.read(model, manifest.read_model(model))
+            usual_words.read(model, manifest.read_model(model))
         assert manifest.damaged_files(model, manifest.read_model(model), hashes=False)
 
     @pytest.mark.parametrize(
         ("text", "sentence"),
-        [(b"too short", "too short"), (b"\xff\xfe\xff", "is not UTF-8"), (None, "cannot be read")],
+        [(b"it", "too short"), (b"\xff\xfe\xff", "is not UTF-8"), (None, "cannot be read")],
     )
     def test_texts_of_no_use(
         self, tiny_target: Path, tmp_path: Path, text: bytes | None, sentence: str, capsys: pytest.CaptureFixture[str]
@@ -555,7 +603,7 @@ class TestRefusals:
         path, output = tmp_path / "text", tmp_path / "table.npz"
         if text is not None:
             path.write_bytes(text)
-        words = ["bigram", "--model", str(tiny_target), "--text", str(path), "--output", str(output)]
+        words = ["table", "--model", str(tiny_target), "--text", str(path), "--output", str(output)]
         assert cli.main(words) == 1
         assert sentence in capsys.readouterr().err.splitlines()[-1]
         assert not output.exists()
@@ -565,31 +613,32 @@ class TestPolicy:
     """Free guesses where nobody else offers, and never at a loss."""
 
     def test_a_table_that_is_right_is_used(self) -> None:
-        assert play(a_policy(), 60, held=2)[-20:] == [Origin.BIGRAM] * 20
+        assert play(a_policy(), 60, held=2)[-20:] == [Origin.TABLE] * 20
 
     def test_a_table_that_is_wrong_is_left_alone_and_stays_so_in_the_next_run(self) -> None:
         policy = a_policy()
         drafters = play(policy, 300, held=0)
         assert policy.ledger_ms > -TABLE[1]  # less than a plain step in 300
-        assert Origin.BIGRAM not in drafters[-100:]
+        assert Origin.TABLE not in drafters[-100:]
         kept = Policy.from_json(json.loads(json.dumps(policy.to_json())))
         assert kept is not None
-        assert Origin.BIGRAM not in play(kept, 30, held=0)
+        assert Origin.TABLE not in play(kept, 30, held=0)
 
     def test_only_whom_the_user_permits(self) -> None:
         for drafter in (Drafter.DRAFT, Drafter.NGRAM):
-            assert Origin.BIGRAM not in play(a_policy(Speculation(drafter=drafter)), 40, held=2)
-        alone = a_policy(Speculation(drafter=Drafter.BIGRAM))
+            assert Origin.TABLE not in play(a_policy(Speculation(drafter=drafter)), 40, held=2)
+        alone = a_policy(Speculation(drafter=Drafter.TABLE))
         both = replace(OFFERED, offers=copied(8, 8) | offered(), lag=1)
-        assert alone.plan(both).drafter == Origin.BIGRAM
-        assert a_policy().plan(both).drafter != Origin.BIGRAM
+        assert alone.plan(both).drafter == Origin.TABLE
+        assert a_policy().plan(both).drafter != Origin.TABLE
 
 
-def tables(target: ToyRunner, rng: random.Random) -> abc.Sequence[BigramDrafter]:
+def tables(target: ToyRunner, rng: random.Random) -> abc.Sequence[TableDrafter]:
     """One that knows what the target likes, and one that knows nothing."""
-    known = {(a, b): (int(np.argmax(target.row([a, b]))), 0.9) for a in range(VOCABULARY) for b in range(VOCABULARY)}
-    wrong = {(-1, token): (rng.randrange(VOCABULARY), 0.99) for token in range(VOCABULARY)}
-    return a_table(known), a_table(wrong)
+    pairs = [(a, b) for a in range(VOCABULARY) for b in range(VOCABULARY)]
+    known = a_table({pair: (int(np.argmax(target.row([*pair]))), 9, 9) for pair in pairs})
+    wrong = a_table({(token,): (rng.randrange(VOCABULARY), 99, 99) for token in range(VOCABULARY)})
+    return known, wrong
 
 
 @pytest.mark.parametrize("trial", range(12))
@@ -601,8 +650,8 @@ def test_text_with_a_table_is_plain_text_token_for_token(trial: int) -> None:
         decoder = Decoder(ToyRunner(VOCABULARY, 4096, 3), [NgramDrafter(), table], Policy(Costs(Curve(TABLE))))
         plain = write(decoder, job)[0::2]
         for mode in (Mode.AUTO, Mode.FIXED):
-            speculation = Speculation(mode, 3, drafter=rng.choice([Drafter.ANY, Drafter.BIGRAM]))
+            speculation = Speculation(mode, 3, drafter=rng.choice([Drafter.ANY, Drafter.TABLE]))
             written, rounds, reason = write(decoder, replace(job, speculation=speculation))
             assert (written, reason) == plain
-            guessed += sum(done.drafter is Origin.BIGRAM for done in rounds)
+            guessed += sum(done.drafter is Origin.TABLE for done in rounds)
     assert guessed or len(plain[0]) < 8

@@ -314,7 +314,7 @@ def test_each_wish_has_its_way(request_: Request, drafting: Way, expected: Guess
         ({"sampling": Sampling(temperature=0.7)}, Way.DRAFT, "garbles sampled answers"),
         ({"speculation": Speculation(assistant_confidence_threshold=0.4)}, Way.DRAFT, "cannot bound its guesses"),
         ({"speculation": Speculation(acceptance_threshold=0.5)}, Way.DRAFT, "no acceptance threshold"),
-        ({"speculation": Speculation(drafter=Drafter.BIGRAM)}, Way.DRAFT, "no table of likely next tokens"),
+        ({"speculation": Speculation(drafter=Drafter.TABLE)}, Way.DRAFT, "no table of usual words"),
         ({"sampling": Sampling(presence_penalty=0.5)}, Way.PLAIN, "presence and frequency penalties"),
         ({"likeliest": 0}, Way.PLAIN, "how likely its tokens were"),
         ({"schema": "{}"}, Way.PLAIN, "a JSON schema"),

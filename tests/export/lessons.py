@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from headstart_export import convert, distillation
+from headstart_export.answers import Text
 from headstart_export.distillation import Plan
-from headstart_export.draft_vocab import Text
 
 STOP = 5  # steps before the interruption
 KEPT = (0, 1, 5)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from headstart.engine.bench.prompts import KINDS, MOST_PER_KIND, read_prompts
-from headstart_export import draft_vocab
+from headstart_export import answers, draft_vocab
 from tests import tiny
 
 SIZE, ROWS = 600, 640
@@ -70,9 +70,11 @@ def test_texts_at_hand_are_the_same_each_time() -> None:
 
 
 def test_the_prompts_are_varied_and_none_is_the_benchmark_s() -> None:
-    prompts = draft_vocab.prompts()
+    prompts, more = answers.prompts(), answers.more_prompts()
     assert len(set(prompts)) == len(prompts) > 100
-    assert sum(any("\u4e00" <= character <= "\u9fff" for character in prompt) for prompt in prompts) >= 20
+    assert len({*prompts, *more}) == len(prompts) + len(more) > 800
+    for some in (prompts, more[:200]):  # the kinds are mixed early
+        assert sum(any("\u4e00" <= character <= "\u9fff" for character in prompt) for prompt in some) >= 20
     measured = [message.content for prompt in read_prompts(MOST_PER_KIND, KINDS) for message in prompt.messages]
     assert len(measured) > 30
-    assert not set(measured) & set(prompts)
+    assert not set(measured) & {*prompts, *more}

@@ -136,8 +136,8 @@ def test_the_folder_is_complete_and_hashed_and_told_as_json(exports: Exports, na
     for stage in ("Loading", "Converting to OpenVINO", "Compressing the weights", "Checking the result", "agrees with"):
         assert stage in outcome.err
     found = read(exports, name)
-    assert set(found.files) == LAYOUT
-    assert {path.name for path in folder.iterdir()} == LAYOUT | {"manifest.json"}
+    assert set(found.files) == LAYOUT | {manifest.TABLE_FILE}
+    assert {path.name for path in folder.iterdir()} == LAYOUT | {manifest.TABLE_FILE, "manifest.json"}
     assert manifest.damaged_files(folder, found, hashes=True) == []
     assert found.size_bytes == sum(file.size for file in found.files.values())
     written = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
@@ -218,6 +218,8 @@ def test_a_pair_holds_two_checked_models_and_the_tokens_that_the_target_writes(e
     assert (draft.precision.mode, draft.precision.all_layers) == ("int4_sym", False)
     assert target.tokenizer.fingerprint == draft.tokenizer.fingerprint
     assert {path.name for path in (exports.folder / "pair").iterdir()} == {"target", "draft", "manifest.json"}
+    assert target.table is not None
+    assert draft.table is None  # it does not answer
     assert (target.shortlist, draft.shortlist) == (None, manifest.Shortlist("draft_vocab.npy", 300))
     assert set(draft.files) == LAYOUT | {"draft_vocab.npy"}
     assert manifest.damaged_files(exports.folder / "pair" / "draft", draft, hashes=True) == []

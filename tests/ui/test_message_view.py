@@ -236,7 +236,7 @@ def test_every_origin_has_a_look_a_place_in_the_legend_and_words(show: Show) -> 
         assert said.endswith(" guessed 2, 1 held.")
         assert f" {origin} " not in said
     told = details({"by_origin": dict.fromkeys(known, 7)})
-    assert told == "Tokens by origin: draft 7, n-gram 7, word pairs 7, target 7"
+    assert told == "Tokens by origin: draft 7, n-gram 7, usual words 7, target 7"
 
 
 def _grounds(text: TextView) -> dict[str, str]:
@@ -250,14 +250,14 @@ def _grounds(text: TextView) -> dict[str, str]:
 
 def test_origins_are_coloured_exactly_and_only_when_asked(show: Show) -> None:
     source = "a **bold** c d"
-    runs = tuple(OriginRun(n, origin) for n, origin in ((2, "target"), (4, "draft"), (6, "n-gram"), (2, "bigram")))
+    runs = tuple(OriginRun(n, origin) for n, origin in ((2, "target"), (4, "draft"), (6, "n-gram"), (2, "table")))
     view = show(_answer(source, origins=runs))
     assert _grounds(_text(view)) == {}
     view.set_origins_visible(True)
     assert _grounds(_text(view)) == {
         "bo": LIGHT.origins["draft"].background,
         "ld c": LIGHT.origins["n-gram"].background,
-        " d": LIGHT.origins["bigram"].background,
+        " d": LIGHT.origins["table"].background,
     }
     view.set_looks(DARK, theme.text_font(10))
     assert _grounds(_text(view))["bo"] == DARK.origins["draft"].background

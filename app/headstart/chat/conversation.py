@@ -35,7 +35,7 @@ class State(StrEnum):
 
 
 class Run(NamedTuple):
-    """A stretch of `characters` code points of a text and who proposed it ("target", "draft", "n-gram", "bigram")."""
+    """A stretch of `characters` code points of a text and who proposed it ("target", "draft", "n-gram", "table")."""
 
     characters: int
     origin: str

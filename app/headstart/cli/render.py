@@ -73,14 +73,14 @@ STYLES = {
     Origin.TARGET: Style(),
     Origin.DRAFT: Style(color="green", underline=True),
     Origin.NGRAM: Style(color="magenta", bold=True, underline=True),
-    Origin.BIGRAM: Style(color="cyan", italic=True, underline=True),
+    Origin.TABLE: Style(color="cyan", italic=True, underline=True),
     Origin.UNKNOWN: Style(),
 }
 _LEGEND = {
     Origin.TARGET: "the model itself",
     Origin.DRAFT: "draft model, underlined",
     Origin.NGRAM: "n-gram, bold and underlined",
-    Origin.BIGRAM: "table, italic and underlined",
+    Origin.TABLE: "table, italic and underlined",
 }
 _PROGRESS_FROM = 256  # prompt tokens; shorter prompts are read before a progress line could be
 
@@ -282,7 +282,7 @@ def _is_untold(stats: Stats) -> bool:
 
 def _origins(stats: Stats) -> str:
     total = sum(stats.by_origin.values()) or 1
-    rare = (Origin.BIGRAM, Origin.UNKNOWN)  # few have a table
+    rare = (Origin.TABLE, Origin.UNKNOWN)  # few have a table
     shown = [origin for origin in Origin if origin not in rare or stats.by_origin.get(origin)]
     shares = [f"{origin} {stats.by_origin.get(origin, 0) / total:.0%}" for origin in shown]
     return f"tokens by origin: {', '.join(shares)}"

@@ -1,1 +1,1 @@
-"""The drafters: a draft model, n-grams of the text, a table of bigrams."""
+"""The drafters: a draft model, n-grams of the text, a table of usual words."""

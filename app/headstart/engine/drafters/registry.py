@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headstart.engine.drafters import bigram
+from headstart.engine.drafters import table
 from headstart.engine.drafters.base import Drafter
 from headstart.engine.drafters.draft_model import DraftModel
 from headstart.engine.drafters.ngram import NgramDrafter
@@ -31,8 +31,8 @@ def _draft_model(sources: Sources) -> DraftModel | None:
     return DraftModel(sources.draft, sources.target.vocabulary, sources.listed, sources.copier)
 
 
-def _table(sources: Sources) -> bigram.BigramDrafter | None:
-    return bigram.read(sources.folder, sources.manifest) if sources.folder and sources.manifest else None
+def _table(sources: Sources) -> table.TableDrafter | None:
+    return table.read(sources.folder, sources.manifest) if sources.folder and sources.manifest else None
 
 
 DRAFTERS: list[Callable[[Sources], Drafter | None]] = [

@@ -131,7 +131,7 @@ def _origins(kept: Kept) -> str:
     names = {
         "draft": translate("AnswerReport", "draft"),
         "n-gram": translate("AnswerReport", "n-gram"),
-        "bigram": translate("AnswerReport", "word pairs"),
+        "table": translate("AnswerReport", "usual words"),
         "target": translate("AnswerReport", "target"),
     }
     parts = [f"{names[name]} {counts[name]}" for name in names if name in counts]

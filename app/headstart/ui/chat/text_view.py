@@ -252,7 +252,7 @@ class TextView(QTextBrowser):
         names = {
             "draft": self.tr("Draft model"),
             "n-gram": self.tr("N-gram of the text"),
-            "bigram": self.tr("Table counted over a corpus"),
+            "table": self.tr("Table of usual words"),
             "target": self.tr("Target"),
             "unknown": self.tr("Whoever answered does not tell who guessed this"),
         }

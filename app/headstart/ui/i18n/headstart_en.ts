@@ -132,8 +132,12 @@
         <translation>The package {package} is damaged ({error}) and was deleted; export it again to fetch it anew.</translation>
     </message>
     <message>
-        <source>The target cannot write the texts whose tokens are counted ({reason}); --draft-vocab full does without.</source>
-        <translation>The target cannot write the texts whose tokens are counted ({reason}); export both models one by one, which does without.</translation>
+        <source>The target cannot read the texts whose tokens are counted ({reason}); --draft-vocab full does without.</source>
+        <translation>The target cannot read the texts whose tokens are counted ({reason}); export both models one by one, which does without.</translation>
+    </message>
+    <message>
+        <source>The target writes no texts whose tokens could be counted; --draft-vocab full does without.</source>
+        <translation>The target writes no texts whose tokens could be counted; export both models one by one, which does without.</translation>
     </message>
     <message>
         <source>There is no device {device} here; present: {here}. Choose one with {option}; `headstart doctor` says what speaks against a {wanted}.</source>
@@ -282,10 +286,6 @@
     <message>
         <source>{pair} is the recipe of a pair: it names both models, so --draft does not fit.</source>
         <translation>{pair} is the recipe of a pair: it names both models, so leave “Draft” empty.</translation>
-    </message>
-    <message>
-        <source>{path} {what}; build it again with headstart-export bigram.</source>
-        <translation>{path} {what}; export the model again on the page of models.</translation>
     </message>
     <message>
         <source>{source} must be exported first, and the exporter is not installed; run: {command}</source>

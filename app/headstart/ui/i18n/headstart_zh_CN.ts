@@ -570,8 +570,8 @@
         <translation>n-gram</translation>
     </message>
     <message>
-        <source>word pairs</source>
-        <translation>词对表</translation>
+        <source>usual words</source>
+        <translation>常用词</translation>
     </message>
     <message>
         <source>target</source>
@@ -1862,8 +1862,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>OpenVINO GenAI 没有接受阈值：请{ours}。</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI has no table of likely next tokens: {ours}.</source>
-        <translation>OpenVINO GenAI 没有后续 token 的概率表：请{ours}。</translation>
+        <source>OpenVINO GenAI has no table of usual words: {ours}.</source>
+        <translation>OpenVINO GenAI 没有常用词表：请{ours}。</translation>
     </message>
     <message>
         <source>OpenVINO GenAI is not asked how likely its tokens were: {ours}, or leave out logprobs.</source>
@@ -2122,8 +2122,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法将设置保存到 {path}（{strerror}）；请让该文件夹可写入，然后重试。</translation>
     </message>
     <message>
-        <source>The target cannot write the texts whose tokens are counted ({reason}); --draft-vocab full does without.</source>
-        <translation>目标模型无法写出用于统计 token 的文本（{reason}）；请分别导出两个模型，这样就不需要这些文本。</translation>
+        <source>The target cannot read the texts whose tokens are counted ({reason}); --draft-vocab full does without.</source>
+        <translation>目标模型无法读取用于统计 token 的文本（{reason}）；请分别导出两个模型，这样就不需要这些文本。</translation>
+    </message>
+    <message>
+        <source>The target writes no texts whose tokens could be counted; --draft-vocab full does without.</source>
+        <translation>目标模型没有写出可用于统计 token 的文本；请分别导出两个模型，这样就不需要这些文本。</translation>
+    </message>
+    <message>
+        <source>The model cannot write answers with OpenVINO GenAI ({reason}).</source>
+        <translation>该模型无法用 OpenVINO GenAI 写出回答（{reason}）。</translation>
     </message>
     <message>
         <source>The tokenizer in {folder} is damaged ({reason}); export the model again.</source>
@@ -2874,8 +2882,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{path} 是为另一版本的 Headstart 写入的；请重新导出模型。</translation>
     </message>
     <message>
-        <source>{path} {what}; build it again with headstart-export bigram.</source>
-        <translation>{path} {what}；请在模型页面重新导出该模型。</translation>
+        <source>{path} {what}; export the model again.</source>
+        <translation>{path} {what}；请重新导出模型。</translation>
     </message>
     <message>
         <source>{place} does not have the content it was exported with; copy the folder again, or export again.</source>
@@ -3065,8 +3073,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>n-gram</translation>
     </message>
     <message>
-        <source>word pairs</source>
-        <translation>词对表</translation>
+        <source>usual words</source>
+        <translation>常用词</translation>
     </message>
     <message>
         <source>target</source>
@@ -5084,8 +5092,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>文本中的 n-gram</translation>
     </message>
     <message>
-        <source>Table counted over a corpus</source>
-        <translation>语料统计表</translation>
+        <source>Table of usual words</source>
+        <translation>常用词表</translation>
     </message>
     <message>
         <source>Target</source>

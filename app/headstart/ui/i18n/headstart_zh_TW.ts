@@ -570,8 +570,8 @@
         <translation>n-gram</translation>
     </message>
     <message>
-        <source>word pairs</source>
-        <translation>詞對表</translation>
+        <source>usual words</source>
+        <translation>常用詞</translation>
     </message>
     <message>
         <source>target</source>
@@ -1862,8 +1862,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>OpenVINO GenAI 沒有接受閾值：請{ours}。</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI has no table of likely next tokens: {ours}.</source>
-        <translation>OpenVINO GenAI 沒有後續 token 的機率表：請{ours}。</translation>
+        <source>OpenVINO GenAI has no table of usual words: {ours}.</source>
+        <translation>OpenVINO GenAI 沒有常用詞表：請{ours}。</translation>
     </message>
     <message>
         <source>OpenVINO GenAI is not asked how likely its tokens were: {ours}, or leave out logprobs.</source>
@@ -2122,8 +2122,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法將設定儲存到 {path}（{strerror}）；請讓該資料夾可寫入，然後再試一次。</translation>
     </message>
     <message>
-        <source>The target cannot write the texts whose tokens are counted ({reason}); --draft-vocab full does without.</source>
-        <translation>目標模型無法寫出用於統計 token 的文字（{reason}）；請分別匯出兩個模型，這樣就不需要這些文字。</translation>
+        <source>The target cannot read the texts whose tokens are counted ({reason}); --draft-vocab full does without.</source>
+        <translation>目標模型無法讀取用於統計 token 的文字（{reason}）；請分別匯出兩個模型，這樣就不需要這些文字。</translation>
+    </message>
+    <message>
+        <source>The target writes no texts whose tokens could be counted; --draft-vocab full does without.</source>
+        <translation>目標模型沒有寫出可用於統計 token 的文字；請分別匯出兩個模型，這樣就不需要這些文字。</translation>
+    </message>
+    <message>
+        <source>The model cannot write answers with OpenVINO GenAI ({reason}).</source>
+        <translation>該模型無法用 OpenVINO GenAI 寫出回答（{reason}）。</translation>
     </message>
     <message>
         <source>The tokenizer in {folder} is damaged ({reason}); export the model again.</source>
@@ -2874,8 +2882,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{path} 是為另一版本的 Headstart 寫入的；請重新匯出模型。</translation>
     </message>
     <message>
-        <source>{path} {what}; build it again with headstart-export bigram.</source>
-        <translation>{path} {what}；請在模型頁面重新匯出該模型。</translation>
+        <source>{path} {what}; export the model again.</source>
+        <translation>{path} {what}；請重新匯出模型。</translation>
     </message>
     <message>
         <source>{place} does not have the content it was exported with; copy the folder again, or export again.</source>
@@ -3065,8 +3073,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>n-gram</translation>
     </message>
     <message>
-        <source>word pairs</source>
-        <translation>詞對表</translation>
+        <source>usual words</source>
+        <translation>常用詞</translation>
     </message>
     <message>
         <source>target</source>
@@ -5084,8 +5092,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>文字中的 n-gram</translation>
     </message>
     <message>
-        <source>Table counted over a corpus</source>
-        <translation>語料統計表</translation>
+        <source>Table of usual words</source>
+        <translation>常用詞表</translation>
     </message>
     <message>
         <source>Target</source>

@@ -227,7 +227,7 @@ class Legend(QWidget):
         self._swatches = (
             Swatch(self.tr("draft model"), "draft", self),
             Swatch(self.tr("n-gram"), "n-gram", self),
-            Swatch(self.tr("word pairs"), "bigram", self),
+            Swatch(self.tr("usual words"), "table", self),
             Swatch(self.tr("target"), "target", self),
         )
         row = QHBoxLayout(self)

@@ -99,18 +99,18 @@ class Theme:
 _Marked = tuple[str, str]  # ground and line
 
 
-def _origins(draft: _Marked, ngram: _Marked, bigram: _Marked) -> Mapping[str, OriginMark]:
+def _origins(draft: _Marked, ngram: _Marked, table: _Marked) -> Mapping[str, OriginMark]:
     return MappingProxyType(
         {
             "draft": OriginMark(*draft, Underline.DotLine),
             "n-gram": OriginMark(*ngram, Underline.DashUnderline),
-            "bigram": OriginMark(*bigram, Underline.DashDotLine),
+            "table": OriginMark(*table, Underline.DashDotLine),
         }
     )
 
 
-def _series(draft: str, ngram: str, bigram: str, target: str, other: str) -> Mapping[str, str]:
-    guessed = {"draft": draft, "n-gram": ngram, "bigram": bigram}
+def _series(draft: str, ngram: str, table: str, target: str, other: str) -> Mapping[str, str]:
+    guessed = {"draft": draft, "n-gram": ngram, "table": table}
     return MappingProxyType({**guessed, "target": target, "verify": target, "other": other, "plain": other})
 
 

@@ -284,8 +284,8 @@ def _require_simple(request: Request) -> None:
 def _way(asked: Speculation, drafting: Way) -> Way:
     if asked.mode is Mode.OFF:
         return Way.PLAIN
-    if asked.drafter is Drafter.BIGRAM:
-        raise SettingsError("OpenVINO GenAI has no table of likely next tokens: {ours}.", ours=_OURS)
+    if asked.drafter is Drafter.TABLE:
+        raise SettingsError("OpenVINO GenAI has no table of usual words: {ours}.", ours=_OURS)
     if asked.drafter is Drafter.NGRAM or (drafting is Way.PLAIN and asked.mode is Mode.FIXED):
         return Way.LOOKUP
     return drafting
