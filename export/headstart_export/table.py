@@ -74,7 +74,8 @@ def count(pieces: Sequence[Tokens], known: Columns | None = None) -> Columns:
         hits, others = known["hits"].astype(float), (known["seen"] - known["hits"]).astype(float)
         parts += [(known["keys"], known["tokens"], hits), (known["keys"], np.full(others.size, -1), others)]
     best, tokens, hits, seen = _best(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-    kept = np.flatnonzero((tokens >= 0) & (hits / (seen + 1) >= LEAST_CHANCE))
+    # From the last key on, as longer contexts have larger ones: among equals they say more.
+    kept = np.flatnonzero((tokens >= 0) & (hits / (seen + 1) >= LEAST_CHANCE))[::-1]
     kept = np.sort(kept[np.argsort(-hits[kept], kind="stable")[:MOST_ENTRIES]])
     scale = np.minimum(1.0, _MOST / np.maximum(seen[kept], 1.0))
     return {

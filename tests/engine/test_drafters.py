@@ -530,9 +530,15 @@ class TestTable:
     def test_a_table_has_no_more_than_its_entries_and_the_most_telling_ones(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(counting, "MOST_ENTRIES", 3)
+        monkeypatch.setattr(counting, "MOST_ENTRIES", 4)
         often, once = np.array([1, 2, 3, 4] * 20), np.array([9, 8, 7, 6, 5])
-        assert sorted(counting.count([often, once])["hits"].tolist()) == [20, 20, 20]
+        kept = counting.count([often, once])
+        found = dict(zip(kept["keys"].tolist(), kept["hits"].tolist(), strict=True))
+        best = [manifest.table_key(context) for context in ([3], [2, 3], [1, 2, 3])]
+        (last,) = set(found) - set(best)
+        assert last > manifest.table_key([9, 9, 9]) >> manifest.TABLE_BITS  # three tokens, which say more than fewer
+        assert found.pop(last) == 19
+        assert found == dict.fromkeys(best, 20)
 
     def test_acceptance_is_the_share_of_places_that_hold_one_behind_the_other(self) -> None:
         known = columns({(1,): (2, 9, 9), (2,): (3, 9, 9), (3,): (4, 9, 9)})

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
+from headstart.errors import ExportError
 from headstart_export import answers, cli, quantize, workspace
 
 
@@ -34,6 +35,11 @@ def compress_nothing(source: Path, _weights: str, target: Path, **_options: Any)
         target.with_suffix(suffix).write_bytes(source.with_suffix(suffix).read_bytes())
 
 
+def write_nothing(*_arguments: Any) -> NoReturn:
+    """As where OpenVINO GenAI cannot run the model."""
+    raise ExportError("The model cannot write answers with OpenVINO GenAI (a test).")
+
+
 def has_room(*_arguments: Any) -> None:
     """There always is."""
 
@@ -42,6 +48,7 @@ STAGES: dict[str, tuple[Any, str, Callable[..., Any]]] = {
     "as it is": (answers, "more_prompts", list),  # a hundred answers are enough for tiny models
     "hangs while compressing": (quantize, "compress", hang),
     "fails while compressing": (quantize, "compress", fail),
+    "writes nothing": (answers, "written", write_nothing),
     "compresses nothing": (quantize, "compress", compress_nothing),
     "does not ask for room": (workspace, "require_room", has_room),
 }

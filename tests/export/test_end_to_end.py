@@ -218,7 +218,10 @@ def test_a_pair_holds_two_checked_models_and_the_tokens_that_the_target_writes(e
     assert (draft.precision.mode, draft.precision.all_layers) == ("int4_sym", False)
     assert target.tokenizer.fingerprint == draft.tokenizer.fingerprint
     assert {path.name for path in (exports.folder / "pair").iterdir()} == {"target", "draft", "manifest.json"}
+    assert exports.outcomes["pair"].err.count("Having the model write") == 1  # for its table and the draft's list
     assert target.table is not None
+    assert len(target.table.acceptance) == 3
+    assert target.table.places > 500
     assert draft.table is None  # it does not answer
     assert (target.shortlist, draft.shortlist) == (None, manifest.Shortlist("draft_vocab.npy", 300))
     assert set(draft.files) == LAYOUT | {"draft_vocab.npy"}

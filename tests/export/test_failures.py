@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from headstart import manifest
 from headstart_export import workspace
 from tests.export.conftest import Offline
 
@@ -32,6 +33,22 @@ def test_a_step_that_goes_wrong_leaves_nothing(
     assert outcome.code == 1
     assert outcome.err.splitlines()[-1].startswith(f"headstart-export: {sentence}")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_that_no_peer_runs_gets_no_table_and_lists_no_tokens_for_a_draft(
+    offline: Offline, tiny_source: Path, tmp_path: Path
+) -> None:
+    alone = [str(tiny_source), "--output", str(tmp_path / "alone"), "--json"]
+    pair = [str(tiny_source), "--draft", str(tiny_source), "--draft-vocab", "300", "--output", str(tmp_path / "pair")]
+    made, refused = offline.export(alone, pair, stage="writes nothing")
+    assert made.code == 0, made.err
+    assert "cannot write answers with OpenVINO GenAI (a test). It gets no table of usual words." in made.err
+    assert made.result["manifest"]["table"] is None
+    assert manifest.TABLE_FILE not in made.result["manifest"]["files"]
+    assert refused.code == 1
+    last = refused.err.splitlines()[-1]
+    assert last.endswith("writes no texts whose tokens could be counted; --draft-vocab full does without.")
+    assert [path.name for path in tmp_path.iterdir()] == ["alone"]
 
 
 def compressing(offline: Offline, source: Path, output: Path) -> "subprocess.Popen[str]":
