@@ -266,6 +266,15 @@ def test_the_first_token_belongs_to_the_promise() -> None:
     assert found.kept is False
 
 
+def test_a_shorter_answer_is_not_slower_for_its_wait() -> None:
+    runs = {"plain": run_of(80.0, tuple(range(40)), ttft_ms=8000.0)}
+    runs |= {"plain again": runs["plain"], "auto": run_of(70.0, tuple(range(10)), ttft_ms=8000.0)}
+    results = raced(*(Heat(STORY, name, repeat, run) for name, run in runs.items() for repeat in range(3)))
+    speedup = results[-1].scores["auto"].total_speedup
+    assert speedup is not None
+    assert speedup.median == pytest.approx((8000.0 + 39 * 80.0) / (8000.0 + 39 * 70.0))
+
+
 def test_without_a_second_plain_contestant_nothing_is_judged() -> None:
     assert judge(prompt_results(heats(CODE, plain=(80.0,), auto=(160.0,)))) is None
     assert judge(()) is None

@@ -102,10 +102,12 @@ class Run:
         """Without the time to first token; None for an answer of fewer than two tokens."""
         return self.decode_ms / (len(self.tokens) - 1) if len(self.tokens) > 1 else None
 
-    @property
-    def total_ms_per_token(self) -> float | None:
-        """With the time to first token; None for an empty answer."""
-        return (self.ttft_ms + self.decode_ms) / len(self.tokens) if self.tokens else None
+    def total_ms_per_token(self, tokens: int) -> float | None:
+        """With the time to first token, as if the answer had so many tokens; None where its speed is not known."""
+        if tokens < 2:
+            return self.ttft_ms if tokens and self.tokens else None
+        speed = self.ms_per_token
+        return None if speed is None else (self.ttft_ms + speed * (tokens - 1)) / tokens
 
 
 class Contestant(Protocol):

@@ -68,7 +68,7 @@ class Score:
     """One contestant on one prompt; lists have a value for each repeat, other figures are over all repeats."""
 
     ms_per_token: Times  # after the first token
-    total_ms_per_token: Times  # with the time to first token
+    total_ms_per_token: Times  # with the time to first token, for as many tokens as plain decoding wrote
     ttft_ms: tuple[float, ...]
     output_tokens: tuple[int, ...]
     speedup: Spread | None
@@ -293,7 +293,10 @@ def _against_itself(result: PromptResult, *, total: bool) -> list[float]:
 
 def _score(runs: Sequence[Run], plain: Sequence[Run]) -> Score:
     times, base = ([run.ms_per_token for run in each] for each in (runs, plain))
-    totals, base_totals = ([run.total_ms_per_token for run in each] for each in (runs, plain))
+    lengths = [len(run.tokens) for run in plain]  # a shorter answer would have more of the wait in each token
+    totals, base_totals = (
+        [run.total_ms_per_token(tokens) for run, tokens in zip(each, lengths, strict=True)] for each in (runs, plain)
+    )
     differing = [_first_difference(mine.tokens, run.tokens) for mine, run in zip(plain, runs, strict=True)]
     drafted, rounds = sum(run.drafted for run in runs), sum(run.rounds or 0 for run in runs)
     parts = _sums([run.parts for run in runs])
