@@ -190,7 +190,8 @@ def test_a_prompt_that_is_slower_in_every_repeat_breaks_the_promise() -> None:
     assert found is not None
     assert (found.kept, [each.prompt for each in found.slower]) == (False, ["story-1"])
     assert found.slower[0].speedup.median == pytest.approx((100.0 + 4 * 80.0) / (100.0 + 4 * 95.0))
-    assert found.slower[0].chance < 0.05
+    assert found.limit is not None
+    assert 94 / 100 < found.limit < 1.0
 
 
 @pytest.mark.parametrize(
@@ -213,11 +214,20 @@ def test_a_prompt_on_which_plain_decoding_is_as_uneven_breaks_no_promise() -> No
     assert [(each.prompt, each.is_noise) for each in found.slower] == [("story-1", True)]
 
 
+def test_the_more_uneven_the_machine_the_lower_the_limit() -> None:
+    quiet, uneven = (judge(raced(noise=noise)) for noise in (0.01, 0.1))
+    assert quiet is not None
+    assert uneven is not None
+    assert quiet.limit is not None
+    assert uneven.limit is not None
+    assert uneven.limit < 0.95 < quiet.limit < 1.0
+
+
 def test_one_repeat_cannot_tell_slowness_from_noise() -> None:
     slow = heats(STORY, plain=(80.0,), plain_again=(80.0,), auto=(160.0,))
     found = judge(raced(*slow, repeats=1))
     assert found is not None
-    assert found.kept is None
+    assert (found.kept, found.limit) == (None, None)
     assert found.slower[0].is_noise is None
     kept = judge(raced(repeats=1))
     assert kept is not None

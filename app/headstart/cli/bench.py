@@ -437,6 +437,9 @@ def _verdict(promise: Promise) -> list[str]:
     else:
         said = f"did not hold: {_listed(promise, is_noise=False)} was {limit}."
     lines.append(f'The promise "never slower" {said}')
+    if promise.limit is not None:
+        least = min(LEAST_RATIO, promise.limit)
+        lines.append(f"This noise hides a loss unless every repeat is below {least:.2f}x.")
     if noisy := _listed(promise, is_noise=True):
         lines.append(f"The noise explains what else was below {LEAST_RATIO}x: {noisy}.")
     return lines

@@ -126,7 +126,6 @@ class Slower:
 
     prompt: str
     speedup: Spread  # with the time to first token
-    chance: float  # that noise alone makes any prompt as slow
     is_noise: bool | None  # None: so few answers cannot tell
 
 
@@ -136,6 +135,7 @@ class Promise:
 
     kept: bool | None  # None: too few answers to tell
     slower: tuple[Slower, ...]
+    limit: float | None  # noise explains what is not below it in every repeat; None: too few answers to tell
     noise: Interval | None  # the times of plain decoding, in multiples of those of plain decoding again
     noise_decoding: Interval | None  # the same, without the time to first token
 
@@ -259,17 +259,21 @@ def _times(score: Score, *, total: bool) -> Times:
 def judge(results: Sequence[PromptResult]) -> Promise | None:
     """Whether auto was never slower than plain decoding, where auto and a second plain contestant raced.
 
-    A prompt is slower if the median of its repeats is below LEAST_RATIO. It breaks the promise if noise does not
-    explain it: the chance must be below 5 % that on any of the prompts noise alone brings every repeat as low as the
-    highest of this prompt is, against the slower of the two plain contestants. The noise is one plain contestant
-    against the other in the same repeat, over all prompts and in both directions. So one slow answer of three breaks
+    A prompt is slower if the median of its repeats is below LEAST_RATIO. It breaks the promise if all its repeats,
+    against the slower of the two plain contestants, are below the limit of what noise explains. Noise is the one plain
+    contestant against the other in the same repeat, over all prompts and in both directions. The limit is so low that
+    noise brings all repeats of any of the prompts below it with a chance under 5 %. So one slow answer of three breaks
     no promise, nor does a prompt whose plain answers are as uneven.
     """
     if not results or not all({AGAIN, AUTO} <= result.scores.keys() for result in results):
         return None
     noise = [ratio for result in results for ratio in _against_itself(result, total=True)]
     noise_decoding = [ratio for result in results for ratio in _against_itself(result, total=False)]
-    both = [*noise, *(1.0 / ratio for ratio in noise)]
+    both = sorted([*noise, *(1.0 / ratio for ratio in noise)])
+    repeats = len(results[0].scores[AUTO].total_ms_per_token)
+    share = ((1 - _LEVEL) / len(results)) ** (1 / repeats)  # of the noise: all repeats below it are as rare
+    place = math.ceil(share * (len(both) + 1)) - 2  # a ratio below this one is among fewer
+    limit = both[place] if place >= 0 else None
     slower = []
     for result in results:
         found = result.scores[AUTO].total_speedup
@@ -277,13 +281,11 @@ def judge(results: Sequence[PromptResult]) -> Promise | None:
             continue
         times = zip(*(result.scores[name].total_ms_per_token for name in (PLAIN, AGAIN, AUTO)), strict=True)
         ratios = [max(plain, again) / auto for plain, again, auto in times if plain and again and auto]
-        as_low = sum(ratio <= max(ratios, default=1.0) for ratio in both)
-        least, chance = (min(1.0, len(results) * ((n + 1) / (len(both) + 1)) ** len(ratios)) for n in (0, as_low))
-        is_noise = None if least >= 1 - _LEVEL else chance >= 1 - _LEVEL
-        slower.append(Slower(result.id, found, chance, is_noise))
+        is_noise = None if limit is None or len(ratios) < repeats else max(ratios) >= limit
+        slower.append(Slower(result.id, found, is_noise))
     verdicts = {each.is_noise for each in slower}
     kept = False if False in verdicts else None if None in verdicts else True
-    return Promise(kept, tuple(slower), _range(noise), _range(noise_decoding))
+    return Promise(kept, tuple(slower), limit, _range(noise), _range(noise_decoding))
 
 
 def _against_itself(result: PromptResult, *, total: bool) -> list[float]:
