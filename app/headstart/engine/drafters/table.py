@@ -23,9 +23,7 @@ from headstart.manifest import Manifest
 
 TABLE_REACH = 8  # candidates at most: a chain of guesses is soon wrong
 _LEAST = 0.05  # chance that all of a chain holds, below which it ends
-# Counted in addition with each context of 1, 2, 3 tokens: the fewer there are, the less does what followed them a few
-# times say of another text.
-_UNSEEN = (10.0, 2.5, 2.0)
+_UNSEEN = 1.0  # counted in addition with each context, as what was counted is not the text to come
 _MOST_BYTES = 64 * 2**20  # of the file
 _COLUMNS = {"keys": "uint64", "tokens": "int32", "hits": "uint16", "seen": "uint16"}
 _UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
@@ -38,8 +36,7 @@ class TableDrafter:
         """The columns of the file. The keys rise strictly; the others have a value for each."""
         # Views give plain numbers, which a search compares many times faster than numpy's.
         self._keys, self._tokens = columns["keys"].data, columns["tokens"].data
-        sizes = np.searchsorted([1 << manifests.TABLE_BITS, 1 << 2 * manifests.TABLE_BITS], columns["keys"], "right")
-        self._chances = (columns["hits"] / (columns["seen"] + np.array(_UNSEEN)[sizes])).data
+        self._chances = (columns["hits"] / (columns["seen"] + _UNSEEN)).data
 
     name = origin = Origin.TABLE
 
