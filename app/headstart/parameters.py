@@ -128,7 +128,7 @@ class Drafter(StrEnum):
     ANY = "any"  # the one that promises most
     DRAFT = "draft"  # the draft model alone
     NGRAM = "ngram"  # the text itself alone
-    TABLE = "table"  # the table of what the model usually writes alone
+    TABLE = "table"  # the table of usual words alone
 
 
 class Numerics(StrEnum):
@@ -261,8 +261,8 @@ class SpeculationParams:
     )
     drafter: Drafter = parameter(
         Drafter.ANY,
-        "Who may guess: any of them, the draft model alone, n-grams of the text alone, or the table of "
-        "`headstart-export table` alone.",
+        "Who may guess: any of them, the draft model alone, n-grams of the text alone, or the table of usual words "
+        "alone.",
         in_window=False,
     )
 

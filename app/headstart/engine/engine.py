@@ -40,7 +40,7 @@ class Origin(StrEnum):
     TARGET = "target"  # the target's own: plain step, recovered or bonus token
     DRAFT = "draft"
     NGRAM = "n-gram"
-    TABLE = "table"  # a table counted over a corpus
+    TABLE = "table"  # the table of what the model usually writes
     UNKNOWN = "unknown"  # the engine or another program chose it and does not say how
 
 
