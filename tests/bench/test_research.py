@@ -14,7 +14,7 @@ from headstart.engine.policy import policy
 from tests.source_tree import ROOT
 
 Captured = pytest.CaptureFixture[str]
-TRACE = ROOT / "tests" / "engine" / "data" / "qwen2.5-coder.jsonl"
+TRACE = ROOT / "tests" / "engine" / "data" / "edit.jsonl"
 # What counts places, or what no recording meets: tables of likely tokens, prices of a machine that nobody measured.
 OTHERS = {
     *("SIZES", "BULK", "_TABULATED", "_LEAST", "_SWITCHING", "_PREFILL", "_MATCHES", "_CHANCES"),
@@ -59,14 +59,23 @@ def test_a_rule_that_is_spoilt_is_slower_and_comes_back() -> None:
 def test_every_rule_is_listed_with_mean_worst_and_best(capsys: Captured, tmp_path: Path) -> None:
     assert main([str(TRACE), "--json", str(tmp_path / "figures.json")]) == 0
     shown = capsys.readouterr().out.splitlines()
-    assert shown[0] == "6 answers, times plain decoding: geometric mean (worst to best)"
+    assert shown[0] == "1 answers, times plain decoding: geometric mean (worst to best)"
     figures = json.loads((tmp_path / "figures.json").read_text(encoding="utf-8"))
-    assert len(figures) == 6
+    assert len(figures) == 1
     assert all(len(shown) == 1 + len(by_rule) and by_rule["auto"] < by_rule["oracle"] for by_rule in figures.values())
     assert lines({"a 1": {"auto": 2.0, "oracle": 4.0}, "a 2": {"auto": 0.5}})[1:] == [
         "  auto    1.00x (0.50 to 2.00)",
         "  oracle  4.00x (4.00 to 4.00)",
     ]
+
+
+def test_files_are_told_apart_in_a_table(capsys: Captured) -> None:
+    assert main([str(TRACE), str(TRACE.with_name("qa.jsonl")), "--markdown"]) == 0
+    head, _, *rows = (line.strip("|").split("|") for line in capsys.readouterr().out.splitlines())
+    assert [row[0].strip() for row in rows] == ["edit", "qa", "all"]
+    for row in rows:
+        by_rule = dict(zip(map(str.strip, head[1:]), map(float, row[1:]), strict=True))
+        assert by_rule["best fixed length"] < by_rule["oracle"] > by_rule["auto with hindsight"] > 1.0
 
 
 def test_a_file_that_is_no_trace_is_refused(capsys: Captured, tmp_path: Path) -> None:

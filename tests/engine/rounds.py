@@ -42,4 +42,4 @@ def outcome(
     right = accepted if right is None else right
     everything = Draft(tokens(max(len(confidences), checked), right), tuple(confidences), plan.guessed.match_length)
     looked_at = Draft(everything.tokens[:checked], (), plan.guessed.match_length)
-    return Outcome(plan.situation, plan.drafter, everything, looked_at, range(accepted + 1), ms)
+    return Outcome(plan.situation, plan.drafter, everything, looked_at, range(accepted + 1), ms, 1 + looked_at.size)

@@ -2,6 +2,8 @@
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from headstart.engine.engine import Mode, Numerics, Sampling, Speculation
 from headstart.engine.loading import Place, branch_error, fault, load_model
 from headstart.engine.local import LocalEngine
 from headstart.engine.policy.cost_model import Costs, Curve
-from headstart.engine.policy.policy import DraftPlan, Knowledge
+from headstart.engine.policy.policy import DraftPlan, Knowledge, Policy
 from headstart.engine.policy.rounds import Outcome, Situation
 from headstart.engine.runners.paged import BranchingRunner, PagedRunner
 from headstart.engine.runners.precision import probe_ids, properties
@@ -168,6 +170,24 @@ class TestText:
         monkeypatch.setattr(pair_engine, "_policy", policy)
         monkeypatch.setattr(pair_engine._decoder, "_policy", policy)
         return pair_engine
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_passes_that_are_filled_up_write_the_plain_text_up_to_the_end_of_the_context(temperature: float) -> None:
+    sizes: list[int] = []
+
+    def filled(context: int) -> Decoder:
+        target = BranchingToy(VOCABULARY, context, 3)
+        policy = Policy(Costs(Curve({1: 70.0, 8: 79.0, 16: 95.0}, switch_ms=15.0), Curve({1: 12.0}, switch_ms=5.0)))
+        policy.observers.append(lambda _plan, outcome: sizes.append(outcome.size))
+        return Decoder(target, toy_drafters(target, ToyRunner(VOCABULARY, context, 3, blur=0.2)), policy)
+
+    job = Job((1, 2, 3), 400, frozenset(), Sampling(temperature=temperature, seed=5), Speculation())
+    for context in (400, 100):
+        plain = write(filled(context), replace(job, speculation=PLAIN))
+        assert write(filled(context), job)[0::2] == plain[0::2]
+    spoken = [size for size in sizes if size > 1]
+    assert sum(size != last for last, size in pairwise(spoken)) < len(spoken) / 4
 
 
 def test_a_branch_is_taken_at_the_first_wrong_candidate_only() -> None:

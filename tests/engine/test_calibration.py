@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from headstart.engine.drafters.base import Draft
 from headstart.engine.policy.acceptance import DraftCalibration, FreeCalibration
-from headstart.engine.policy.cost_model import Costs, Curve
+from headstart.engine.policy.cost_model import Costs, Curve, Kept
 from headstart.engine.policy.stopping import mean
 
 
@@ -161,7 +161,7 @@ class TestCurve:
     def test_a_run_of_passes_is_told_apart_from_one(self) -> None:
         curve = Curve({1: 20.0, 8: 34.0})
         for _ in range(30):
-            curve.observe(8, 0, 34.0 + 3 * 20.0, singles=3)
+            curve.observe(8, 0, 34.0 + 3 * 20.0, further=3)
         assert curve.ms(1) == pytest.approx(20.0, rel=0.02)
         assert curve.ms(8) == pytest.approx(34.0, rel=0.02)
 
@@ -189,6 +189,21 @@ class TestCosts:
         costs = Costs(Curve(TABLE, switch_ms=6.0), Curve({1: 20.0, 5: 28.0}, switch_ms=3.0))
         assert costs.verify(3, 0) == pytest.approx([71.0, 78.0, 79.0])
         assert costs.drafting(5, 0) == pytest.approx((20.0, 14.0))
+
+    def test_a_pass_is_filled_up_until_that_cost_as_much_as_another_size(self) -> None:
+        costs = Costs(Curve({1: 70.0, 4: 76.0, 8: 90.0}, switch_ms=10.0))
+        assert costs.verify(6, 0, Kept(4)) == pytest.approx([70.0, 76.0, 76.0, 76.0, 89.5, 93.0])
+        assert [costs.size(tokens, 0, Kept(4)) for tokens in (1, 2, 4, 5)] == [4, 4, 4, 5]
+        assert costs.size(1, 0, Kept(8)) == 1
+        assert costs.size(1, 0, Kept(4, spent_ms=5.0)) == 1
+
+    @pytest.mark.parametrize(("switch_ms", "tokens"), [(0.0, 1), (3.0, 1), (5.0, 2)])
+    def test_a_draft_reads_a_token_again_where_another_size_costs_more(self, switch_ms: float, tokens: int) -> None:
+        costs = Costs(Curve(TABLE), Curve({1: 20.0, 5: 28.0}, switch_ms))
+        assert costs.draft_pass == tokens
+        step_ms, catch_up_ms = costs.drafting(2, 0)
+        assert step_ms == pytest.approx({1: 20.0, 2: 22.0}[tokens])
+        assert catch_up_ms == pytest.approx({1: 2.0 + 2 * switch_ms, 2: 0.0}[tokens])
 
     def test_a_draft_that_nobody_measured_is_guessed_from_the_target(self) -> None:
         step_ms, _ = Costs(Curve(TABLE)).drafting(1, 0)

@@ -32,7 +32,7 @@ from headstart.engine.local import LocalEngine, load
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
 from headstart.engine.policy.rounds import Situation
-from headstart.engine.runners.runner import PREFILL_CHUNK, Interrupted, Logits
+from headstart.engine.runners.runner import PREFILL_CHUNK, Branch, Interrupted, Logits
 from headstart.engine.sampling import Ids, Sampler
 from headstart.engine.sequence import Job, Sequence
 from headstart.engine.speculative import Decoder
@@ -152,6 +152,37 @@ def test_a_draft_says_how_much_it_has_to_read_while_a_whole_round_fits() -> None
     assert draft.price(begun([1] * (most + 1))) is None
     assert draft.price(begun([1] * most)) == most
     assert len(draft.propose(begun([1] * most), up_to(MOST_DRAFTED)).tokens) == MOST_DRAFTED
+
+
+class Counting(ToyRunner):
+    """Notes how many tokens each pass has."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sizes: list[int] = []
+
+    def forward(
+        self,
+        ids: abc.Sequence[int],
+        branches: abc.Sequence[Branch] = (),
+        rows: int = 1,
+        cancel: CancelEvent | None = None,
+    ) -> Logits:
+        self.sizes.append(len(ids))
+        return super().forward(ids, branches, rows, cancel)
+
+
+def test_a_draft_that_reads_tokens_again_guesses_the_same_in_passes_of_one_size() -> None:
+    context, once, again = [3, 1, 4, 1, 5], DraftModel(Counting(), 24), DraftModel(Counting(), 24, reads=2)
+    assert again.propose(begun(context), up_to(5)) == once.propose(begun(context), up_to(5))
+    for held in (5, 8):
+        for draft in (once, again):
+            draft.accept(begun([*context, 9, 9, 9]), held)
+        after = begun([*context, *once.runner.tokens[5:], 7])
+        assert again.propose(after, up_to(3)) == once.propose(after, up_to(3))
+    runner = again.runner
+    assert isinstance(runner, Counting)
+    assert set(runner.sizes[1:]) == {2}
 
 
 def test_a_wider_head_proposes_no_token_that_the_target_lacks() -> None:

@@ -274,7 +274,7 @@ class TestDrafters:
         policy, prompt = a_policy(), Situation(context=700, remaining=1000, lag=700)
         policy.begin_answer(Speculation(), expected_tokens=1000)
         assert policy.plan(prompt).drafter == Origin.TARGET
-        assert plans_after(policy, prompt, tokens=12) == Origin.DRAFT
+        assert plans_after(policy, prompt, tokens=20) == Origin.DRAFT
 
     def test_a_draft_that_earned_its_reading_reads_on_after_a_copied_passage(self) -> None:
         policy = a_policy()
@@ -287,12 +287,12 @@ class TestDrafters:
         def reads(expected: int) -> bool:
             policy = Policy(Costs(Curve(TARGET_MS), Curve({1: 18.5, 8: 33.0, 16: 54.0, 32: 95.0})))
             policy.begin_answer(Speculation(), expected_tokens=expected)
-            return plans_after(policy, Situation(1000, 4000, lag=1000), tokens=10) == Origin.DRAFT
+            return plans_after(policy, Situation(1000, 4000, lag=1000), tokens=42) == Origin.DRAFT
 
-        assert [reads(expected) for expected in (30, 300)] == [False, True]
+        assert [reads(expected) for expected in (60, 300)] == [False, True]
 
     def test_the_usual_length_of_answers_is_learned(self) -> None:
-        policy, prompt = a_policy(), Situation(context=2500, remaining=4000, lag=2500)
+        policy, prompt = a_policy(), Situation(context=1500, remaining=4000, lag=1500)
         assert policy.plan(prompt).drafter == Origin.TARGET
         for _ in range(12):
             policy.begin_answer(Speculation(Mode.OFF))
@@ -300,7 +300,7 @@ class TestDrafters:
                 plan = policy.plan(BEGIN)
                 policy.observe(plan, outcome(plan, 99, 99, ms=Timing(verify_ms=71.0, other_ms=1.0)))
         policy.begin_answer(Speculation())
-        assert plans_after(policy, prompt, tokens=25) == Origin.DRAFT
+        assert plans_after(policy, prompt, tokens=100) == Origin.DRAFT
 
 
 @settings(max_examples=60, deadline=None)
@@ -422,7 +422,7 @@ def test_a_branch_that_holds_teaches_that_the_first_choice_was_wrong() -> None:
     before = policy.acceptance.draft.predict(0.6)
     guessed = Draft((0,), (0.6,), runners_up=((Guess(7, 0.3),),), branches=(Branch(1, 7),))
     plan = policy.plan(BEGIN)
-    policy.observe(plan, Outcome(plan.situation, plan.drafter, guessed, guessed, (7, 8), Timing(24.0, 75.0, 1.0)))
+    policy.observe(plan, Outcome(plan.situation, plan.drafter, guessed, guessed, (7, 8), Timing(24.0, 75.0, 1.0), 3))
     assert policy.acceptance.draft.predict(0.6) < before
 
 
@@ -437,7 +437,7 @@ def enter(books: Books, drafter: Origin, ms: float, accepted: int = 0) -> None:
     checked, draft_ms = int(drafter is not Origin.TARGET), 15.0 if drafter is Origin.DRAFT else 0.0
     draft = Draft(tokens(checked), (0.9,) * checked if draft_ms else ())
     timing = Timing(draft_ms, ms - draft_ms)
-    books.enter(Outcome(HERE, drafter, draft, draft, range(accepted + 1), timing), FLAT)
+    books.enter(Outcome(HERE, drafter, draft, draft, range(accepted + 1), timing, 1 + checked), FLAT)
 
 
 def test_the_first_round_is_compared_with_a_plain_step_behind_a_prompt() -> None:

@@ -127,17 +127,10 @@ def test_failing_drafts_do_not_silence_ngrams() -> None:
     assert new_ms(text, draft=False) >= 0.95 * new_ms(text)
 
 
-# Qwen2.5-Coder-1.5B INT8 with its 0.5B INT4 draft on 2 cores, `--trace-depth 8`, the last story sampled.
-FILE = Path(__file__).parent / "data" / "qwen2.5-coder.jsonl"
-RECORDINGS = read_recordings(FILE)
-# The same pair, with what the draft would have guessed instead.
-BRANCHED_FILE = FILE.with_name("qwen2.5-coder-runners-up.jsonl")
-BRANCHED = (
-    *("code", "edit", "explanation", "summary", "story"),
-    *("sampled story", "sampled role play"),
-    *("translation", "role play"),
-)
-NAMES = ("code", "edit", "explanation", "summary", "story", "sampled story")
+# An answer of each class of the benchmark by Qwen2.5-Coder-1.5B INT8 with its 0.5B INT4 draft, `--trace-depth 8`.
+FILES = sorted((Path(__file__).parent / "data").glob("*.jsonl"))
+RECORDINGS = {file.stem: read_recordings(file)[0] for file in FILES}
+OTHERS = [rule for name, rule in rules.WITH_DRAFT.items() if name in rules.SIMPLE]
 
 
 def machine(recording: Recording) -> rules.Machine:
@@ -148,51 +141,92 @@ def plain_ms(recording: Recording) -> float:
     return rules.fixed_ms(recording.text, machine(recording), 0)
 
 
-def auto_ms(recording: Recording, *, fresh: bool = False, bounds: Speculation | None = None) -> float:
+def auto_ms(recording: Recording, *, fresh: bool = True, bounds: Speculation | None = None) -> float:
     return policy_ms(recording.policy(fresh=fresh), recording.text, machine(recording), bounds)
 
 
 def recorded_speedup(rule: Callable[[Recording], float]) -> float:
-    return mean(plain_ms(recording) / rule(recording) for recording in RECORDINGS)
+    return mean(plain_ms(recording) / rule(recording) for recording in RECORDINGS.values())
 
 
 @pytest.mark.parametrize("fresh", [False, True])
 def test_beats_every_fixed_length_and_every_other_rule_over_all(*, fresh: bool) -> None:
-    others: list[Callable[[Recording], float]] = [
-        *(lambda recording, k=k: rules.fixed_ms(recording.text, machine(recording), k) for k in rules.FIXED_LENGTHS),
-        lambda recording: rules.two_up_one_down_ms(recording.text, machine(recording)),
-        lambda recording: rules.history_average_ms(recording.text, machine(recording)),
-    ]
-    assert recorded_speedup(lambda recording: auto_ms(recording, fresh=fresh)) > 1.05 * max(
-        map(recorded_speedup, others)
-    )
+    best = max(map(recorded_speedup, OTHERS))
+    assert recorded_speedup(lambda recording: auto_ms(recording, fresh=fresh)) > 1.1 * best
 
 
-@pytest.mark.parametrize(("name", "least"), [("code", 1.0), ("edit", 1.3), ("explanation", 0.94), ("summary", 1.1)])
-def test_keeps_up_with_the_length_that_hindsight_would_fix_for_each_text(name: str, least: float) -> None:
-    recording = RECORDINGS[NAMES.index(name)]
-    assert rules.best_fixed_ms(recording.text, lambda: machine(recording)) / auto_ms(recording) >= least
+@pytest.mark.parametrize("kind", RECORDINGS)
+def test_keeps_up_with_the_length_that_hindsight_would_fix_for_each_text(kind: str) -> None:
+    recording = RECORDINGS[kind]
+    assert rules.best_fixed_ms(recording.text, lambda: machine(recording)) / auto_ms(recording) >= 0.92
 
 
-@pytest.mark.parametrize(("places", "least"), [(15, 0.8), (30, 1.0), (60, 1.03), (130, 1.05)])
+def test_comes_close_to_its_own_rule_with_hindsight() -> None:
+    assert mean(rules.calibrated_ms(each) / auto_ms(each, fresh=False) for each in RECORDINGS.values()) >= 0.85
+
+
+@pytest.mark.parametrize(("places", "least"), [(15, 0.85), (30, 0.97), (60, 1.0), (128, 1.0)])
 def test_loses_little_however_early_an_answer_ends_and_nothing_later(places: int, least: float) -> None:
-    for recording in RECORDINGS:
+    for recording in RECORDINGS.values():
         text = recording.text.beginning(places)
         plain = rules.fixed_ms(text, machine(recording), 0) + recording.ttft_ms
-        assert plain / (policy_ms(recording.policy(), text, machine(recording)) + recording.ttft_ms) >= least
+        auto = policy_ms(recording.policy(fresh=True), text, machine(recording)) + recording.ttft_ms
+        assert plain / auto >= least, recording.name
+
+
+class NoisyMachine(rules.Machine):
+    """Passes take 1.7 times as long in every other minute, and one in a hundred takes ten times as long."""
+
+    def __init__(self, costs: Costs, seed: int) -> None:
+        super().__init__(costs, scatter=0.05, seed=seed)
+        self.ms = 7_000.0 * seed  # since a minute began
+
+    def verifying(self, context: int, tokens: int) -> float:
+        ms = super().verifying(context, tokens)
+        self.ms += ms
+        return ms
+
+    def drafting(self, context: int, candidates: int, lag: int) -> float:
+        ms = super().drafting(context, candidates, lag)
+        self.ms += ms
+        return ms
+
+    def pace(self, context: int) -> float:
+        slow = 1.7 if self.ms // 60_000 % 2 else 1.0
+        return super().pace(context) * slow * (10.0 if self._rng.random() < 0.01 else 1.0)
+
+
+NOISE_SEEDS = range(12)
+
+
+def noisy_speedup(text: Text, policy: Callable[[], Policy], costs: Callable[[], Costs]) -> float:
+    """Over plain decoding on the same machine, all answers together: a slow pass falls on any of them."""
+    plain = sum(rules.fixed_ms(text, NoisyMachine(costs(), seed), 0) for seed in NOISE_SEEDS)
+    return plain / sum(policy_ms(policy(), text, NoisyMachine(costs(), seed)) for seed in NOISE_SEEDS)
+
+
+@pytest.mark.parametrize("kind", RECORDINGS)
+def test_never_slower_on_a_machine_whose_prices_jump(kind: str) -> None:
+    recording = RECORDINGS[kind]
+    assert noisy_speedup(recording.text, lambda: recording.policy(fresh=True), recording.costs) >= 0.97
+
+
+@pytest.mark.parametrize("length", [150, 600])
+def test_hopeless_text_loses_little_on_a_machine_whose_prices_jump(length: int) -> None:
+    texts = [simulation.write([(HOPELESS, length)], seed) for seed in SEEDS]
+    assert min(noisy_speedup(text, new_policy, simulation.costs) for text in texts) >= 0.95
 
 
 def test_both_drafters_together_beat_each_alone_where_a_text_copies() -> None:
-    edit = RECORDINGS[NAMES.index("edit")]
+    edit = RECORDINGS["edit"]
     alone = [auto_ms(edit, bounds=Speculation(drafter=drafter)) for drafter in (Drafter.DRAFT, Drafter.NGRAM)]
     assert auto_ms(edit) < min(alone)
 
 
 def test_branches_pay_where_the_draft_errs_and_cost_little_elsewhere() -> None:
-    gains = dict(zip(BRANCHED, map(gain_of_branches, read_recordings(BRANCHED_FILE)), strict=True))
-    assert mean(gains.values()) > 1.03
-    assert mean(gains[name] for name in ("story", "sampled story", "sampled role play", "role play")) > 1.05
-    assert min(gains.values()) > 0.97
+    gains = {kind: gain_of_branches(recording) for kind, recording in RECORDINGS.items()}
+    assert mean(gains.values()) > 1.01
+    assert min(gains.values()) > 0.95
 
 
 def gain_of_branches(recording: Recording) -> float:

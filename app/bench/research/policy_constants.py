@@ -105,7 +105,6 @@ CONSTANTS = (
     Constant(policy, "_HORIZON", "tests/engine/test_stopping.py: within 1 % of the best policy", "count"),
     Constant(policy, "_RATE_LIMIT"),
     Constant(policy, "_SHARED"),
-    Constant(policy, "_AT_ONCE"),
     Constant(policy, "_PATIENCE"),
     Constant(policy, "_USUAL_TOKENS"),
     Constant(policy, "_NEW_ANSWER"),
@@ -160,8 +159,7 @@ def _plays() -> list[Play]:
     code, prose, hopeless = simulation.CODE, simulation.PROSE, simulation.HOPELESS
     made_up = [_made_up([(code, 300)]), _made_up([(prose, 300)]), _made_up([(prose, 300)], copies=70)]
     made_up += [_made_up([(hopeless, 200)]), _made_up([(hopeless, 150), (code, 200)])]
-    files = [DATA / "qwen2.5-coder.jsonl", DATA / "qwen2.5-coder-runners-up.jsonl"]
-    return made_up + [_recorded(each) for file in files for each in read_recordings(file)]
+    return made_up + [_recorded(each) for file in sorted(DATA.glob("*.jsonl")) for each in read_recordings(file)]
 
 
 def _speedups(plays: Sequence[Play], seed: int) -> list[float]:

@@ -8,6 +8,7 @@ accepted: they show how much is left to be gained.
 
 import argparse
 import json
+import math
 import random
 import statistics
 import sys
@@ -17,8 +18,9 @@ from pathlib import Path
 
 from bench.research.recordings import Recording, Text, TraceError, read_recordings, run_length
 from headstart.engine.drafters.base import Draft, WantsMore
-from headstart.engine.engine import Origin, Speculation, Timing
+from headstart.engine.engine import Drafter, Origin, Speculation, Timing
 from headstart.engine.policy.cost_model import Costs
+from headstart.engine.policy.loss_budget import Pace
 from headstart.engine.policy.policy import Policy
 from headstart.engine.policy.rounds import Situation
 from headstart.engine.runners.runner import common_prefix
@@ -33,9 +35,9 @@ class Machine:
         self._scatter, self._rng = scatter, random.Random(seed)  # noqa: S311 - noise, no secret
         self._last = 0  # tokens of the target's last pass
 
-    def verifying(self, context: int, candidates: int) -> float:
-        """A pass of the target over the pending token and the candidates."""
-        target, tokens = self.costs.target, 1 + candidates
+    def verifying(self, context: int, tokens: int) -> float:
+        """A pass of the target."""
+        target = self.costs.target
         switch_ms = target.switch_ms if tokens != self._last else 0.0
         self._last = tokens
         return (target.ms(tokens, context) + switch_ms) * self.pace(context)
@@ -89,7 +91,7 @@ class Replay:
             drafted += 1
         return self.text.drafted(self.at, drafted)
 
-    def play(self, checked: Draft, drafted: int = 0) -> tuple[list[int], Timing]:
+    def play(self, checked: Draft, drafted: int = 0, size: int = 0) -> tuple[list[int], Timing]:
         """Check a draft, for which a model guessed so many tokens: what was chosen, and the time it took."""
         context, machine = self.context, self.machine
         held = common_prefix(checked.tokens, range(self.at, self.at + len(checked.tokens)))
@@ -97,7 +99,7 @@ class Replay:
         if checked.branch_taken(chosen) is not None:
             chosen.append(chosen[-1] + 1)
         timing = Timing(
-            verify_ms=machine.verifying(context, checked.size),
+            verify_ms=machine.verifying(context, max(size, 1 + checked.size)),
             draft_ms=machine.drafting(context, drafted, context - self._read),
         )
         if drafted:  # of its own candidates the draft has read all but the last, and forgets the wrong ones
@@ -117,7 +119,8 @@ def policy_ms(
         plan = policy.plan(replay.situation(draft=draft))
         guessed = replay.propose(plan.wants_more) if plan.offer is None else plan.offer
         drafted = len(guessed.confidences) if plan.offer is None else 0
-        policy.observe(plan, plan.outcome(*replay.play(plan.trim(guessed), drafted)))
+        checked = plan.trim(guessed)
+        policy.observe(plan, plan.outcome(*replay.play(checked, drafted, plan.size)))
     return replay.ms
 
 
@@ -209,7 +212,56 @@ def best_fixed_ms(text: Text, machine: Callable[[], Machine], lengths: Sequence[
     return min(fixed_ms(text, machine(), length) for length in (0, *lengths))
 
 
-AUTO = "auto"
+_PLAYS = 3  # of a text, until its calibration is known
+_PACES = [1 + step / 5 for step in range(11)]  # times the rate of plain decoding
+
+
+class _Foreseeing(Policy):
+    """A policy that may lose as much as it likes and keeps one worth of time."""
+
+    pace = 1.0  # times the rate of plain decoding
+
+    def begin_answer(self, speculation: Speculation, expected_tokens: int | None = None) -> None:
+        """As Policy.begin_answer, with accounts that are never empty."""
+        super().begin_answer(speculation, expected_tokens)
+        self._books.pace = _Steady(self.pace / self.plain_ms)
+        self._books.draft_used = True
+        for name in (Origin.DRAFT, Origin.NGRAM, Origin.TABLE):
+            self._books.accounts[name].balance = math.inf
+
+
+class _Steady(Pace):
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self._rate = rate
+
+    def within(self, _least: float, _expected: float, _most: float) -> float:
+        return self._rate
+
+
+def calibrated_ms(recording: Recording) -> float:
+    """The least that the policy's own rule can reach: its calibration is that of this very text, its pace the best."""
+    policy = recording.policy()
+    for _ in range(_PLAYS):
+        policy_ms(policy, recording.text, _machine(recording), draft=recording.has_draft)
+    learned, found = policy.to_json(), []
+    for pace in _PACES:
+        foreseeing = _Foreseeing.from_json(learned)
+        assert foreseeing is not None, "a policy reads what it wrote"
+        foreseeing.pace, foreseeing.costs = pace, recording.costs()
+        found.append(policy_ms(foreseeing, recording.text, _machine(recording), draft=recording.has_draft))
+    return min(found)
+
+
+def best_mix_ms(recording: Recording) -> float:
+    """The automatic length with the drafters, together or alone, that suit this text best."""
+    return min(
+        policy_ms(recording.policy(), recording.text, _machine(recording), Speculation(drafter=drafter))
+        for drafter in (Drafter.ANY, Drafter.DRAFT, Drafter.NGRAM)
+    )
+
+
+AUTO, CALIBRATED = "auto", "auto with hindsight"
 Rule = Callable[[Recording], float]  # milliseconds
 
 
@@ -235,10 +287,14 @@ def _without_branches(recording: Recording) -> float:
     return policy_ms(recording.policy(), recording.text.without_runners_up(), _machine(recording))
 
 
+SIMPLE = (*(f"fixed {length}" for length in FIXED_LENGTHS), "two up, one down", "history average")  # no foresight
 WITH_DRAFT: Mapping[str, Rule] = {
     **{f"fixed {length}": _fixed(length) for length in FIXED_LENGTHS},
+    "best fixed length": lambda recording: best_fixed_ms(recording.text, lambda: _machine(recording)),
+    "best mix": best_mix_ms,
     "two up, one down": lambda recording: two_up_one_down_ms(recording.text, _machine(recording)),
     "history average": lambda recording: history_average_ms(recording.text, _machine(recording)),
+    CALIBRATED: calibrated_ms,
     "oracle, draft only": _oracle(Foresight(ngram=False, tail=False)),
     "oracle": _oracle(Foresight()),
 }
@@ -260,6 +316,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Play rules of drafting on recorded answers, without a model.")
     parser.add_argument("traces", nargs="+", type=Path, metavar="TRACE", help="a file written with --trace-depth")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure to this file")
+    parser.add_argument("--markdown", action="store_true", help="print a row for each file")
     given = parser.parse_args(arguments)
     try:
         recordings = [recording for trace in given.traces for recording in read_recordings(trace)]
@@ -267,10 +324,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     figures = {recording.name: speedups(recording) for recording in recordings}
-    print("\n".join(lines(figures)))
+    print("\n".join(table(figures) if given.markdown else lines(figures)))
     if given.json:
         given.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
     return 0
+
+
+_COLUMNS = (AUTO, f"{AUTO}, new pair", "best fixed length", "best mix", CALIBRATED, "oracle")
+
+
+def table(figures: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """A row for each file, in Markdown: geometric means over its answers, times plain decoding."""
+    by_file: dict[str, list[Mapping[str, float]]] = {}
+    for name, by_rule in figures.items():
+        by_file.setdefault(name.rpartition(" ")[0], []).append(by_rule)
+    rows = [*by_file.items(), ("all", list(figures.values()))]
+    means = [[name, *(f"{_mean(answers, rule):.2f}" for rule in _COLUMNS)] for name, answers in rows]
+    head = ["", *_COLUMNS]
+    return [f"| {' | '.join(cells)} |" for cells in (head, [":--", *["--:"] * len(_COLUMNS)], *means)]
+
+
+def _mean(answers: Sequence[Mapping[str, float]], rule: str) -> float:
+    return statistics.geometric_mean([by_rule[rule] for by_rule in answers if rule in by_rule])
 
 
 def lines(figures: Mapping[str, Mapping[str, float]]) -> list[str]:

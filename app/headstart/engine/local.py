@@ -72,7 +72,11 @@ class LocalEngine:
         self._policy = _restored_policy(target, draft, learned, tracing.depth if tracing else None)
         self._trace = Trace(tracing, learned.subject, self._policy) if tracing else None
         small, listed = (draft.runner, draft.kept) if draft else (None, None)
-        self._drafters = drafters_of(Sources(target.runner, tokenizer.folder, target.manifest, small, listed))
+        costs = self._policy.costs
+        if small is not None and not small.can_branch:  # what is read again leaves holes in other caches
+            costs.draft_pass = 1
+        sources = Sources(target.runner, tokenizer.folder, target.manifest, small, listed, costs.draft_pass)
+        self._drafters = drafters_of(sources)
         self._decoder = Decoder(target.runner, self._drafters, self._policy)
         self._stop_ids = frozenset(target.manifest.tokenizer.stop_ids)
         self.sampling = generation_config.read(tokenizer.folder)

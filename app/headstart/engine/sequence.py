@@ -54,6 +54,11 @@ class Sequence:
         return self.job.max_new_tokens - (len(self.context) - len(self.job.prompt))
 
     @property
+    def room(self) -> int:
+        """Tokens that a pass may hold, the pending one included."""
+        return self._limit - len(self.context) + 1
+
+    @property
     def most_candidates(self) -> int:
         """Candidates worth checking: one more token always follows them, and the pending token needs a place too."""
         return max(0, min(self.remaining - 1, self._limit - len(self.context)))

@@ -43,8 +43,7 @@ class Decoder:
         draft = plan.trim(plan.offer or self._drafters[plan.drafter].propose(sequence, plan.wants_more))
         clock.append(time.perf_counter())
 
-        logits = self._target.forward([sequence.context[-1], *draft.tokens], draft.branches, 1 + len(draft.tokens))
-        require_finite(logits)
+        logits = self._verify(sequence, draft, plan.size)
         clock.append(time.perf_counter())
 
         chosen = self._choose(sequence, draft, logits)
@@ -69,14 +68,31 @@ class Decoder:
             elif price == 0 and (offer := drafter.propose(sequence, lambda _: True)).tokens:
                 offers[name] = offer
         model, lag = next(iter(lags.items()), (Origin.DRAFT, None))
-        room = sequence.most_candidates + 1
-        return self._policy.plan(Situation(len(sequence.context), room, offers, lag, model, self._target.can_branch))
+        situation = Situation(
+            context=len(sequence.context),
+            remaining=sequence.most_candidates + 1,
+            offers=offers,
+            lag=lag,
+            model=model,
+            room=sequence.room,
+            can_branch=self._target.can_branch,
+        )
+        return self._policy.plan(situation)
+
+    def _verify(self, sequence: Sequence, draft: Draft, size: int) -> Logits:
+        """One pass of the target; tokens that say nothing fill it up to `size`, behind those of the draft.
+
+        The logits of the branches are the last ones: [size, vocabulary].
+        """
+        pending = sequence.context[-1]
+        filler = [pending] * (size - 1 - draft.size)
+        ids = [pending, *draft.tokens, *filler]
+        return require_finite(self._target.forward(ids, draft.branches, len(ids)))
 
     def _choose(self, sequence: Sequence, draft: Draft, logits: Logits) -> list[int]:
-        """The guesses that hold, then the target's own token. `logits`: [1 + tokens + branches, vocabulary]."""
+        """The guesses that hold, then the target's own token. `logits`: see `_verify`."""
         chosen: list[int] = []
-        in_line = 1 + len(draft.tokens)
-        for row, guess in zip_longest(logits[:in_line], draft.tokens):
+        for row, guess in zip_longest(logits[: 1 + len(draft.tokens)], draft.tokens):
             token = sequence.choose(row, chosen)
             if token != guess and guess is not None and self._tolerated(sequence, draft, row, chosen):
                 token = guess
@@ -85,7 +101,7 @@ class Decoder:
                 break
         branch = draft.branch_taken(chosen)
         if branch is not None:  # the target's token is a branch: what the target writes behind it is known as well
-            chosen.append(sequence.choose(logits[in_line + branch], chosen))
+            chosen.append(sequence.choose(logits[branch - len(draft.branches)], chosen))
         return chosen
 
     def _tolerated(self, sequence: Sequence, draft: Draft, row: Row, chosen: list[int]) -> bool:
@@ -144,7 +160,7 @@ def _show(sequence: Sequence, draft: Draft, chosen: list[int], logits: Logits) -
         return
     places, branch = list(range(len(chosen))), draft.branch_taken(chosen)
     if branch is not None:
-        places[-1] = 1 + len(draft.tokens) + branch
+        places[-1] = branch - len(draft.branches)
     for place, token in zip(places, chosen, strict=True):
         sequence.job.witness(logits[place], token)
 

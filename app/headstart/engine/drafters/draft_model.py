@@ -9,7 +9,7 @@ import numpy as np
 from headstart.engine.drafters.base import NO_DRAFT, Draft, WantsMore
 from headstart.engine.drafters.ngram import NgramDrafter
 from headstart.engine.engine import Origin
-from headstart.engine.runners.runner import PREFILL_CHUNK, Runner, common_prefix, is_finite
+from headstart.engine.runners.runner import PREFILL_CHUNK, Logits, Runner, common_prefix, is_finite
 from headstart.engine.sampling import Guess, Ids
 from headstart.engine.sequence import Sequence as Text
 
@@ -26,6 +26,7 @@ class DraftModel:
     vocabulary: int  # ids the target knows; a wider draft head is cut
     listed: Ids | None = None  # rising: what the logits stand for where the runner's head is trimmed
     copier: NgramDrafter | None = None
+    reads: int = 1  # tokens of a pass; where fewer are new, those before them are read again
     _set_aside: bool = field(default=False, init=False)  # for this answer
     _known: int = field(default=0, init=False)  # tokens of the text that it is sure to be able to read
 
@@ -58,7 +59,7 @@ class DraftModel:
         pending = self._read(text)
         while wants_more(draft):
             ids = self.listed
-            row = self.runner.forward(pending)[0][: self.vocabulary if ids is None else ids.size]
+            row = self._forward(pending)[0][: self.vocabulary if ids is None else ids.size]
             if not is_finite(row):
                 self._give_up("gave what is not a number")
                 self.runner.rollback(0)  # nor can what the cache holds be trusted
@@ -87,6 +88,14 @@ class DraftModel:
             tuple(probabilities),
             tuple(guess.runners_up for guess in guesses),
         )
+
+    def _forward(self, pending: Sequence[int]) -> Logits:
+        """Passes of one size: another size than that of the last pass may cost more than a token."""
+        known = self.runner.tokens
+        again = max(min(self.reads - len(pending), len(known)), 0)
+        ids = [*known[len(known) - again :], *pending]
+        self.runner.rollback(len(known) - again)
+        return self.runner.forward(ids)
 
     def _look_at(self, context: Sequence[int]) -> None:
         """A target may write tokens, of rows that pad its vocabulary, that a draft cannot read."""

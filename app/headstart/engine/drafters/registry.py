@@ -22,13 +22,14 @@ class Sources:
     manifest: Manifest | None = None
     draft: Runner | None = None
     listed: Ids | None = None  # tokens that the draft's output head scores where it is trimmed
+    reads: int = 1  # tokens that the draft reads in a pass
     copier: NgramDrafter = field(default_factory=NgramDrafter)
 
 
 def _draft_model(sources: Sources) -> DraftModel | None:
     if sources.draft is None:
         return None
-    return DraftModel(sources.draft, sources.target.vocabulary, sources.listed, sources.copier)
+    return DraftModel(sources.draft, sources.target.vocabulary, sources.listed, sources.copier, sources.reads)
 
 
 def _table(sources: Sources) -> table.TableDrafter | None:

@@ -3,6 +3,7 @@
 import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -132,15 +133,15 @@ class Curve:
         curve._tracked = _tracked(_SHIPPED_DOUBTS)
         return curve
 
-    def observe(self, tokens: int, context: int, ms: float, singles: int = 0, switches: int = 0) -> None:
-        """Learn from a pass over `tokens` tokens, then `singles` passes over one, that took `ms` together.
+    def observe(self, tokens: int, context: int, ms: float, further: int = 0, size: int = 1, switches: int = 0) -> None:
+        """Learn from a pass over `tokens` tokens, then `further` passes over `size`, that took `ms` together.
 
         `switches` of these passes were of another size than the one before them.
         """
         if not 0.0 < ms < math.inf or tokens > BULK:
             return
-        first, passes = self._points[1], 1 + singles
-        extra = (self._points[tokens] - first) / (first * passes)
+        first, passes = self._points[1], 1 + further
+        extra = (self._points[tokens] + further * self._points[size]) / (first * passes) - 1.0
         features = (1.0, extra, context / 1000, switches / passes)
         self._tracked.observe(features, ms / (first * passes), _NOISE * self._tracked.predict(features))
 
@@ -167,6 +168,14 @@ class Curve:
         return self._points[-1] + (tokens - _TABULATED) * (self._points[-1] - self._points[-2])
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The size of the last pass, in tokens, and what it cost since it was chosen to fill passes up to it."""
+
+    size: int = 1
+    spent_ms: float = 0.0
+
+
 class Costs:
     """The prices of a round: passes of the target, with the work around them, and passes of the draft."""
 
@@ -174,6 +183,7 @@ class Costs:
         """`draft`: None where there is no draft model yet; should one draft after all, its price is guessed first."""
         self.target = target
         self._draft = draft
+        self.draft_pass = 1 if draft is None else _usual_pass(draft)  # tokens
 
     @property
     def draft(self) -> Curve:
@@ -182,20 +192,34 @@ class Costs:
             self._draft = Curve.shipped(_DRAFT_STEP * self.target.ms(1))
         return self._draft
 
-    def verify(self, limit: int, context: int) -> list[float]:
-        """Milliseconds of a round that verifies 1, 2, .. `limit` tokens, drafting apart. Index 0 is a plain step.
+    def verify(self, limit: int, context: int, kept: "Kept | None" = None) -> list[float]:
+        """Milliseconds of a round that verifies 1, 2, .. `limit` tokens, drafting apart.
 
-        A plain step is taken to follow another; all others change the size of the pass, as their lengths vary.
+        Index 0 is a plain step behind another. All others keep the size of the last pass or change it, see `size`.
         """
-        plain, *others = self.target.row(limit, context)
-        return [plain, *(ms + self.target.switch_ms for ms in others)]
+        kept = kept or Kept()
+        row = self.target.row(max(limit, kept.size), context)
+        filled_ms, change_ms = row[kept.size - 1], self._change_ms(kept)
+        filled = [min(ms + change_ms, filled_ms) for ms in row[1 : kept.size]]
+        return [row[0], *filled, *(ms + change_ms for ms in row[kept.size :])][:limit]
+
+    def size(self, tokens: int, context: int, kept: "Kept") -> int:
+        """Tokens of the pass that verifies `tokens` tokens: those of the last pass where filling up is cheaper."""
+        if tokens >= kept.size:
+            return tokens
+        row = self.target.row(kept.size, context)
+        return kept.size if row[-1] < row[tokens - 1] + self._change_ms(kept) else tokens
+
+    def _change_ms(self, kept: "Kept") -> float:
+        """A change of size, less what it cost so far to keep the last one; later rounds share it."""
+        return max(self.target.switch_ms - kept.spent_ms, 0.0)
 
     def drafting(self, lag: int, context: int) -> tuple[float, float]:
-        """Milliseconds of one draft token, and what the first costs more because `lag` tokens are caught up with it."""
-        step = self.draft.ms(1, context)
-        if lag <= 1:
+        """Milliseconds of one draft token, and of what the first costs more because `lag` tokens are read before it."""
+        step = self.draft.ms(self.draft_pass, context)
+        if lag <= self.draft_pass:
             return step, 0.0
-        return step, self.draft.ms(lag, context) + 2 * self.draft.switch_ms - step  # there and back to one token
+        return step, self.draft.ms(lag, context) + 2 * self.draft.switch_ms - step  # there and back
 
     def to_json(self) -> dict[str, Any]:
         """What is worth keeping between runs."""
@@ -208,6 +232,14 @@ class Costs:
             case {"target": target, "draft": draft} if curve := Curve.from_json(target):
                 return cls(curve, Curve.from_json(draft))
         return None
+
+
+def _usual_pass(draft: Curve) -> int:
+    """Tokens that a draft reads in a pass: two, the first of them again, where that is cheaper than to change the size.
+
+    Two are new where all candidates of a round held, else one is.
+    """
+    return 2 if draft.switch_ms > 2 * (draft.ms(2) - draft.ms(1)) else 1
 
 
 def is_figure(value: object, least: float, most: float = 1e9) -> bool:

@@ -14,7 +14,7 @@ A drafter that never earns pauses three times at most, and once more for each 25
 from collections import defaultdict
 
 from headstart.engine.engine import Origin
-from headstart.engine.policy.cost_model import BULK, Costs
+from headstart.engine.policy.cost_model import BULK, Costs, Kept
 from headstart.engine.policy.rounds import Outcome
 
 _RETRY = 1.0  # plain steps that may be lost after each pause
@@ -98,6 +98,7 @@ class Books:
         self.emitted = 0
         self.draft_used = False
         self.last_pass = _PREFILL  # tokens that the target verified last
+        self.kept = Kept()
         self.pace = Pace()  # of rounds that n-grams did not write
         self.accounts = defaultdict[str, Ledger](lambda: Ledger(_ALLOWANCE))
         self.accounts[Origin.DRAFT] = Ledger(_DRAFT_ALLOWANCE)
@@ -116,8 +117,7 @@ class Books:
         if self.last_pass == _PREFILL:  # behind the prompt a plain step would have to change the size, too
             ms = max(ms - costs.target.switch_ms, _LEAST)
         if not outcome.verified:
-            plain_ms = max(ms - outcome.timing.draft_ms, _LEAST)
-            self._charge_the_way_back(min(costs.target.switch_ms, plain_ms), plain_ms)
+            plain_ms = self._charge_the_step(outcome, ms - outcome.timing.draft_ms, plain_ms, costs.target.switch_ms)
         drafting = self.accounts[outcome.drafter] if outcome.drafter != Origin.TARGET else None
         for account in self.accounts.values():
             if account is drafting:
@@ -129,10 +129,28 @@ class Books:
                 ms -= costs.drafting(outcome.lag, outcome.situation.context)[1]
             self.pace.add(outcome.tokens, max(ms, 0.0))
         self.draft_used = self.draft_used or bool(outcome.confidences)
-        self.last_pass = 1 + outcome.verified
-        self._switched_for = outcome.drafter if outcome.verified else None
+        self._keep_size(outcome, costs)
 
-    def _charge_the_way_back(self, switch_ms: float, plain_ms: float) -> None:
-        """A plain step behind a round that guessed changes the size of the pass back."""
+    def _charge_the_step(self, outcome: Outcome, ms: float, plain_ms: float, switch_ms: float) -> float:
+        """Charge a drafter whose round left another size than plain steps have; return the price of a plain step.
+
+        The step behind it either changes the size back or is filled up.
+        """
+        if outcome.size == 1:
+            plain_ms = max(ms, _LEAST)
+        extra_ms = min(switch_ms, plain_ms) if outcome.size == 1 else max(ms - plain_ms, 0.0)
         if self._switched_for is not None:
-            self.accounts[self._switched_for].book(0, switch_ms, plain_ms)
+            self.accounts[self._switched_for].book(0, extra_ms, plain_ms)
+        return plain_ms
+
+    def _keep_size(self, outcome: Outcome, costs: Costs) -> None:
+        """Note the size of the pass, and what it cost to fill it up. One that reads a long text is not kept."""
+        if outcome.size == self.kept.size:
+            sizes = (outcome.size, 1 + outcome.verified)
+            filled_ms, needed_ms = (costs.target.ms(size, outcome.situation.context) for size in sizes)
+            self.kept = Kept(outcome.size, self.kept.spent_ms + filled_ms - needed_ms)
+        else:
+            self.kept = Kept(outcome.size) if outcome.size <= BULK else Kept()
+        self.last_pass = outcome.size
+        if outcome.verified or outcome.size == 1:
+            self._switched_for = outcome.drafter if outcome.verified else None

@@ -18,8 +18,9 @@ LONGEST = 15  # candidates in one round; with the target's own token a pass over
 _HORIZON = 4  # candidates looked ahead while drafting
 _RATE_LIMIT = 1.15  # of the rate that the model of the text says can be reached
 _SHARED = 8  # rounds that share the cost of a catch-up
-_AT_ONCE = 2.5  # plain steps; a prompt that the draft reads faster than this it may read before anything is written
-_PATIENCE = 0.25  # tokens written first for each plain step that reading the prompt costs: n-grams may do without
+_PATIENCE = (
+    1 / 32
+)  # tokens written first, times the square of the plain steps that reading costs: a long text is a gamble
 _NAMES = {Drafter.DRAFT: Origin.DRAFT, Drafter.NGRAM: Origin.NGRAM, Drafter.TABLE: Origin.TABLE}
 _UNPRICED = Prices((0.0,), 0.0, 0.0)
 _USUAL_TOKENS = 200.0  # length of an answer before any was seen
@@ -93,9 +94,17 @@ class DraftPlan:
         self.checked = replace(draft, tokens=draft.tokens[:kept], branches=branches)
         return self.checked
 
+    @property
+    def size(self) -> int:
+        """Tokens of the pass: those to verify, filled up to the size of the last one where that is cheaper."""
+        tokens, kept = 1 + self.checked.size, self._known.books.kept
+        if kept.size > self.situation.room or not self.situation.can_branch:
+            return tokens
+        return self._known.costs.size(tokens, self.situation.context, kept)
+
     def outcome(self, chosen: Sequence[int], timing: Timing) -> Outcome:
         """What became of it."""
-        return Outcome(self.situation, self.drafter, self.guessed, self.checked, chosen, timing)
+        return Outcome(self.situation, self.drafter, self.guessed, self.checked, chosen, timing, self.size)
 
     @property
     def _is_fixed(self) -> bool:
@@ -113,7 +122,7 @@ class DraftPlan:
     def _price(self, most: int) -> None:
         """Take the drafter that is expected to gain most over a plain step."""
         situation, books = self.situation, self._known.books
-        verify = self._known.costs.verify(most + 1, situation.context)
+        verify = self._known.costs.verify(most + 1, situation.context, books.kept)
         gain = self._price_draft(verify) if situation.lag is not None else 0.0
         worth = self.prices.rate or 1 / verify[0]
         offered = {name: self._price_free(name, offer, verify, worth) for name, offer in situation.offers.items()}
@@ -152,7 +161,7 @@ class DraftPlan:
         gain = drafting_gain(self.prices, 0, 1.0, first, ahead)
         if books.draft_used:
             gain -= self.prices.rate * catch_up_ms / _SHARED
-        elif books.emitted < _PATIENCE * (catch_up_ms * plain_rate - _AT_ONCE):
+        elif books.emitted < _PATIENCE * (catch_up_ms * plain_rate) ** 2:
             return 0.0
         covered = books.draft_used and account.balance > catch_up_ms * plain_rate
         if self._lag > BULK and not covered and not self._pays(catch_up_ms, plain_rate, reachable):
@@ -182,7 +191,7 @@ class DraftPlan:
         rate = best_rate(free, chances)
         kept = kept_prefix(Prices(verify, 0.0, rate), survivals(chances))
         # Amid plain steps an offer stands alone: the pass changes its size for it and, behind it, back again.
-        back_ms = self._known.costs.target.switch_ms if books.last_pass == 1 else 0.0
+        back_ms = self._known.costs.target.switch_ms if books.kept.size == 1 else 0.0
         return sum(survivals(chances[:kept])) - worth * (verify[kept] - verify[0] + back_ms), kept
 
     def _kept(self, draft: Draft) -> int:
@@ -324,10 +333,11 @@ class Policy:
 
     def _learn_prices(self, outcome: Outcome) -> None:
         """What no model does in a round counts as part of the target's pass."""
-        context, tokens, timing = outcome.situation.context, 1 + outcome.verified, outcome.timing
+        context, tokens, timing = outcome.situation.context, outcome.size, outcome.timing
         switched = self._books.last_pass != tokens
         self.costs.target.observe(tokens, context, timing.verify_ms + timing.other_ms, switches=switched)
         if outcome.confidences:
-            lag, singles = outcome.lag, len(outcome.confidences) - 1
-            switches = (lag > 1) + (lag > 1 and singles > 0)
-            self.costs.draft.observe(lag, context, timing.draft_ms, singles=singles, switches=switches)
+            size, further = self.costs.draft_pass, len(outcome.confidences) - 1
+            tokens = max(outcome.lag, size)
+            switches = (tokens > size) + (tokens > size and further > 0)
+            self.costs.draft.observe(tokens, context, timing.draft_ms, further, size, switches)

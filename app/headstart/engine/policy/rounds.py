@@ -6,6 +6,7 @@ from functools import cached_property
 
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import Origin, Timing
+from headstart.engine.policy.cost_model import BULK
 from headstart.engine.runners.runner import common_prefix
 
 
@@ -18,6 +19,7 @@ class Situation:
     offers: Mapping[str, Draft] = field(default_factory=dict)  # by drafter: guesses that cost nothing; none is empty
     lag: int | None = None  # tokens that a draft model reads before it guesses, at least 1; None: there is none
     model: str = Origin.DRAFT  # name of that drafter
+    room: int = BULK  # tokens that a pass may hold
     can_branch: bool = True  # whether the target checks several tokens for the same place
 
 
@@ -31,6 +33,7 @@ class Outcome:
     checked: Draft  # what of it
     chosen: Sequence[int]  # guesses that held, then the target's own token
     timing: Timing
+    size: int  # tokens of the pass; more than were verified where it was filled up
 
     @property
     def tokens(self) -> int:
