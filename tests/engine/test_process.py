@@ -378,7 +378,7 @@ def test_a_benchmark_tells_its_heats_and_ends_with_the_result(loaded: Wire) -> N
     assert isinstance(benched, protocol.Benched)
     assert benched.result
     assert list(benched.result["standings"]) == ["plain", "fixed 3", "fixed 5", "auto"]
-    assert benched.result["standings"]["auto"]["overall"] > 0.0
+    assert benched.result["standings"]["auto"]["total"]["all"]["mean"] > 0.0
     assert all(score["equals_plain"] for prompt in benched.result["prompts"] for score in prompt["scores"].values())
 
 
