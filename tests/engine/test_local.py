@@ -454,7 +454,7 @@ def test_another_precision_goes_on_with_the_answer(pair_engine: LocalEngine, pas
     assert (finish.reason, len(finish.token_ids)) == (FinishReason.LENGTH, 24)
     notes = [event.note for event in events if isinstance(event, Prefill) and event.note]
     assert len(notes) == 1
-    assert "gave results that are not numbers in f32; it goes on in f32, groups of 0." in notes[0]
+    assert "gave results that are not numbers in f32; it goes on in exact f32." in notes[0]
     assert engine.target is reloaded
     found = known(whole.target.measurements, whole.target.properties)
     assert found is not None

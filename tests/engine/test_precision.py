@@ -36,7 +36,7 @@ from tests.toy import ToyRunner
 def test_what_precisions_mean_to_openvino() -> None:
     exact = properties(Numerics.EXACT)
     assert exact["INFERENCE_PRECISION_HINT"] == "f32"
-    assert (exact["DYNAMIC_QUANTIZATION_GROUP_SIZE"], exact["KV_CACHE_PRECISION"]) == ("0", "f16")
+    assert (exact["DYNAMIC_QUANTIZATION_GROUP_SIZE"], exact["KV_CACHE_PRECISION"]) == ("0", "f32")
     for hint in HINTS:
         chosen = properties(Numerics.FAST, hint)
         assert chosen["INFERENCE_PRECISION_HINT"] == hint
@@ -90,7 +90,7 @@ def test_the_cache_is_kept_as_asked(tiny_target: Path, measured: Path, kv: KvPre
 
 
 def test_exact_numerics_take_no_eight_bits() -> None:
-    with pytest.raises(SettingsError, match="Exact numerics need keys and values in 16 bits"):
+    with pytest.raises(SettingsError, match="Exact numerics keep keys and values in 32 bits"):
         LoadOptions(Path("target"), numerics=Numerics.EXACT, kv_precision=KvPrecision.U8)
 
 

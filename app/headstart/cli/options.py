@@ -176,7 +176,7 @@ def loading_remarks(options: LoadOptions, asked: str) -> Iterator[str]:
         yield f"{asked.upper()} is {options.device} here: {devices.full_name(options.device)}."
     if options.kv_precision is KvPrecision.U8:
         models = [manifests.read_model(folder) for folder in (options.target, options.draft) if folder]
-        full, less = (memory.cache(models, options.context, kv) for kv in (KvPrecision.F16, KvPrecision.U8))
+        full, less = (memory.cache(models, options.context, bits) for bits in (16, 8))
         tokens = memory.context_of(models[0], options.context)
         yield f"Keys and values of {tokens} tokens take {amount(less)} in 8 bits, where 16 bits take {amount(full)}."
 

@@ -315,7 +315,7 @@ class LoadOptions:
         if self.numerics is not Numerics.EXACT:
             return
         if self.kv_precision is KvPrecision.U8:
-            raise SettingsError("Exact numerics need keys and values in 16 bits: leave out --kv-precision u8.")
+            raise SettingsError("Exact numerics keep keys and values in 32 bits: leave out --kv-precision u8.")
         if self.precision not in {Precision.AUTO, Precision.F32}:
             raise SettingsError(
                 "Exact numerics compute in f32: leave out --precision {precision}.", precision=self.precision

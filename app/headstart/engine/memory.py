@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 
 from headstart.engine import devices
-from headstart.engine.engine import KvPrecision, LoadOptions
+from headstart.engine.engine import KvPrecision, LoadOptions, Numerics
 from headstart.errors import MemoryBudgetError, OutOfMemoryError, Translatable
 from headstart.manifest import Manifest
 
@@ -32,7 +32,7 @@ _LOADING = 90 * _MIB  # above what a model without tokens takes, while precision
 _CONTEXT_STEP = 256  # tokens
 # Of 16-bit keys and values: 8-bit ones come with scales, 40 rows of keys for 32 tokens, and 8 bytes with each value.
 # That makes 0.59 of it in heads of 64 numbers, 0.58 in those of 128.
-_IN_8_BITS = 0.6
+_OF_16_BITS = {8: 0.6, 16: 1.0, 32: 2.0}
 
 # OpenVINO raises a RuntimeError for all faults; in it stand the type that C++ threw, or the code of a driver.
 _CODES = (
@@ -73,38 +73,45 @@ class Need:
         return max(self.resident, self.loading)
 
 
+def kv_bits(numerics: str, kv_precision: str) -> int:
+    """Bits of a number in the cache of keys and values."""
+    if numerics == Numerics.EXACT:
+        return 32
+    return 8 if kv_precision == KvPrecision.U8 else 16
+
+
 def context_of(model: Manifest, wanted: int | None) -> int:
     """Tokens of context that a model is loaded with; each within its own, as a draft may be made for less."""
     return min(model.context_length, wanted or DEFAULT_CONTEXT)
 
 
-def need(models: Iterable[Manifest], context: int | None = None, kv: KvPrecision = KvPrecision.AUTO) -> Need:
+def need(models: Iterable[Manifest], context: int | None = None, bits: int = 16) -> Need:
     """For a target, maybe with its draft after it, at a context (None: the usual one)."""
     known = tuple(models)
     return Need(
         weights=sum(_weights(model) for model in known),
-        context=sum(context_of(model, context) * _per_token(model, kv) for model in known),
+        context=sum(context_of(model, context) * _per_token(model, bits) for model in known),
         program=_PROGRAM + _PER_WORD * known[0].tokenizer.vocabulary,
     )
 
 
-def share(model: Manifest, context: int | None, kv: KvPrecision = KvPrecision.AUTO) -> int:
+def share(model: Manifest, context: int | None, bits: int = 16) -> int:
     """What one model takes beside others that are loaded: its weights and its context."""
-    return _weights(model) + context_of(model, context) * _per_token(model, kv)
+    return _weights(model) + context_of(model, context) * _per_token(model, bits)
 
 
-def cache(models: Iterable[Manifest], context: int | None, kv: KvPrecision) -> int:
+def cache(models: Iterable[Manifest], context: int | None, bits: int) -> int:
     """Bytes of the keys and values of all models when the context is full."""
-    return sum(context_of(model, context) * _kept(model, kv) for model in models)
+    return sum(context_of(model, context) * _kept(model, bits) for model in models)
 
 
-def largest_context(models: Iterable[Manifest], free: int, kv: KvPrecision = KvPrecision.AUTO) -> int | None:
+def largest_context(models: Iterable[Manifest], free: int, bits: int = 16) -> int | None:
     """The longest context with which these fit into `free` bytes, in steps of 256; None where none does."""
     known = tuple(models)
-    bare = need(known, 1, kv)
+    bare = need(known, 1, bits)
     if bare.total > free:
         return None
-    per_token = sum(_per_token(model, kv) for model in known)
+    per_token = sum(_per_token(model, bits) for model in known)
     return (free - bare.weights - bare.program) // per_token // _CONTEXT_STEP * _CONTEXT_STEP or None
 
 
@@ -112,13 +119,13 @@ def _weights(model: Manifest) -> int:
     return round(model.size_bytes * _WEIGHTS) + _GRAPH
 
 
-def _per_token(model: Manifest, kv: KvPrecision) -> int:
-    return _kept(model, kv) + _PER_TOKEN
+def _per_token(model: Manifest, bits: int) -> int:
+    return _kept(model, bits) + _PER_TOKEN
 
 
-def _kept(model: Manifest, kv: KvPrecision) -> int:
+def _kept(model: Manifest, bits: int) -> int:
     """Bytes of keys and values a token."""
-    return round(model.kv_bytes_per_token * (_IN_8_BITS if kv is KvPrecision.U8 else 1.0))
+    return round(model.kv_bytes_per_token * (_OF_16_BITS[bits]))
 
 
 def require(target: Manifest, draft: Manifest | None, options: LoadOptions) -> None:
@@ -133,9 +140,12 @@ def require(target: Manifest, draft: Manifest | None, options: LoadOptions) -> N
             raise _over_budget(
                 models, options, wanted, Translatable("{device} has {size}", device=device, size=amount(size))
             )
-    wanted, free = need(models, options.context, options.kv_precision).total - away.total(), free_memory()
+    wanted, free = (
+        need(models, options.context, kv_bits(options.numerics, options.kv_precision)).total - away.total(),
+        free_memory(),
+    )
     if wanted > free:
-        fitting = None if away else largest_context(models, free, options.kv_precision)
+        fitting = None if away else largest_context(models, free, kv_bits(options.numerics, options.kv_precision))
         raise _over_budget(models, options, wanted, Translatable("{free} is free", free=amount(free)), fitting)
 
 
@@ -159,7 +169,7 @@ def _away(models: tuple[Manifest, ...], options: LoadOptions) -> Counter[str]:
     taken: Counter[str] = Counter()
     for model, device in zip(models, places, strict=False):
         if devices.memory(device) is not None:
-            taken[device] += share(model, options.context, options.kv_precision)
+            taken[device] += share(model, options.context, kv_bits(options.numerics, options.kv_precision))
     return taken
 
 

@@ -56,8 +56,8 @@
         <translation>Exact numerics compute in f32, not in {precision}.</translation>
     </message>
     <message>
-        <source>Exact numerics need keys and values in 16 bits: leave out --kv-precision u8.</source>
-        <translation>Exact numerics need keys and values in 16 bits: set “Keys and values” to “Automatic”.</translation>
+        <source>Exact numerics keep keys and values in 32 bits: leave out --kv-precision u8.</source>
+        <translation>Exact numerics keep keys and values in 32 bits: set “Keys and values” to “Automatic”.</translation>
     </message>
     <message>
         <source>Exporting {name} needs {wanted} of disk space at {place}, but only {free} is free; make room, or choose another --output.</source>

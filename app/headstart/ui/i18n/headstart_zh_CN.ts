@@ -1762,8 +1762,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>精确数值以 f32 计算：不能指定精度 {precision}。</translation>
     </message>
     <message>
-        <source>Exact numerics need keys and values in 16 bits: leave out --kv-precision u8.</source>
-        <translation>精确运算需要 16 位的键与值：请将键与值改为自动。</translation>
+        <source>Exact numerics keep keys and values in 32 bits: leave out --kv-precision u8.</source>
+        <translation>精确运算以 32 位保存键与值：请将键与值改为自动。</translation>
     </message>
     <message>
         <source>Exporting {name} needs about {wanted} of memory, but only {free} is free; close other programs, or export a smaller model.</source>

@@ -1762,8 +1762,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>精確數值以 f32 計算：不能指定精度 {precision}。</translation>
     </message>
     <message>
-        <source>Exact numerics need keys and values in 16 bits: leave out --kv-precision u8.</source>
-        <translation>精確運算需要 16 位元的鍵與值：請將鍵與值改為自動。</translation>
+        <source>Exact numerics keep keys and values in 32 bits: leave out --kv-precision u8.</source>
+        <translation>精確運算以 32 位元保存鍵與值：請將鍵與值改為自動。</translation>
     </message>
     <message>
         <source>Exporting {name} needs about {wanted} of memory, but only {free} is free; close other programs, or export a smaller model.</source>

@@ -96,7 +96,7 @@ def size_of(entry: Model | Pair) -> int:
 def memory_of(parts: Iterable[Model], settings: Settings) -> int:
     """Bytes of memory that these take together, with this context and precision of keys and values."""
     known = [model.manifest for model in parts]
-    return need(known, settings.context, KvPrecision(settings.kv_precision)).total
+    return need(known, settings.context, memory.kv_bits(settings.numerics, settings.kv_precision)).total
 
 
 def device_limits(name: str) -> str:
@@ -187,7 +187,7 @@ def kv_note(models: Sequence[Model], settings: Settings) -> str:
     if not models or remotes.is_remote(settings.model):
         return ""
     known = [model.manifest for model in models]
-    full, small = (memory.cache(known, settings.context, kv) for kv in (KvPrecision.F16, KvPrecision.U8))
+    full, small = (memory.cache(known, settings.context, bits) for bits in (16, 8))
     words = translate(
         "LoadingChoices", "With {tokens} tokens of context: {full} in 16 bits, {small} in 8 bits, which saves {saved}."
     )

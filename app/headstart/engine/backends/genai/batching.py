@@ -142,5 +142,6 @@ def _fitting(manifest: manifests.Manifest, options: LoadOptions, size: int, long
     if options.ignore_memory:
         return size
     memory.require(manifest, None, replace(options, context=longest))
-    fitting = memory.largest_context((manifest,), memory.free_memory(), options.kv_precision) or longest
+    bits = memory.kv_bits(options.numerics, options.kv_precision)
+    fitting = memory.largest_context((manifest,), memory.free_memory(), bits) or longest
     return max(1, min(size, fitting // longest))
