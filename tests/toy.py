@@ -7,7 +7,7 @@ import numpy as np
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.base import Drafter
 from headstart.engine.drafters.registry import Sources, drafters_of
-from headstart.engine.runners.runner import Branch, Interrupted, Logits
+from headstart.engine.runners.runner import Branch, Interrupted, Logits, Saved
 
 _MEMORY = 3  # tokens that the next one depends on
 
@@ -15,7 +15,7 @@ _MEMORY = 3  # tokens that the next one depends on
 class ToyRunner:
     """Implements Runner. Two toys of one `seed` agree; `blur` adds noise of its own, so that a draft errs sometimes."""
 
-    can_branch = False
+    can_branch = can_save = False
 
     def __init__(self, vocabulary: int = 24, context: int = 4096, seed: int = 0, blur: float = 0.0) -> None:
         """`blur` is the standard deviation added to logits whose own is 2."""
@@ -53,6 +53,14 @@ class ToyRunner:
     def rollback(self, length: int, branch: int | None = None) -> None:
         """See Runner.rollback."""
         del self._tokens[length:]
+
+    def save(self, start: int, stop: int) -> Saved:
+        """See Runner.save."""
+        raise NotImplementedError
+
+    def restore(self, tokens: Sequence[int], saved: Saved) -> bool:
+        """See Runner.restore."""
+        raise NotImplementedError
 
     def row(self, prefix: Sequence[int]) -> Logits:
         """The logits after `prefix`: [vocabulary]."""

@@ -55,6 +55,11 @@ def cache_folder() -> Path:
     return home / "cache" if home else platformdirs.user_cache_path("headstart", appauthor=False)
 
 
+def kept_prompts() -> Path:
+    """Keys and values of chats: what models have read of them, so that they need not read it again."""
+    return cache_folder() / "prompts"
+
+
 def logs_folder() -> Path:
     """What happened, for bug reports."""
     home = _chosen_home()

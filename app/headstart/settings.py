@@ -105,6 +105,14 @@ class Settings:
     notification_text: bool = _option(
         default=False, section="chat", meaning="Such a message shows how the answer begins, not only the chat's title."
     )
+    prompt_cache_gb: float = _option(
+        2.0,
+        "chat",
+        "Gigabytes for what a model has read of your chats. An old chat then answers at once, even after a restart. 0 "
+        "keeps nothing, and neither does an encrypted history.",
+        low=0,
+        high=1000,
+    )
     system_prompt: str = _own("", "chat", "What the model is told before every chat.")
 
     model: str = _own("", "model", "The model or pair that answers; automatic prefers a pair.")

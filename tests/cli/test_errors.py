@@ -55,7 +55,7 @@ OTHERS: tuple[tuple[str, int, str], ...] = (
     ("bench|--model|remote:office", 2, "remote:office is on another computer and can only chat"),
     ("bench|peers|--llama-server|.", 2, "llama.cpp needs both: add --llama-server PATH and --gguf FILE."),
     ("bench|peers|--gguf|none.gguf", 2, "There is no none.gguf; name a file or folder that exists."),
-    ("bench|peers|--genai-lengths|3,x", 2, "genai-lengths must be whole numbers above 0 with commas between them"),
+    ("bench|peers|--genai-lengths|3,x", 2, "lengths must be whole numbers above 0 with commas between them"),
     ("bench|peers|--eagle|smol", 2, "smol is no EAGLE-3 head; leave out --eagle, or name one of `headstart models`."),
     ("bench|advice|absent.json", 2, "absent.json cannot be read (No such file or directory)."),
     ("dev|audit|--temperature|hot", 2, "temperature must be a number, not 'hot'."),

@@ -90,9 +90,7 @@ def collected(events: Sequence[Event]) -> Answer:
 
 def forget(engine: LocalEngine) -> LocalEngine:
     """The engine with empty caches, as after loading."""
-    for model in (engine.target, engine.draft):
-        if model is not None:
-            model.runner.rollback(0)
+    engine.forget_all()
     return engine
 
 

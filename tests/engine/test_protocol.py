@@ -70,6 +70,7 @@ ORDERS: tuple[protocol.Order, ...] = (
     protocol.Cancel(3),
     protocol.CountTokens(5, REQUEST.messages, "text"),
     protocol.Describe(6),
+    protocol.Forget(("a", "b")),
     protocol.Bench(7, protocol.BenchSize(prompts=3, tokens=160, repeats=2, with_peer=True)),
     protocol.Bench(
         7, protocol.BenchSize(prompts=1, tokens=16, repeats=1, with_peer=False, kinds=("math", "code"), sweep=True)

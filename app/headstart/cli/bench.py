@@ -26,7 +26,7 @@ from headstart.cli.options import (
     write_json,
 )
 from headstart.cli.render import Screen, harmless
-from headstart.engine.bench.prompts import MOST_PER_KIND, USUAL_KINDS, read_kinds, read_prompts
+from headstart.engine.bench.prompts import LENGTHS, MOST_PER_KIND, USUAL_KINDS, read_kinds, read_prompts
 from headstart.engine.bench.race import (
     AGAIN,
     AUTO,
@@ -52,7 +52,7 @@ from headstart.engine.bench.result import (
     as_json,
 )
 from headstart.engine.engine import LoadOptions
-from headstart.engine.wire import from_data
+from headstart.engine.wire import from_data, to_data
 from headstart.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Peer(StrEnum):
 def _lengths(text: str) -> tuple[int, ...]:
     parts = text.split(",")
     if not all(part.isascii() and part.isdecimal() and int(part) >= 1 for part in parts):
-        raise SettingsError(f"genai-lengths must be whole numbers above 0 with commas between them, not {text!r}.")
+        raise SettingsError(f"lengths must be whole numbers above 0 with commas between them, not {text!r}.")
     return tuple(dict.fromkeys(int(part) for part in parts))
 
 
@@ -218,6 +218,45 @@ def _head(name: str, target: library.Model) -> Path:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FirstTokenFlags:
+    """The flags of `headstart bench prompt`."""
+
+    model: ModelFlags = group(ModelFlags)
+    lengths: tuple[int, ...] = flag(
+        LENGTHS,
+        f"tokens of the prompts, with commas between them (default: {','.join(map(str, LENGTHS))})",
+        metavar="N,N",
+        read=_lengths,
+        listed=True,
+        group="prompts",
+    )
+    repeats: int = flag(3, "times that each is read (default: 3)")
+    output: FiguresFlags = group(FiguresFlags)
+
+
+def time_first_tokens(arguments: FirstTokenFlags, load: Load) -> int:
+    """Time first tokens by length and by what was read before. Returns the exit code."""
+    from headstart.engine.bench.first_token import Before, measure_first_token  # noqa: PLC0415 - as above
+    from headstart.engine.local import LocalEngine  # noqa: PLC0415
+
+    (_, options), screen = chosen(arguments.model), Screen()
+    screen.remark("loading the models")
+    with closing(load(options)) as engine:
+        assert isinstance(engine, LocalEngine), "only Headstart's own engine keeps what it has read"
+        result = measure_first_token(engine, options, arguments.lengths, arguments.repeats, screen.remark)
+    print(harmless(result.machine.device))
+    shown = Table("prompt", box=None, padding=(0, 1, 0, 0))
+    for before in Before:
+        shown.add_column(before.value, justify="right")
+    for length, found in result.by_length.items():
+        shown.add_row(str(length), *(f"{found[before].median:.0f} ms" for before in Before))
+    Console(highlight=False).print(shown)
+    if arguments.output.json:
+        write_json(arguments.output.json, to_data(result))
+    return 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class ForwardFlags:
     """The flags of `headstart dev forward`."""
 
@@ -287,11 +326,13 @@ def commands() -> Group:
     """`headstart bench` and its sub-commands."""
     race = "Race plain decoding, speculation and OpenVINO GenAI on this machine; the default of `headstart bench`"
     peers = "Race other programs, each with all their settings, against plain and auto"
+    first = "Time the first token by length of the prompt, cold and where the chat was read before"
     advice = "Show the best setting for each class of text, from the file of a race"
     return Group(
         {
             "speed": LazyCommand(race, lambda: Command(race_modes, load_measured)),
             "peers": LazyCommand(peers, lambda: Command(race_peers, load_measured)),
+            "prompt": LazyCommand(first, lambda: Command(time_first_tokens, load_measured)),
             "advice": LazyCommand(advice, lambda: Command(advise)),
         },
         race_modes,

@@ -53,6 +53,14 @@ class Message:
 
 
 @dataclass(frozen=True)
+class Keep:
+    """What a model reads of a chat is kept on disk, in a folder of this name; `most_bytes`: of all chats together."""
+
+    chat: str
+    most_bytes: int
+
+
+@dataclass(frozen=True)
 class Request:
     """One answer asked for.
 
@@ -64,6 +72,7 @@ class Request:
     `schema` is a JSON schema that the answer keeps to.
     `likeliest` asks how likely each token was, and for so many of the likeliest in its place; None: not asked.
     `stop_on_repetition` ends an answer that says the same again and again; False lets it go on.
+    `keep`: where what is read may be kept on disk; None: nowhere.
     """
 
     messages: tuple[Message, ...]
@@ -76,6 +85,7 @@ class Request:
     schema: str = ""
     likeliest: int | None = None
     stop_on_repetition: bool = parameters.AnswerParams.stop_on_repetition
+    keep: Keep | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no engine could answer."""

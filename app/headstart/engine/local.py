@@ -31,6 +31,7 @@ from headstart.engine.loading import LoadedModel, Place, Watcher, load_model
 from headstart.engine.measurements import Measurements
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
+from headstart.engine.prefix_cache import PartFiles, PrefixCache, identity_of
 from headstart.engine.runners.precision import name_of, pass_ms
 from headstart.engine.runners.runner import NonFiniteError
 from headstart.engine.sequence import Job
@@ -39,6 +40,7 @@ from headstart.engine.tokenizer import Tokenizer
 from headstart.engine.trace import Recorder, Trace
 from headstart.errors import BrokenModelError, Translatable
 
+_MOST_KEPT = 512 * 2**20  # bytes of keys and values of earlier texts, of each model
 _POLICY, _PRICES = "learned policy", "prices are measured"
 
 _log = logging.getLogger(__name__)
@@ -75,9 +77,11 @@ class LocalEngine:
         costs = self._policy.costs
         if small is not None and not small.can_branch:  # what is read again leaves holes in other caches
             costs.draft_pass = 1
-        sources = Sources(target.runner, tokenizer.folder, target.manifest, small, listed, costs.draft_pass)
+        self._prefixes = [_prefixes(model) for model in (target, draft) if model]
+        own = self._prefixes[1] if draft else None
+        sources = Sources(target.runner, tokenizer.folder, target.manifest, small, listed, costs.draft_pass, own)
         self._drafters = drafters_of(sources)
-        self._decoder = Decoder(target.runner, self._drafters, self._policy)
+        self._decoder = Decoder(target.runner, self._drafters, self._policy, self._prefixes[0])
         self._stop_ids = frozenset(target.manifest.tokenizer.stop_ids)
         self.sampling = generation_config.read(tokenizer.folder)
         self._spelling = Spelling(tokenizer.folder, target.runner.vocabulary, target.manifest.tokenizer.stop_ids)
@@ -119,11 +123,25 @@ class LocalEngine:
         yield from rest_of(text, scorer)
         yield self._finished(text.ended or reason, tally, text)
 
+    def store_one(self) -> bool:
+        """Write some of what was read to disk, where a request wanted it; whether there may be more."""
+        return any(prefixes.store_one() for prefixes in self._prefixes)
+
+    def forget(self, chat: str) -> None:
+        """Drop what was read of a chat that was deleted."""
+        for prefixes in self._prefixes:
+            prefixes.forget(chat)
+
+    def forget_all(self) -> None:
+        """Read every prompt from its beginning again; what is on disk stays there."""
+        for prefixes in self._prefixes:
+            prefixes.clear()
+
     def close(self) -> None:
         """Free the models: the last reference to their memory is dropped here. Closing again does nothing."""
         if self._trace:
             self._trace.close()
-        for name in ("_decoder", "_drafters", "target", "draft"):
+        for name in ("_decoder", "_drafters", "_prefixes", "target", "draft"):
             vars(self).pop(name, None)
 
     def _events(
@@ -157,9 +175,10 @@ class LocalEngine:
                 "{name} gave results that are not numbers; load it again, in another precision.",
                 name=broken.manifest.name,
             )
-        del self._decoder, self.target  # there may be no room for both
+        del self._decoder, self.target, self._prefixes[0]  # there may be no room for both
         self.target = self._reload()
-        self._decoder = Decoder(self.target.runner, self._drafters, self._policy)
+        self._prefixes.insert(0, _prefixes(self.target))
+        self._decoder = Decoder(self.target.runner, self._drafters, self._policy, self._prefixes[0])
         was, now = name_of(broken.properties), name_of(self.target.properties)
         _log.warning("%s gave results that are not numbers in %s; it goes on in %s", broken.manifest.name, was, now)
         return Translatable(
@@ -180,6 +199,7 @@ class LocalEngine:
             grammar.form(request.schema, self._spelling) if request.schema else None,
             scorer.note if scorer else None,
             written,
+            request.keep,
         )
         if self._trace and not written:
             self._trace.begin(job)
@@ -252,6 +272,12 @@ def draft_place(folder: Path, options: LoadOptions) -> Place:
 def _place(folder: Path, options: LoadOptions) -> Place:
     context = memory.context_of(manifests.read_model(folder), options.context)
     return Place(options.device, options.numerics, context, kv=options.kv_precision)
+
+
+def _prefixes(model: LoadedModel) -> PrefixCache:
+    """Their tokens are those of the same weights, in the same arithmetic, on the same processor."""
+    files = PartFiles(paths.kept_prompts(), identity_of([model.measurements.subject, model.properties]))
+    return PrefixCache(model.runner, min(_MOST_KEPT, memory.free_memory() // 8), files)
 
 
 def _learned(target: LoadedModel, draft: LoadedModel | None) -> Measurements:

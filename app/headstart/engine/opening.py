@@ -58,7 +58,8 @@ class Opened:
     """A loaded engine. `count`: tokens of a conversation in its chat format and of a plain text, from any thread.
 
     `bench` carries out a Bench order, reports progress and returns the result, or raises RaceCancelled when stopped.
-    `idle` is entered when there was no request for a while, and left when one comes.
+    `idle` is entered when there was no request for a while, and left when one comes. `store_one` does a little of what
+    may be done between two requests, and says whether there is more. `forget` a chat that was deleted.
     """
 
     engine: Engine
@@ -66,6 +67,8 @@ class Opened:
     count: CountTokens
     bench: RunBench
     idle: Callable[[], AbstractContextManager[object]] = nullcontext
+    store_one: Callable[[], bool] = lambda: False
+    forget: Callable[[str], None] = lambda _: None
 
 
 class Models(Protocol):
@@ -116,8 +119,10 @@ class LocalModels:
             conversation = len(tokenizer.prompt(messages)) if messages else 0
             return conversation + (len(tokenizer.encode(text)) if text else 0)
 
-        idle = partial(_measuring, engine, options) if isinstance(engine, LocalEngine) else nullcontext
-        return Opened(engine, facts, count, bench, idle)
+        if not isinstance(engine, LocalEngine):
+            return Opened(engine, facts, count, bench)
+        idle = partial(_measuring, engine, options)
+        return Opened(engine, facts, count, bench, idle, engine.store_one, engine.forget)
 
     def describe(self) -> Description:
         """See Models.describe."""

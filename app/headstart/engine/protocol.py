@@ -69,6 +69,12 @@ class CountTokens(Tagged, frozen=True):
     text: str = ""
 
 
+class Forget(Tagged, frozen=True):
+    """Drop what was read of chats that were deleted. Nothing follows."""
+
+    chats: tuple[str, ...]
+
+
 class Describe(Tagged, frozen=True):
     """Describe this machine."""
 
@@ -324,7 +330,7 @@ class Logged(Tagged, frozen=True):
 ServerReport = Serving | Asked | Answered | ServerEnded
 BenchReport = BenchStage | BenchPlanned | BenchHeat | Benched
 Order = (
-    Load | Generate | Cancel | CountTokens | Describe | Bench
+    Load | Generate | Cancel | CountTokens | Describe | Bench | Forget
     | Tune | RecallTuned | ForgetTuned | StartServer | StopServer
 )  # fmt: skip
 Report = (

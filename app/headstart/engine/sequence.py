@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import FinishReason, Sampling, Speculation
+from headstart.engine.engine import FinishReason, Keep, Sampling, Speculation
 from headstart.engine.sampling import Constraint, Row, Sampler
 
 
@@ -15,7 +15,7 @@ class Job:
 
     `foretold` is what may come; `constraint` what the answer must keep to. `witness` sees the row that each token was
     chosen from, and the token; after the last one of the answer maybe some more. `written` is the answer's beginning
-    where it goes on after a fault.
+    where it goes on after a fault. `keep`: where what is read may be kept on disk.
     """
 
     prompt: tuple[int, ...]
@@ -27,6 +27,7 @@ class Job:
     constraint: Constraint | None = None
     witness: Callable[[Row, int], None] | None = None
     written: tuple[int, ...] = ()
+    keep: Keep | None = None
 
 
 class Sequence:

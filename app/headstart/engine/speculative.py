@@ -9,6 +9,7 @@ from headstart.engine.drafters.base import NO_DRAFT, Draft, Drafter
 from headstart.engine.engine import FinishReason, Origin, Prefill, Round, Timing, Token
 from headstart.engine.policy.policy import DraftPlan, Policy
 from headstart.engine.policy.rounds import Situation
+from headstart.engine.prefix_cache import PrefixCache
 from headstart.engine.runners.runner import PREFILL_CHUNK, Interrupted, Logits, Runner, common_prefix, require_finite
 from headstart.engine.sampling import Row
 from headstart.engine.sequence import Job, Sequence
@@ -17,9 +18,12 @@ from headstart.engine.sequence import Job, Sequence
 class Decoder:
     """Writes answers one at a time; the caches keep the last one for the next prompt to build on."""
 
-    def __init__(self, target: Runner, drafters: Iterable[Drafter], policy: Policy) -> None:
-        """Without drafters it decodes plainly."""
+    def __init__(
+        self, target: Runner, drafters: Iterable[Drafter], policy: Policy, prefixes: PrefixCache | None = None
+    ) -> None:
+        """Without drafters it decodes plainly. `prefixes`: what the target has read before; by itself the last text."""
         self._target = target
+        self._prefixes = prefixes or PrefixCache(target)
         self._drafters = {drafter.name: drafter for drafter in drafters}
         self._policy = policy
 
@@ -126,7 +130,7 @@ class Decoder:
     def _read_prompt(self, sequence: Sequence) -> Generator[Prefill, None, Logits]:
         """Bring the caches to the whole prompt, reusing what they share with it; return the last token's logits."""
         target, prompt = self._target, tuple(sequence.context)
-        target.rollback(min(common_prefix(target.tokens, prompt), len(prompt) - 1))
+        self._prefixes.reuse(prompt, sequence.job.keep)
         for drafter in self._drafters.values():
             drafter.begin(sequence)
         yield Prefill(len(target.tokens), len(prompt))

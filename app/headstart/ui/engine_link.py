@@ -23,6 +23,7 @@ from headstart.engine.protocol import (
     Facts,
     Failed,
     Finished,
+    Forget,
     Generate,
     Load,
     Loaded,
@@ -214,6 +215,11 @@ class EngineLink(QObject):
         """Drop what tuning found for them; `tuned` follows with TunedKnown."""
         self._recalled = next(self._numbers)
         self._send(ForgetTuned(self._recalled, load))
+
+    def forget_chats(self, *chat_ids: str) -> None:
+        """Have a running engine drop what it read of these chats."""
+        if self._process and self._up:
+            self._deliver(Forget(chat_ids))
 
     def serve(self, order: StartServer) -> None:
         """Answer other programs with the loaded model; `served` follows, or `failed`."""

@@ -82,15 +82,12 @@ def measure(engine: LocalEngine, plan: BenchPlan, sources: Sequence[PeerSource],
     """
     target, draft = engine.target, engine.draft
     models = [target] if draft is None else [target, draft]
-
-    def forget() -> None:
-        for model in models:
-            model.runner.rollback(0)
-
     names = playable(plan.contestants, has_draft=draft is not None)
-    own = own_modes(engine, plan.tokens, forget, progress.cancel, names)
+    own = own_modes(engine, plan.tokens, engine.forget_all, progress.cancel, names)
     progress.stage("warming up")
-    both = own_modes(engine, plan.tokens, forget, progress.cancel, (PLAIN, AUTO))  # between them they use every model
+    both = own_modes(
+        engine, plan.tokens, engine.forget_all, progress.cancel, (PLAIN, AUTO)
+    )  # between them they use every model
     longest = _warm_up(both, plan.prompts, progress.cancel)
     memory = Memory(
         weights=sum(model.manifest.files["openvino_model.bin"].size for model in models),

@@ -9,7 +9,8 @@ import numpy as np
 from headstart.engine.drafters.base import NO_DRAFT, Draft, WantsMore
 from headstart.engine.drafters.ngram import NgramDrafter
 from headstart.engine.engine import Origin
-from headstart.engine.runners.runner import PREFILL_CHUNK, Logits, Runner, common_prefix, is_finite
+from headstart.engine.prefix_cache import PrefixCache
+from headstart.engine.runners.runner import PREFILL_CHUNK, Logits, Runner, is_finite
 from headstart.engine.sampling import Guess, Ids
 from headstart.engine.sequence import Sequence as Text
 
@@ -27,6 +28,7 @@ class DraftModel:
     listed: Ids | None = None  # rising: what the logits stand for where the runner's head is trimmed
     copier: NgramDrafter | None = None
     reads: int = 1  # tokens of a pass; where fewer are new, those before them are read again
+    prefixes: PrefixCache | None = None  # what the runner has read before; None: the last text
     _set_aside: bool = field(default=False, init=False)  # for this answer
     _known: int = field(default=0, init=False)  # tokens of the text that it is sure to be able to read
 
@@ -34,6 +36,7 @@ class DraftModel:
 
     def __post_init__(self) -> None:
         """A token outside the list cannot be guessed, nor one that the target does not know."""
+        self._prefixes = self.prefixes or PrefixCache(self.runner)
         if self.listed is not None:
             width = min(self.vocabulary, self.runner.vocabulary)
             self.listed = self.listed[: np.searchsorted(self.listed, width)]
@@ -41,7 +44,7 @@ class DraftModel:
     def begin(self, text: Text) -> None:
         """Keep what the cache shares with a new prompt."""
         self._set_aside, self._known = False, 0
-        self.runner.rollback(common_prefix(self.runner.tokens, text.context))
+        self._prefixes.reuse(text.context, text.job.keep)
         self._look_at(text.context)
 
     def price(self, text: Text) -> int | None:
@@ -62,7 +65,7 @@ class DraftModel:
             row = self._forward(pending)[0][: self.vocabulary if ids is None else ids.size]
             if not is_finite(row):
                 self._give_up("gave what is not a number")
-                self.runner.rollback(0)  # nor can what the cache holds be trusted
+                self._prefixes.clear()  # nor can what the cache holds be trusted
                 break
             tokens = [guess.token for guess in guesses]
             guess = sampler.guess(row, len(text.context) + len(tokens), tokens, ids)

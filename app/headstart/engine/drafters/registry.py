@@ -8,6 +8,7 @@ from headstart.engine.drafters import table
 from headstart.engine.drafters.base import Drafter
 from headstart.engine.drafters.draft_model import DraftModel
 from headstart.engine.drafters.ngram import NgramDrafter
+from headstart.engine.prefix_cache import PrefixCache
 from headstart.engine.runners.runner import Runner
 from headstart.engine.sampling import Ids
 from headstart.manifest import Manifest
@@ -23,13 +24,15 @@ class Sources:
     draft: Runner | None = None
     listed: Ids | None = None  # tokens that the draft's output head scores where it is trimmed
     reads: int = 1  # tokens that the draft reads in a pass
+    prefixes: PrefixCache | None = None  # of the draft
     copier: NgramDrafter = field(default_factory=NgramDrafter)
 
 
 def _draft_model(sources: Sources) -> DraftModel | None:
     if sources.draft is None:
         return None
-    return DraftModel(sources.draft, sources.target.vocabulary, sources.listed, sources.copier, sources.reads)
+    width, copier, reads = sources.target.vocabulary, sources.copier, sources.reads
+    return DraftModel(sources.draft, width, sources.listed, copier, reads, sources.prefixes)
 
 
 def _table(sources: Sources) -> table.TableDrafter | None:

@@ -31,6 +31,7 @@ from headstart.engine.protocol import (
     Describe,
     Described,
     Finished,
+    Forget,
     Generate,
     LineSplitter,
     Load,
@@ -146,6 +147,7 @@ class Host:
             Load: self._load,
             Generate: self._generate,
             CountTokens: self._count,
+            Forget: self._forget_chats,
             Describe: self._describe,
             Bench: self._bench,
             Tune: self._tune,
@@ -201,9 +203,11 @@ class Host:
                 self._send(failure(told, order))
 
     def _next(self, orders: queue.SimpleQueue[Order | Turn | None]) -> Order | Turn | None:
-        """The next order; None to end. The model may be measured until it comes."""
+        """The next order; None to end. Until it comes, what was read is written to disk, and the model is measured."""
         if orders is self._asides or not self._opened:
             return orders.get()
+        while orders.empty() and self._opened.store_one():
+            pass
         try:
             return orders.get(timeout=_IDLE)
         except queue.Empty:
@@ -261,6 +265,10 @@ class Host:
     def _count(self, order: CountTokens) -> None:
         model = self._model()
         self._send(Counted(order.ticket, model.count(order.messages, order.text), model.facts.context))
+
+    def _forget_chats(self, order: Forget) -> None:
+        for chat in order.chats if self._opened else ():
+            self._model().forget(chat)
 
     def _describe(self, order: Describe) -> None:
         self._send(Described(order.ticket, self._models.describe()))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.runners.graph import CHOSEN_ROWS, Ids, gather_rows, keep_rows
-from headstart.engine.runners.runner import Branch, Inputs, Interrupted, Logits, infer, raise_if_set, unlike
+from headstart.engine.runners.runner import Branch, Inputs, Interrupted, Logits, Saved, infer, raise_if_set, unlike
 from headstart.engine.runtime import core, openvino
 
 _CACHE_INPUTS = ("key_cache.", "value_cache.")
@@ -40,6 +40,7 @@ class PagedRunner:
         self._inputs = Inputs(self._request, compiled)
         self._tokens: list[int] = []
         self._finished = 0  # tokens of the last pass that was not cancelled
+        self.can_save = device == "CPU"  # elsewhere the tensors may not be what the device computes with
         self._branches: Sequence[Branch] = ()  # of the last pass
         self._fork = 0  # tokens before these
         self._bind_cache(compiled, context)
@@ -79,6 +80,26 @@ class PagedRunner:
         del self._tokens[length:]
         if branch is not None:
             self._keep(length, branch)
+
+    def save(self, start: int, stop: int) -> Saved:
+        """See Runner.save. One cache after the other, each with its blocks."""
+        blocks = slice(start // self.block, -(-stop // self.block))
+        return np.concatenate([cache.data[blocks].view(np.uint8).ravel() for cache in self.caches])
+
+    def restore(self, tokens: Sequence[int], saved: Saved) -> bool:
+        """See Runner.restore."""
+        first, wanted = len(self._tokens) // self.block, -(-len(tokens) // self.block)
+        of_block = [cache.data[:1].nbytes for cache in self.caches]
+        present, rest = divmod(saved.size, sum(of_block))
+        if rest or present < wanted or len(self._tokens) % self.block:
+            return False
+        start = 0
+        for cache, size in zip(self.caches, of_block, strict=True):
+            slots = cache.data[first : first + wanted].view(np.uint8)
+            slots[...] = saved[start : start + wanted * size].reshape(slots.shape)
+            start += present * size
+        self._tokens.extend(tokens)
+        return True
 
     def _keep(self, place: int, number: int) -> None:
         """Move the keys and values of a branch of the last pass to where it belongs."""

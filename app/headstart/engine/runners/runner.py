@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from headstart.engine.cancelling import CancelEvent
 
 Logits = NDArray[np.float32]  # [rows, vocabulary]
+Saved = NDArray[np.uint8]  # keys and values of some tokens, as their runner laid them out: [bytes]
 
 PREFILL_CHUNK = 256  # tokens a call: cancellable soon enough, and no slower than longer chunks
 
@@ -48,6 +49,7 @@ class Runner(Protocol):
     context: int  # most tokens the cache holds
     vocabulary: int  # tokens that can be read, and the width of the logits unless the output head was trimmed
     can_branch: bool  # whether it can check more than one token for the same place
+    can_save: bool  # whether it can hand out keys and values, and take them back
 
     @property
     def tokens(self) -> Sequence[int]:
@@ -73,6 +75,17 @@ class Runner(Protocol):
         """Forget all tokens after the first `length`; does nothing when there are no more than that.
 
         `branch`: append that one of the last pass, by number, which belongs there.
+        """
+        ...
+
+    def save(self, start: int, stop: int) -> Saved:
+        """A copy of the keys and values of the tokens from `start`, a multiple of 256, to `stop`."""
+        ...
+
+    def restore(self, tokens: Sequence[int], saved: Saved) -> bool:
+        """Append tokens whose keys and values were saved behind the same text; `saved` may hold more than these.
+
+        False, and nothing is done, where `saved` cannot be that.
         """
         ...
 

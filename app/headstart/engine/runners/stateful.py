@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.runners.graph import CHOSEN_ROWS, Ids, gather_rows, keep_rows
-from headstart.engine.runners.runner import Branch, Inputs, Interrupted, Logits, infer, raise_if_set, unlike
+from headstart.engine.runners.runner import Branch, Inputs, Interrupted, Logits, Saved, infer, raise_if_set, unlike
 from headstart.engine.runtime import core, openvino
 
 _MOST_HOLES = 256  # compact the cache past this many masked slots,
@@ -22,7 +22,7 @@ _FEWEST_HOLES = 32  # but never for fewer: a copy costs half a step
 class StatefulRunner:
     """One sequence; slot i of the cache holds a token that counts (mask 1) or one that was forgotten (mask 0)."""
 
-    can_branch = False
+    can_branch = can_save = False
 
     def __init__(
         self, folder: Path, device: str, properties: Mapping[str, str], context: int, kept: Ids | None = None
@@ -87,6 +87,14 @@ class StatefulRunner:
         holes = len(self._mask) - len(self._tokens)
         if holes > min(_MOST_HOLES, max(_FEWEST_HOLES, _HOLE_SHARE * len(self._mask))):
             self._compact()
+
+    def save(self, start: int, stop: int) -> Saved:
+        """See Runner.save."""
+        raise NotImplementedError
+
+    def restore(self, tokens: Sequence[int], saved: Saved) -> bool:
+        """See Runner.restore."""
+        raise NotImplementedError
 
     def _set_inputs(self, ids: Sequence[int], rows: int) -> None:
         past, count = len(self._tokens), len(ids)

@@ -256,12 +256,7 @@ class _AnswerRace:
         return spent
 
     def _mode(self, name: str, engine: LocalEngine) -> OwnMode:
-        def forget() -> None:
-            for model in (engine.target, engine.draft):
-                if model is not None:
-                    model.runner.rollback(0)
-
-        mode = OwnMode(name, engine, Speculation(), _TOKENS, forget, self._cancel)
+        mode = OwnMode(name, engine, Speculation(), _TOKENS, engine.forget_all, self._cancel)
         mode.answer(self._prompts[0])  # not counted: kernels of new sizes are made, and confidences learned
         return mode
 

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from headstart.chat.conversation import Attachment, Chat, Conversation, Message, Outcome, Role, State, propose_title
 from headstart.chat.store import UNSENT, Store, new_id
-from headstart.engine.engine import Finish, FinishReason, Prefill, Step
+from headstart.engine.engine import Finish, FinishReason, Keep, Prefill, Step
 from headstart.engine.protocol import Failed, Load
 from headstart.errors import EngineBusyError, HeadstartError, HistoryError
 from headstart.settings import Settings
@@ -238,7 +238,7 @@ class ChatSession(QObject):
         assert message
         try:
             request = engine_request.request(conversation.upto(message.id), settings)
-            request = replace(request, stop_on_repetition=stop_on_repetition)
+            request = replace(request, stop_on_repetition=stop_on_repetition, keep=self._on_disk(settings))
             self._loader.require(settings)
         except HeadstartError as error:
             self._events.troubled.emit(said(error), Cause.BUSY if isinstance(error, EngineBusyError) else Cause.MODEL)
@@ -250,6 +250,12 @@ class ChatSession(QObject):
             self.reset.emit()
             self.began.emit(message.id)
             self._set_wait(self._loader.progress or self.tr("Waiting for the model…"))
+
+    def _on_disk(self, settings: Settings) -> Keep | None:
+        """Beside an encrypted history nothing readable is kept."""
+        if not settings.prompt_cache_gb or self._store.key is not None:
+            return None
+        return Keep(self.chat.id, round(settings.prompt_cache_gb * 1e9))
 
     @Slot()
     def _note_loading(self) -> None:

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QKeyEvent
 from PySide6.QtWidgets import QCheckBox, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
-from headstart import paths
+from headstart import kept_prompts, paths
 from headstart.chat import database, encryption
 from headstart.chat.database import Key
 from headstart.chat.key_file import SHORTEST
@@ -153,6 +153,7 @@ class Order:
             return None
         key = encryption.encrypt(folder, self.passphrase)
         paths.typed_lines().unlink(missing_ok=True)
+        kept_prompts.delete_all()
         return key
 
 

@@ -4666,6 +4666,10 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>接受阈值</translation>
     </message>
     <message>
+        <source>Disk for old chats</source>
+        <translation>旧对话的磁盘空间</translation>
+    </message>
+    <message>
         <source>System</source>
         <translation>跟随系统</translation>
     </message>
@@ -4804,6 +4808,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Longest answer in tokens.</source>
         <translation>回答的最大长度，单位为 token。</translation>
+    </message>
+    <message>
+        <source>Gigabytes for what a model has read of your chats. An old chat then answers at once, even after a restart. 0 keeps nothing, and neither does an encrypted history.</source>
+        <translation>用于保存模型已读取的对话内容的空间（GB）。这样旧对话即使在重新启动后也能立即回答。0 表示不保存；历史记录加密时也不保存。</translation>
     </message>
     <message>
         <source>How freely words are chosen; 0 always takes the likeliest.</source>

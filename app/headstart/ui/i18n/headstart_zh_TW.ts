@@ -4666,6 +4666,10 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>接受閾值</translation>
     </message>
     <message>
+        <source>Disk for old chats</source>
+        <translation>舊對話的磁碟空間</translation>
+    </message>
+    <message>
         <source>System</source>
         <translation>跟隨系統</translation>
     </message>
@@ -4804,6 +4808,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Longest answer in tokens.</source>
         <translation>回答的長度上限，單位為 token。</translation>
+    </message>
+    <message>
+        <source>Gigabytes for what a model has read of your chats. An old chat then answers at once, even after a restart. 0 keeps nothing, and neither does an encrypted history.</source>
+        <translation>用於保存模型已讀取的對話內容的空間（GB）。這樣舊對話即使在重新啟動後也能立即回答。0 表示不保存；歷史記錄加密時也不保存。</translation>
     </message>
     <message>
         <source>How freely words are chosen; 0 always takes the likeliest.</source>

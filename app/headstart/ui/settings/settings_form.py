@@ -43,6 +43,7 @@ _TITLES: Mapping[str, Any] = {
     "restore_chat": QT_TRANSLATE_NOOP("Settings", "Last chat"),
     "notifications": QT_TRANSLATE_NOOP("Settings", "Notifications"),
     "notification_text": QT_TRANSLATE_NOOP("Settings", "Text in notifications"),
+    "prompt_cache_gb": QT_TRANSLATE_NOOP("Settings", "Disk for old chats"),
     "model": QT_TRANSLATE_NOOP("Settings", "Model"),
     "draft": QT_TRANSLATE_NOOP("Settings", "Draft model"),
     "system_prompt": QT_TRANSLATE_NOOP("Settings", "System prompt"),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, QThread, QTimer, Signal, Slot
 
+from headstart import kept_prompts
 from headstart.chat.conversation import Chat
 from headstart.chat.database import Key
 from headstart.chat.reader import Hit, Reader, Tag, open_reader
@@ -247,6 +248,9 @@ class ChatsController(QObject):
                 session.stop()
         if not chats or not self._attempt(lambda: self._store.delete(*(chat.id for chat in chats))):
             return
+        self._loader.link.forget_chats(*(chat.id for chat in chats))
+        for chat in chats:
+            kept_prompts.delete(chat.id)
         was_open = self.current.chat.id if self.current and self.current.chat.id in chat_ids else ""
         if was_open:
             self.open_new()

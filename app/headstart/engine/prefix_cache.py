@@ -1,0 +1,285 @@
+"""Keys and values of earlier texts, in memory and on disk, so that of a prompt only what is new is read.
+
+A text is cut into parts. Each hangs on the one before it, so texts that begin alike share parts, as in the radix tree
+of SGLang (Zheng et al. 2024, RadixAttention).
+"""
+
+import hashlib
+import logging
+import os
+import struct
+import zlib
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headstart import own_folder
+from headstart.engine.engine import Keep
+from headstart.engine.runners.runner import Runner, Saved, common_prefix
+
+PART = 256  # tokens; whole blocks of every runner
+_SUFFIX, _UNFINISHED = ".part", ".new"
+_MAGIC = b"headkv01"
+_HEAD = struct.Struct("<8sII16s")  # magic, number of tokens, checksum of keys and values, key of the part before
+_LONGEST = 4096  # tokens of a part that a damaged file may claim
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(eq=False)
+class Part:
+    """Some tokens behind those of another part. The last part of a text may be short.
+
+    `owner`: the chat for which it was read first; empty: it stays off the disk.
+    """
+
+    before: bytes  # the key of that other part
+    tokens: tuple[int, ...]
+    owner: str = ""
+    saved: Saved | None = None  # None: it is on disk alone
+    is_stored: bool = False
+
+    @cached_property
+    def key(self) -> bytes:
+        """Of the whole text up to its end."""
+        return hashlib.blake2b(np.array(self.tokens, np.int64).tobytes(), key=self.before, digest_size=16).digest()
+
+
+class PartFiles:
+    """The parts of one model on disk: a folder for each chat, a file for each part.
+
+    A file: _HEAD, the tokens as 32-bit numbers, keys and values. One that is damaged or foreign counts as absent: its
+    name is the key of what comes before keys and values, which have a checksum.
+    """
+
+    def __init__(self, folder: Path, identity: str) -> None:
+        """`folder` is shared by all models. `identity`: what keys and values depend on."""
+        self.identity = identity
+        self._root, self._folder = folder, folder / identity
+
+    def read_all(self) -> Iterator[Part]:
+        """What is there, without keys and values. What an interrupted write left is deleted."""
+        for path in self._folder.glob(f"*/*{_UNFINISHED}"):
+            path.unlink(missing_ok=True)
+        for path in self._folder.glob(f"*/*{_SUFFIX}"):
+            with suppress(OSError, struct.error), path.open("rb") as file:
+                _, count, _, before = _HEAD.unpack(file.read(_HEAD.size))
+                tokens = np.fromfile(file, np.int32, min(count, _LONGEST))
+                part = Part(before, tuple(tokens.tolist()), path.parent.name, is_stored=True)
+                if part.key.hex() == path.stem:
+                    yield part
+
+    def write(self, part: Part, most_bytes: int) -> None:
+        """Keep it, and delete the oldest of all models where they take more than `most_bytes`. Raises OSError."""
+        assert part.saved is not None
+        path = self._path(part)
+        own_folder.make(path.parent)
+        unfinished = path.with_suffix(_UNFINISHED)
+        with unfinished.open("wb") as file:
+            file.write(_HEAD.pack(_MAGIC, len(part.tokens), zlib.crc32(part.saved.data), part.before))
+            file.write(np.array(part.tokens, np.int32).data)
+            file.write(part.saved.data)
+        unfinished.replace(path)
+        self._make_room(most_bytes)
+
+    def read(self, part: Part) -> Saved | None:
+        """Keys and values; None where they are gone or damaged."""
+        path = self._path(part)
+        try:
+            os.utime(path)
+            with path.open("rb") as file:
+                magic, count, checksum, _ = _HEAD.unpack(file.read(_HEAD.size))
+                file.seek(4 * count, os.SEEK_CUR)
+                saved = np.fromfile(file, np.uint8)
+        except (OSError, struct.error) as error:
+            reason = str(error)
+        else:
+            if magic == _MAGIC and zlib.crc32(saved.data) == checksum:
+                return saved
+            reason = "it is damaged"
+        _log.warning("%s cannot be used (%s): its tokens are read again", path.name, reason)
+        self.delete(part)
+        return None
+
+    def delete(self, part: Part) -> None:
+        """Whether it is there or not."""
+        with suppress(OSError):
+            self._path(part).unlink()
+
+    def _path(self, part: Part) -> Path:
+        return self._folder / part.owner / (part.key.hex() + _SUFFIX)
+
+    def _make_room(self, most_bytes: int) -> None:
+        found = [(path.stat(), path) for path in self._root.glob(f"*/*/*{_SUFFIX}")]
+        total = sum(about.st_size for about, _ in found)
+        for about, path in sorted(found, key=lambda each: each[0].st_mtime_ns):
+            if total <= most_bytes:
+                break
+            path.unlink(missing_ok=True)
+            total -= about.st_size
+
+
+class PrefixCache:
+    """What a runner has read, of the last conversations; the least recently used go first."""
+
+    def __init__(self, runner: Runner, most_bytes: int = 0, files: PartFiles | None = None, length: int = PART) -> None:
+        """`most_bytes` of memory; 0: the runner's last text alone. `length`: tokens of a part, whole blocks."""
+        self._runner, self._most_bytes, self._files, self._length = runner, most_bytes, files, length
+        self._root = bytes.fromhex(files.identity) if files else bytes(16)
+        self._after: defaultdict[bytes, list[Part]] = defaultdict(list)  # by the key of the part before
+        self._held: OrderedDict[bytes, Part] = OrderedDict()  # those in memory, the least recently used first
+        self._bytes = 0
+        self._wanted: Keep | None = None  # for the text in the runner's cache
+        self._most_on_disk = 0  # bytes, as the last request wanted that was to be kept there
+        self._is_kept = True  # whether all of that text is here
+        self._is_indexed = False  # whether this knows what is on disk
+
+    def reuse(self, prompt: Sequence[int], keep: Keep | None = None) -> None:
+        """Bring the runner to the longest beginning of the prompt that is known; its last token is left to be read."""
+        runner, wanted = self._runner, prompt[:-1]
+        shared = common_prefix(runner.tokens, wanted)
+        if shared < len(runner.tokens):
+            self._keep()
+        if keep:
+            self._index()
+        known = list(self._find(wanted))
+        if sum(count for _, count in known) > shared:
+            self._restore(known, shared)
+        else:
+            runner.rollback(shared)
+        self._make_room()
+        self._wanted, self._is_kept = keep, False
+        if keep:
+            self._most_on_disk = keep.most_bytes
+
+    def store_one(self) -> bool:
+        """Write a part to disk that belongs there; whether there was one. After an OSError no more are written."""
+        self._keep()
+        self._make_room()
+        part = next((part for part in self._held.values() if part.owner and not part.is_stored), None)
+        if self._files is None or part is None:
+            return False
+        try:
+            self._files.write(part, self._most_on_disk)
+            part.is_stored = True
+        except OSError as error:
+            _log.warning("what was read cannot be kept on disk (%s)", error)
+            self._files = None
+        return True
+
+    def forget(self, chat: str) -> None:
+        """Drop all parts of a chat that was deleted."""
+        for parts in list(self._after.values()):
+            self._drop([part for part in parts if part.owner == chat])
+        if self._wanted and self._wanted.chat == chat:
+            self._runner.rollback(0)
+            self._wanted = None
+
+    def clear(self) -> None:
+        """Forget all that was read, but for what is on disk."""
+        self._runner.rollback(0)
+        self._after.clear()
+        self._held.clear()
+        self._bytes, self._is_kept, self._is_indexed = 0, True, False
+
+    def _index(self) -> None:
+        """Look once what is on disk: only those who keep something there find something there."""
+        if self._files is None or self._is_indexed:
+            return
+        self._is_indexed = True
+        present = {part.key for parts in self._after.values() for part in parts}
+        for part in self._files.read_all():
+            if part.key not in present:
+                self._after[part.before].append(part)
+
+    def _keep(self) -> None:
+        """Copy what the runner's cache holds and this does not."""
+        tokens, before, used = tuple(self._runner.tokens), self._root, list[Part]()
+        owner = self._wanted.chat if self._wanted else ""
+        if self._is_kept or not self._runner.can_save or not self._most_bytes:
+            return
+        for start in range(0, len(tokens), self._length):
+            part = Part(before, tokens[start : start + self._length], owner)
+            present = next((other for other in self._after[before] if _begins(part, other)), None)
+            if present is None:
+                part.saved = self._runner.save(start, start + len(part.tokens))
+                self._replace([other for other in self._after[before] if _begins(other, part)], part)
+            used.append(present or part)
+            before = part.key
+        self._is_kept = True
+        self._touch(used)
+
+    def _find(self, wanted: Sequence[int]) -> Iterator[tuple[Part, int]]:
+        """Parts that follow one another, with how many of their tokens are wanted: all, but of the last maybe fewer."""
+        before, place = self._root, 0
+        while parts := self._after.get(before):
+            ahead = wanted[place : place + self._length]
+            count, part = max(((common_prefix(part.tokens, ahead), part) for part in parts), key=lambda each: each[0])
+            if not count:
+                return
+            yield part, count
+            if count < self._length:
+                return
+            before, place = part.key, place + self._length
+
+    def _restore(self, known: Sequence[tuple[Part, int]], shared: int) -> None:
+        """Bring the runner to these parts; the first `shared` tokens are there. Stops where one cannot be read."""
+        first = shared // self._length
+        self._runner.rollback(first * self._length)
+        for part, count in known[first:]:
+            saved = part.saved
+            if saved is None and self._files:
+                saved = self._files.read(part)
+            if saved is None or not self._runner.restore(part.tokens[:count], saved):
+                self._drop([part])
+                break
+        self._touch([part for part, _ in known])
+
+    def _touch(self, used: Iterable[Part]) -> None:
+        """Ends go before beginnings, without which they are of no use."""
+        for part in reversed(list(used)):
+            if part.key in self._held:
+                self._held.move_to_end(part.key)
+
+    def _replace(self, shorter: Iterable[Part], part: Part) -> None:
+        """In place of parts that begin as it does."""
+        assert part.saved is not None
+        self._drop(shorter)
+        self._after[part.before].append(part)
+        self._held[part.key] = part
+        self._bytes += part.saved.nbytes
+
+    def _drop(self, parts: Iterable[Part]) -> None:
+        for part in list(parts):
+            self._after[part.before].remove(part)
+            self._release(part)
+            if self._files and part.is_stored:
+                self._files.delete(part)
+
+    def _release(self, part: Part) -> None:
+        if self._held.pop(part.key, None) is not None and part.saved is not None:
+            self._bytes -= part.saved.nbytes
+        part.saved = None
+
+    def _make_room(self) -> None:
+        while self._bytes > self._most_bytes:
+            part = next(iter(self._held.values()))
+            self._release(part)
+            if not part.is_stored:
+                self._after[part.before].remove(part)
+
+
+def _begins(part: Part, other: Part) -> bool:
+    """Whether `other` begins with the tokens of `part`."""
+    return other.tokens[: len(part.tokens)] == part.tokens
+
+
+def identity_of(subject: Any) -> str:
+    """A name for what keys and values depend on: a folder's, and the root of all keys. `subject` is plain data."""
+    return hashlib.blake2b(repr(subject).encode(), digest_size=16).hexdigest()

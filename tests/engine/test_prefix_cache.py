@@ -1,0 +1,312 @@
+"""What was read before is not read again, and never makes an answer another one."""
+
+import os
+import random
+import stat
+from array import array
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from headstart.engine.cancelling import CancelEvent
+from headstart.engine.engine import Keep, Numerics
+from headstart.engine.loading import Place, load_model
+from headstart.engine.prefix_cache import PartFiles, PrefixCache, identity_of
+from headstart.engine.runners.runner import Branch, Logits, Runner, Saved
+from tests.toy import ToyRunner
+
+PART = 4
+ROOM = 100_000  # bytes; a part of the toy takes 32
+CHAT = Keep("chat", ROOM)
+
+
+class RememberingToy(ToyRunner):
+    """Its logits follow from what its cache holds of each token: a hash of the token and all before it."""
+
+    can_save = True
+
+    def __init__(self) -> None:
+        super().__init__(vocabulary=6, context=64)
+        self.values: list[int] = []
+
+    def forward(
+        self,
+        ids: Sequence[int],
+        branches: Sequence[Branch] = (),
+        rows: int = 1,
+        cancel: CancelEvent | None = None,
+    ) -> Logits:
+        for token in ids:
+            self.values.append(hash((self.values[-1] if self.values else 0, token)))
+        super().forward(ids, branches, rows, cancel)
+        return np.array([self.values[-rows:]], np.float32)
+
+    def rollback(self, length: int, branch: int | None = None) -> None:
+        super().rollback(length, branch)
+        del self.values[length:]
+
+    def save(self, start: int, stop: int) -> Saved:
+        assert start % PART == 0
+        return np.array(self.values[start:stop], np.int64).view(np.uint8)
+
+    def restore(self, tokens: Sequence[int], saved: Saved) -> bool:
+        if saved.size % 8 or saved.size // 8 < len(tokens):
+            return False
+        self._tokens.extend(tokens)
+        self.values.extend(saved.view(np.int64)[: len(tokens)].tolist())
+        return True
+
+
+def read(runner: RememberingToy, cache: PrefixCache, prompt: Sequence[int], chat: Keep | None = None) -> int:
+    """Read a prompt; how many tokens of it were known. What the cache holds then is what a fresh one would."""
+    cache.reuse(prompt, chat)
+    known = len(runner.tokens)
+    runner.forward(prompt[known:])
+    fresh = RememberingToy()
+    fresh.forward(prompt)
+    assert (runner.tokens, runner.values) == (list(prompt), fresh.values)
+    return known
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Callable[[], PartFiles]:
+    """Those of a model, as each start finds them."""
+    return lambda: PartFiles(tmp_path / "prompts", identity_of(["model", "f32"]))
+
+
+def _tokens(path: Path) -> list[int]:
+    """Those of a file."""
+    whole = path.read_bytes()
+    return list(array("i", whole[32 : 32 + 4 * int.from_bytes(whole[8:12], "little")]))
+
+
+def store_all(cache: PrefixCache) -> int:
+    written = 0
+    while cache.store_one():
+        written += 1
+    return written
+
+
+def test_of_two_conversations_in_turn_only_what_is_new_is_read() -> None:
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, length=PART)
+    first, second = [1, 2, 3, 4, 5, 0, 1, 2, 3], [1, 2, 3, 5, 5, 5, 5, 5]
+    assert read(runner, cache, first) == 0
+    assert read(runner, cache, second) == 3  # as they begin alike
+    assert read(runner, cache, [*first, 4, 4]) == 9
+    assert read(runner, cache, [*second, 4]) == 8
+    assert read(runner, cache, second[:6]) == 5  # the last token is always read: an answer begins with its logits
+
+
+def test_without_room_only_the_last_text_is_known() -> None:
+    runner = RememberingToy()
+    cache = PrefixCache(runner, length=PART)
+    assert read(runner, cache, [1, 2, 3, 4, 5]) == 0
+    assert read(runner, cache, [1, 2, 3, 5, 5, 5]) == 3
+    assert read(runner, cache, [1, 2, 3, 4, 5]) == 3
+
+
+def test_what_was_used_last_stays_and_ends_go_before_beginnings() -> None:
+    runner = RememberingToy()
+    cache = PrefixCache(runner, 4 * 8 * PART, length=PART)  # four parts
+    old, new = [1] * 12, [2] * 12
+    read(runner, cache, old)
+    read(runner, cache, new)
+    read(runner, cache, [3])  # keeps the one before
+    assert read(runner, cache, [*old, 0]) == PART
+    assert read(runner, cache, [*new, 0]) in {8, 12}
+
+
+def test_a_conversation_is_known_after_a_restart(files: Callable[[], PartFiles], tmp_path: Path) -> None:
+    prompt = [1, 2, 3, 4, 5, 0, 1, 2, 3, 4]
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files(), PART)
+    read(runner, cache, prompt, CHAT)
+    assert store_all(cache) == 3
+    assert not cache.store_one()
+    if os.name != "nt":
+        folders = [path for path in (tmp_path / "prompts").rglob("*") if path.is_dir()]
+        assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "prompts", *folders)} == {0o700}
+    again = RememberingToy()
+    restarted = PrefixCache(again, ROOM, files(), PART)
+    assert read(again, restarted, [*prompt, 5, 5], CHAT) == 10
+    assert store_all(restarted) == 1  # its end, which is longer now
+    assert len(list(tmp_path.rglob("*.part"))) == 3
+
+
+def test_what_no_conversation_wants_kept_never_reaches_the_disk(files: Callable[[], PartFiles], tmp_path: Path) -> None:
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files(), PART)
+    read(runner, cache, [1, 2, 3, 4, 5], None)
+    read(runner, cache, [2, 2, 3, 4, 5], CHAT)
+    store_all(cache)
+    read(runner, cache, [3, 2], None)
+    store_all(cache)
+    first_tokens = {_tokens(path)[0] for path in tmp_path.rglob("*.part")}
+    assert first_tokens == {2, 5}
+
+
+@pytest.mark.parametrize("fault", ["flipped", "cut", "empty", "another's", "gone"])
+def test_a_damaged_file_is_read_again(files: Callable[[], PartFiles], tmp_path: Path, fault: str) -> None:
+    prompt = list(range(6)) * 2
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files(), PART)
+    read(runner, cache, prompt, CHAT)
+    store_all(cache)
+    for path in tmp_path.rglob("*.part"):
+        whole = bytearray(path.read_bytes())
+        if fault == "flipped":
+            whole[-5] ^= 1
+            path.write_bytes(whole)
+        elif fault == "cut":
+            path.write_bytes(whole[: len(whole) // 2])
+        elif fault == "empty":
+            path.write_bytes(b"")
+        elif fault == "another's":
+            path.rename(path.with_name("00" * 16 + ".part"))
+        else:
+            path.unlink()
+    again = RememberingToy()
+    cache = PrefixCache(again, ROOM, files(), PART)
+    assert read(again, cache, prompt, CHAT) == 0
+    store_all(cache)
+    last = RememberingToy()
+    known = read(last, PrefixCache(last, ROOM, files(), PART), prompt, CHAT)
+    assert known == (4 if fault == "flipped" else 11)  # what follows a damaged part is found damaged next time
+
+
+def test_a_file_that_goes_while_the_model_is_loaded_is_read_again(
+    files: Callable[[], PartFiles], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    prompt = list(range(6)) * 2
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files(), PART)
+    read(runner, cache, prompt, CHAT)
+    store_all(cache)
+    again = RememberingToy()
+    cache = PrefixCache(again, ROOM, files(), PART)
+    for path in tmp_path.rglob("*.part"):
+        if _tokens(path) == prompt[4:8]:
+            path.write_bytes(path.read_bytes()[:-30])
+    assert read(again, cache, prompt, CHAT) == 4
+    assert "its tokens are read again" in caplog.text
+
+
+def test_those_of_another_model_or_of_an_interrupted_write_are_not_seen(
+    files: Callable[[], PartFiles], tmp_path: Path
+) -> None:
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files(), PART)
+    read(runner, cache, [1] * 9, CHAT)
+    store_all(cache)
+    other = PartFiles(tmp_path / "prompts", identity_of(["model", "bf16"]))
+    foreign = next((tmp_path / "prompts").iterdir())
+    foreign.rename(foreign.with_name(other.identity))
+    unfinished = next(tmp_path.rglob("*.part")).with_suffix(".new")
+    unfinished.write_bytes(b"half")
+    again = RememberingToy()
+    assert read(again, PrefixCache(again, ROOM, other, PART), [1] * 9, CHAT) == 0
+    assert not unfinished.exists()
+
+
+def test_the_oldest_go_where_the_disk_has_its_share(files: Callable[[], PartFiles], tmp_path: Path) -> None:
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files(), PART)
+    read(runner, cache, [1] * 4, CHAT)
+    store_all(cache)
+    (only,) = tmp_path.rglob("*.part")
+    os.utime(only, (1, 1))
+    small = Keep("small", 2 * only.stat().st_size)
+    read(runner, cache, [2] * 8, small)
+    store_all(cache)
+    assert not only.exists()
+    assert len(list(tmp_path.rglob("*.part"))) == 2
+
+
+def test_a_full_disk_is_said_once_and_ends_no_answer(
+    files: Callable[[], PartFiles], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(PartFiles, "write", full)
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files(), PART)
+    read(runner, cache, [1] * 9, CHAT)
+    store_all(cache)
+    read(runner, cache, [2] * 9, CHAT)
+    assert not cache.store_one()
+    assert caplog.text.count("No space left on device") == 1
+    assert read(runner, cache, [1] * 9, CHAT) == 8
+
+
+def test_nothing_is_left_of_a_conversation_that_was_deleted(files: Callable[[], PartFiles], tmp_path: Path) -> None:
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files(), PART)
+    read(runner, cache, [1] * 9, Keep("another", ROOM))
+    read(runner, cache, [2] * 9, CHAT)
+    store_all(cache)
+    cache.forget("chat")
+    assert {path.parent.name for path in tmp_path.rglob("*.part")} == {"another"}
+    assert not runner.tokens
+    assert read(runner, cache, [2] * 9, None) == 0
+    assert read(runner, cache, [1] * 9, None) == 8
+
+
+@pytest.mark.parametrize("histories", [100, pytest.param(1000, marks=pytest.mark.slow)])
+def test_histories_are_those_of_a_fresh_cache(tmp_path: Path, histories: int) -> None:
+    chance = random.Random(histories)
+    for number in range(histories):
+        root = tmp_path / str(number % 3)  # a folder sees many histories
+        texts: list[list[int]] = [[]]
+        runner = RememberingToy()
+        cache = PrefixCache(runner, 200, PartFiles(root, identity_of("a")), PART)
+        for _ in range(chance.randint(3, 10)):
+            event = chance.random()
+            if event < 0.1:  # a restart
+                runner = RememberingToy()
+                cache = PrefixCache(runner, 200, PartFiles(root, identity_of("a")), PART)
+            elif event < 0.2 and (stored := list(root.rglob("*.part"))):
+                path = chance.choice(stored)
+                damaged = bytearray(path.read_bytes())
+                damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
+                path.write_bytes(damaged)
+            elif event < 0.25:
+                cache.forget(chance.choice("xyz"))
+            text = chance.choice(texts)
+            text = text[: chance.randint(0, len(text))] + chance.choices(range(6), k=chance.randint(1, 9))
+            texts.append(text[:48])
+            read(runner, cache, texts[-1], Keep(chance.choice("xyz"), 4000) if chance.random() < 0.7 else None)
+            runner.forward(chance.choices(range(6), k=chance.randint(1, 5)))  # an answer
+            texts.append(list(runner.tokens))
+            for _ in range(chance.randint(0, 4)):
+                cache.store_one()
+
+
+def test_a_real_cache_takes_back_its_bits(tiny_target: Path, tmp_path: Path) -> None:
+    runner = load_model(tiny_target, Place("CPU", Numerics.FAST, 512), tmp_path).runner
+    assert runner.can_save
+    chance = np.random.default_rng(7)
+    first, second = (chance.integers(3, 200, 120).tolist() for _ in range(2))
+    expected = _continued(runner, PrefixCache(runner, length=32), first)
+    runner.rollback(0)
+    cache = PrefixCache(runner, 2**30, length=32)
+    _continued(runner, cache, first[:70])
+    _continued(runner, cache, second)
+    cache.reuse(first)
+    assert len(runner.tokens) == 70
+    assert np.array_equal(_continued(runner, cache, first), expected)
+    assert not runner.restore([1] * 40, np.zeros(100, np.uint8))
+
+
+def _continued(runner: Runner, cache: PrefixCache, prompt: Sequence[int]) -> Logits:
+    """Read 70 tokens of it, then the rest, in passes of the same sizes each time."""
+    cache.reuse(prompt)
+    known = len(runner.tokens)
+    if known < 70:
+        runner.forward(prompt[known:70])
+    if len(prompt) > 70:
+        runner.forward(prompt[len(runner.tokens) :])
+    return runner.forward([5]).copy()
