@@ -176,7 +176,13 @@ class ToyModels:
         draft = options.draft.name if options.draft else None
         facts = Facts(name, draft, options.device, options.numerics.value, context, sampling=USUAL)
         engine = ToyEngine(self._pace, context)
-        return Opened(engine, facts, _count, _bench_of(engine, facts))
+
+        def read_ahead(request: Request) -> Iterator[None]:
+            for _ in range(_count(request.messages, "")):
+                time.sleep(self._pace)
+                yield
+
+        return Opened(engine, facts, _count, _bench_of(engine, facts), read_ahead=read_ahead)
 
     def describe(self) -> Description:
         """See Models.describe."""

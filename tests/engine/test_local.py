@@ -28,6 +28,7 @@ from headstart.engine.engine import (
     Event,
     Finish,
     FinishReason,
+    Keep,
     LoadOptions,
     Message,
     Mode,
@@ -468,3 +469,34 @@ def test_where_nothing_can_be_loaded_in_its_place_a_sentence_says_so(pair_engine
     engine = LocalEngine(Poisoned(whole.target, 3).model, None, whole.tokenizer, whole._learned)
     with pytest.raises(BrokenModelError, match="gave results that are not numbers; load it again"):
         ask(engine, request(LIST, tokens=24))
+
+
+def test_what_is_read_ahead_is_known_to_target_and_draft(pair_engine: LocalEngine) -> None:
+    expected = ask(forget(pair_engine), request(LONG, tokens=8))
+    assert sum(1 for _ in forget(pair_engine).read_ahead(request(LONG))) > 10
+    given = ask(pair_engine, request(LONG, tokens=8))
+    assert given.stats.reused_tokens == given.stats.prompt_tokens - 1
+    assert pair_engine.draft is not None
+    assert len(pair_engine.draft.runner.tokens) >= given.stats.prompt_tokens - 1
+    assert given.text == expected.text
+
+
+def test_of_two_chats_in_turn_only_what_is_new_is_read(pair_engine: LocalEngine) -> None:
+    ask(forget(pair_engine), request(LONG, tokens=8))
+    first = ask(pair_engine, request(LIST, tokens=8))
+    assert first.stats.reused_tokens < 10
+    again = ask(pair_engine, request(LONG, tokens=8))
+    assert again.stats.reused_tokens == again.stats.prompt_tokens - 1
+
+
+def test_a_chat_that_is_kept_is_known_after_a_restart(pair_engine: LocalEngine) -> None:
+    kept = replace(request(LONG, tokens=8), keep=Keep("chat", 2**30))
+    expected = ask(forget(pair_engine), kept)
+    while pair_engine.store_one():
+        pass
+    assert ask(forget(pair_engine), request(LONG, tokens=8)).stats.reused_tokens == 0
+    again = ask(forget(pair_engine), kept)
+    assert again.stats.reused_tokens == again.stats.prompt_tokens - 1
+    assert again.text == expected.text
+    pair_engine.forget("chat")
+    assert ask(forget(pair_engine), kept).stats.reused_tokens == 0

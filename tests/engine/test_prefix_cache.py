@@ -100,6 +100,23 @@ def test_of_two_conversations_in_turn_only_what_is_new_is_read() -> None:
     assert read(runner, cache, second[:6]) == 5  # the last token is always read: an answer begins with its logits
 
 
+def test_what_is_read_ahead_need_not_be_read_later() -> None:
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, length=PART)
+    prompt = [1, 2, 3, 4, 5] * 8
+    steps = sum(1 for _ in cache.read_ahead(prompt))
+    assert steps == 2
+    assert read(runner, cache, prompt) == len(prompt) - 1
+    assert read(runner, cache, [*prompt[:20], 0, 0]) == 20
+
+
+@pytest.mark.parametrize("prompt", [[1, 6, 2], [1] * 65])
+def test_what_a_runner_cannot_read_it_does_not_read_ahead(prompt: list[int]) -> None:
+    runner = RememberingToy()
+    assert not list(PrefixCache(runner, ROOM, length=PART).read_ahead(prompt))
+    assert not runner.tokens
+
+
 def test_without_room_only_the_last_text_is_known() -> None:
     runner = RememberingToy()
     cache = PrefixCache(runner, length=PART)

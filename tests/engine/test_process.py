@@ -354,6 +354,25 @@ def test_an_answer_may_be_cancelled_before_it_begins(loaded: Wire) -> None:
     assert (second.generation, second.finish.stats.output_tokens) == (2, 0)
 
 
+def ahead(ticket: int, words: int) -> protocol.ReadAhead:
+    return protocol.ReadAhead(ticket, Request((Message("user", "word " * words),)))
+
+
+def test_it_reads_ahead_until_something_else_is_asked_for(loaded: Wire) -> None:
+    loaded.say(ahead(1, 3))
+    assert loaded.hear() == [protocol.PromptRead(1)]
+    loaded.say(ahead(2, 100_000), ahead(3, 3))
+    assert loaded.hear() == [protocol.PromptRead(3)]
+    loaded.say(ahead(4, 100_000), asking("toy: words 3"))
+    assert not any(isinstance(report, protocol.PromptRead) for report in loaded.hear(protocol.Finished))
+
+
+def test_without_a_model_nothing_is_read_ahead(wire: Wire) -> None:
+    wire.hear()
+    wire.say(ahead(1, 3), protocol.Describe(2))
+    assert isinstance(wire.hear()[0], protocol.Described)
+
+
 def test_it_counts_and_describes_while_it_answers(loaded: Wire) -> None:
     loaded.say(
         asking("toy: words 5000", tokens=5000),

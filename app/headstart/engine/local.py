@@ -123,6 +123,15 @@ class LocalEngine:
         yield from rest_of(text, scorer)
         yield self._finished(text.ended or reason, tally, text)
 
+    def read_ahead(self, request: Request) -> Iterator[None]:
+        """Read its prompt, so that an answer to it, or to one that begins alike, begins at once; a little at each step.
+
+        Raises what a request with this prompt would raise.
+        """
+        prompt = self.tokenizer.prompt_of(request, self.context)
+        for prefixes in self._prefixes:
+            yield from prefixes.read_ahead(prompt, request.keep)
+
     def store_one(self) -> bool:
         """Write some of what was read to disk, where a request wanted it; whether there may be more."""
         return any(prefixes.store_one() for prefixes in self._prefixes)

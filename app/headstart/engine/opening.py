@@ -19,7 +19,7 @@ from headstart.engine import devices, memory
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.bench.race import SWEEP, USUAL, Heat
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Engine, EngineKind, LoadOptions, Message, Phase
+from headstart.engine.engine import Engine, EngineKind, LoadOptions, Message, Phase, Request
 from headstart.engine.measurements import Measurements
 from headstart.engine.memory import free_memory
 from headstart.engine.protocol import (
@@ -58,8 +58,9 @@ class Opened:
     """A loaded engine. `count`: tokens of a conversation in its chat format and of a plain text, from any thread.
 
     `bench` carries out a Bench order, reports progress and returns the result, or raises RaceCancelled when stopped.
-    `idle` is entered when there was no request for a while, and left when one comes. `store_one` does a little of what
-    may be done between two requests, and says whether there is more. `forget` a chat that was deleted.
+    `idle` is entered when there was no request for a while, and left when one comes. `read_ahead` reads
+    the prompt of a request that may come, a little at each step; None: this engine cannot. `store_one` does a little of
+    what may be done between two requests, and says whether there is more. `forget` a chat that was deleted.
     """
 
     engine: Engine
@@ -67,6 +68,7 @@ class Opened:
     count: CountTokens
     bench: RunBench
     idle: Callable[[], AbstractContextManager[object]] = nullcontext
+    read_ahead: Callable[[Request], Iterator[None]] | None = None
     store_one: Callable[[], bool] = lambda: False
     forget: Callable[[str], None] = lambda _: None
 
@@ -122,7 +124,7 @@ class LocalModels:
         if not isinstance(engine, LocalEngine):
             return Opened(engine, facts, count, bench)
         idle = partial(_measuring, engine, options)
-        return Opened(engine, facts, count, bench, idle, engine.store_one, engine.forget)
+        return Opened(engine, facts, count, bench, idle, engine.read_ahead, engine.store_one, engine.forget)
 
     def describe(self) -> Description:
         """See Models.describe."""

@@ -24,6 +24,7 @@ from headstart.engine.engine import Keep
 from headstart.engine.runners.runner import Runner, Saved, common_prefix
 
 PART = 256  # tokens; whole blocks of every runner
+_AHEAD = 24  # tokens of a step, which a request has to wait for: 0.24 s with 1.5 billion weights on two cores
 _SUFFIX, _UNFINISHED = ".part", ".new"
 _MAGIC = b"headkv01"
 _HEAD = struct.Struct("<8sII16s")  # magic, number of tokens, checksum of keys and values, key of the part before
@@ -157,6 +158,17 @@ class PrefixCache:
         self._wanted, self._is_kept = keep, False
         if keep:
             self._most_on_disk = keep.most_bytes
+
+    def read_ahead(self, prompt: Sequence[int], keep: Keep | None = None) -> Iterator[None]:
+        """Read all of a prompt but its last token, a little at each step; nothing where the runner cannot read it."""
+        runner = self._runner
+        if len(prompt) > runner.context or max(prompt) >= runner.vocabulary:
+            return
+        self.reuse(prompt, keep)
+        while len(runner.tokens) < len(prompt) - 1:
+            done = len(runner.tokens)
+            runner.forward(prompt[done : min(done + _AHEAD, len(prompt) - 1)])
+            yield
 
     def store_one(self) -> bool:
         """Write a part to disk that belongs there; whether there was one. After an OSError no more are written."""

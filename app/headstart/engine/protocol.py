@@ -61,6 +61,13 @@ class Cancel(Tagged, frozen=True):
     number: int
 
 
+class ReadAhead(Tagged, frozen=True):
+    """Read the prompt of a request that may come. Any other order ends that. PromptRead follows if it was not ended."""
+
+    ticket: int
+    request: Request
+
+
 class CountTokens(Tagged, frozen=True):
     """Count the tokens of a conversation in the model's chat format, and of a plain text beside it."""
 
@@ -226,6 +233,12 @@ class Counted(Tagged, frozen=True):
     context: int
 
 
+class PromptRead(Tagged, frozen=True):
+    """All of the prompt of a ReadAhead is read, but for its last token."""
+
+    ticket: int
+
+
 class Described(Tagged, frozen=True):
     """Answer to Describe."""
 
@@ -330,11 +343,11 @@ class Logged(Tagged, frozen=True):
 ServerReport = Serving | Asked | Answered | ServerEnded
 BenchReport = BenchStage | BenchPlanned | BenchHeat | Benched
 Order = (
-    Load | Generate | Cancel | CountTokens | Describe | Bench | Forget
+    Load | Generate | ReadAhead | Cancel | CountTokens | Describe | Bench | Forget
     | Tune | RecallTuned | ForgetTuned | StartServer | StopServer
 )  # fmt: skip
 Report = (
-    Ready | Loading | Loaded | Prefilled | Stepped | Finished | Counted | Described
+    Ready | Loading | Loaded | PromptRead | Prefilled | Stepped | Finished | Counted | Described
     | BenchReport | TuneStep | TuneDecided | TuneEnded | TunedKnown
     | ServerReport | TurnTaken | TurnEnded | Failed | Logged
 )  # fmt: skip

@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, BinaryIO, Protocol, TypeVar
 
 from headstart import __version__
@@ -39,6 +40,8 @@ from headstart.engine.protocol import (
     Logged,
     Order,
     Prefilled,
+    PromptRead,
+    ReadAhead,
     Ready,
     Report,
     ServerEnded,
@@ -61,6 +64,7 @@ _REPORTS: Mapping[type[Event], Callable[[int, Any], Report]] = {Prefill: Prefill
 _log = logging.getLogger(__name__)
 _CHUNK = 65536  # bytes
 _SIGN = 0.5  # seconds between two signs of life of an answer for the server
+_END = object()
 _IDLE = 5.0  # seconds without an order, after which the process may measure
 
 
@@ -146,6 +150,7 @@ class Host:
         self._verbs: Verbs = {
             Load: self._load,
             Generate: self._generate,
+            ReadAhead: self._read_ahead,
             CountTokens: self._count,
             Forget: self._forget_chats,
             Describe: self._describe,
@@ -225,6 +230,17 @@ class Host:
                 self._send(_REPORTS[type(event)](order.generation, event))
         finally:
             del self._cancels[order.generation]
+
+    def _read_ahead(self, order: ReadAhead) -> None:
+        """A fault is not told: the same request will meet it again."""
+        if self._opened is None or self._opened.read_ahead is None:
+            return
+        steps = self._opened.read_ahead(order.request)
+        with suppress(HeadstartError):
+            while self._work.empty():
+                if next(steps, _END) is _END:
+                    self._send(PromptRead(order.ticket))
+                    return
 
     def _write(self, turn: Turn) -> None:
         """Errors go to the client; to the user of this process only if it is not reliable any more."""
