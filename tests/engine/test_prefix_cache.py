@@ -2,7 +2,9 @@
 
 import os
 import random
+import shutil
 import stat
+import traceback
 from array import array
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,15 +13,19 @@ import numpy as np
 import pytest
 
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Keep, Numerics
+from headstart.engine.engine import Keep, Message, Numerics, Request
 from headstart.engine.loading import Place, load_model
 from headstart.engine.prefix_cache import PartFiles, PrefixCache, identity_of
+from headstart.engine.protocol import Generate, decode_order, encode
 from headstart.engine.runners.runner import Branch, Logits, Runner, Saved
+from headstart.errors import HeadstartError
 from tests.toy import ToyRunner
 
 PART = 4
 ROOM = 100_000  # bytes; a part of the toy takes 32
 CHAT = Keep("chat", ROOM)
+KEY, OTHER_KEY = "5a" * 64, "a5" * 64
+SEALED = Keep("chat", ROOM, KEY)
 
 
 class RememberingToy(ToyRunner):
@@ -272,11 +278,141 @@ def test_nothing_is_left_of_a_conversation_that_was_deleted(files: Callable[[], 
     assert read(runner, cache, [1] * 9, None) == 8
 
 
+PROMPT = [1, 2, 3, 4, 5, 0, 1, 2, 3, 4]
+
+
+def _kept_of(files: PartFiles, chat: Keep) -> None:
+    """Have that of PROMPT kept, as one run of the program does."""
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files, PART)
+    read(runner, cache, PROMPT, chat)
+    assert store_all(cache) == 3
+
+
+def _known_of(files: PartFiles, chat: Keep) -> int:
+    """How many tokens of PROMPT are known after a restart; those that are read are read right."""
+    runner = RememberingToy()
+    return read(runner, PrefixCache(runner, ROOM, files, PART), PROMPT, chat)
+
+
+def test_what_is_sealed_is_known_after_a_restart_to_those_with_the_key(files: Callable[[], PartFiles]) -> None:
+    _kept_of(files(), SEALED)
+    assert _known_of(files(), Keep("chat", ROOM, OTHER_KEY)) == 0
+    assert _known_of(files(), CHAT) == 0
+    assert _known_of(files(), SEALED) == 9
+
+
+def test_what_is_plain_is_not_seen_with_a_key(files: Callable[[], PartFiles]) -> None:
+    _kept_of(files(), CHAT)
+    assert _known_of(files(), SEALED) == 0
+    assert _known_of(files(), CHAT) == 9
+
+
+def test_nothing_of_a_chat_can_be_read_or_guessed_from_what_is_sealed(
+    files: Callable[[], PartFiles], tmp_path: Path
+) -> None:
+    """Neither tokens, keys and values, nor names that whoever guesses the text could make."""
+    _kept_of(files(), CHAT)
+    plain = list(tmp_path.rglob("*.part"))
+    whole = [path.read_bytes() for path in plain]
+    telling = [part for each in whole for part in (each[16:32], each[32:40], each[-8:])]  # a hash, tokens, values
+    names = {path.name for path in plain}
+    kept_prompts = tmp_path / "prompts"
+    shutil.rmtree(kept_prompts)
+    for key in (KEY, OTHER_KEY):
+        _kept_of(files(), Keep("chat", ROOM, key))
+    names |= {path.name for path in kept_prompts.rglob("*.part")}
+    assert len(names) == 3 * 3
+    content = b"".join(path.read_bytes() for path in kept_prompts.rglob("*.part"))
+    assert not any(part in content for part in telling)
+
+
+def test_the_same_part_is_never_sealed_twice_alike(files: Callable[[], PartFiles], tmp_path: Path) -> None:
+    seen: set[bytes] = set()
+    for _ in range(2):
+        _kept_of(files(), SEALED)
+        seen |= {path.read_bytes()[12:] for path in tmp_path.rglob("*.part")}
+        shutil.rmtree(tmp_path / "prompts")
+    assert len(seen) == 2 * 3
+
+
+def test_any_changed_byte_of_a_sealed_file_is_found(files: Callable[[], PartFiles], tmp_path: Path) -> None:
+    _kept_of(files(), SEALED)
+    sealed = files()
+    sealed.use(KEY)
+    part = next(each for each in sealed.read_all() if list(each.tokens) == PROMPT[:PART])
+    whole = {path: path.read_bytes() for path in tmp_path.rglob("*.part")}
+    path = next(path for path in whole if sealed.read(part) is not None and path == sealed._path(part))
+    for place in range(len(whole[path])):
+        for damaged in (_flipped(whole[path], place), whole[path][:place], whole[path] + bytes([place % 256])):
+            path.write_bytes(damaged)
+            assert sealed.read(part) is None
+    path.write_bytes(whole[path])
+    assert sealed.read(part) is not None
+
+
+def _flipped(whole: bytes, place: int) -> bytes:
+    return whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :]
+
+
+@pytest.mark.parametrize("exchange", ["names", "chats", "models", "values"])
+def test_sealed_files_cannot_take_the_place_of_one_another(
+    files: Callable[[], PartFiles], tmp_path: Path, exchange: str
+) -> None:
+    _kept_of(files(), SEALED)
+    present = files()
+    paths = list(tmp_path.rglob("*.part"))
+    if exchange == "names":
+        contents = [path.read_bytes() for path in paths]
+        for path, content in zip(paths, [*contents[1:], contents[0]], strict=True):
+            path.write_bytes(content)
+    elif exchange == "chats":
+        paths[0].parent.rename(paths[0].parent.with_name("another"))
+    elif exchange == "models":
+        present = PartFiles(tmp_path / "prompts", identity_of(["model", "bf16"]))
+        (tmp_path / "prompts" / files().identity).rename(tmp_path / "prompts" / present.identity)
+    else:  # of two whole parts, which are equally long
+        first, second = (path for path in paths if path.stat().st_size == max(each.stat().st_size for each in paths))
+        length = 8 + 4 + 12 + 20 + 4 * PART + 16
+        one, other = first.read_bytes(), second.read_bytes()
+        first.write_bytes(one[:length] + other[length:])
+        second.write_bytes(other[:length] + one[length:])
+    assert _known_of(present, SEALED) == 0
+
+
+def test_what_waits_to_be_kept_is_not_written_with_another_key(files: Callable[[], PartFiles], tmp_path: Path) -> None:
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files(), PART)
+    read(runner, cache, PROMPT, SEALED)
+    read(runner, cache, [5] * 6, Keep("another", ROOM))
+    store_all(cache)
+    assert {path.parent.name for path in tmp_path.rglob("*.part")} == {"another"}
+    assert read(runner, cache, PROMPT, None) == 0
+
+
+def test_a_key_is_in_no_text_made_of_a_request(
+    files: Callable[[], PartFiles], caplog: pytest.LogCaptureFixture
+) -> None:
+    request = Request((Message("user", "?"),), keep=SEALED)
+    line = encode(Generate(1, request))
+    assert KEY.encode() in line  # it reaches the engine
+    texts = [f"{SEALED} {SEALED!r} {request} {Generate(1, request)}"]
+    for wrong in (line[:-5], line.replace(b'"chat"', b"7"), line.replace(b'"Generate"', b'"Else"'), line[:60] + line):
+        with pytest.raises(HeadstartError) as caught:
+            decode_order(wrong)
+        texts.append("".join(traceback.format_exception(caught.value)))
+    with pytest.raises(ValueError, match="hexadecimal") as bad:
+        files().use(KEY[:-1] + "x")
+    texts.append("".join(traceback.format_exception(bad.value)))
+    assert not any(KEY[:20] in text for text in (*texts, caplog.text))
+
+
 @pytest.mark.parametrize("histories", [100, pytest.param(1000, marks=pytest.mark.slow)])
 def test_histories_are_those_of_a_fresh_cache(tmp_path: Path, histories: int) -> None:
     chance = random.Random(histories)
     for number in range(histories):
         root = tmp_path / str(number % 3)  # a folder sees many histories
+        key = chance.choice(["", KEY, OTHER_KEY])
         texts: list[list[int]] = [[]]
         runner = RememberingToy()
         cache = PrefixCache(runner, 200, PartFiles(root, identity_of("a")), PART)
@@ -295,7 +431,8 @@ def test_histories_are_those_of_a_fresh_cache(tmp_path: Path, histories: int) ->
             text = chance.choice(texts)
             text = text[: chance.randint(0, len(text))] + chance.choices(range(6), k=chance.randint(1, 9))
             texts.append(text[:48])
-            read(runner, cache, texts[-1], Keep(chance.choice("xyz"), 4000) if chance.random() < 0.7 else None)
+            keep = Keep(chance.choice("xyz"), 4000, key if chance.random() < 0.9 else "")
+            read(runner, cache, texts[-1], keep if chance.random() < 0.7 else None)
             runner.forward(chance.choices(range(6), k=chance.randint(1, 5)))  # an answer
             texts.append(list(runner.tokens))
             for _ in range(chance.randint(0, 4)):

@@ -54,10 +54,14 @@ class Message:
 
 @dataclass(frozen=True)
 class Keep:
-    """What a model reads of a chat is kept on disk, in a folder of this name; `most_bytes`: of all chats together."""
+    """What a model reads of a chat is kept on disk, in a folder of this name; `most_bytes`: of all chats together.
+
+    `key`: 64 bytes in hexadecimal digits that it is sealed with, in no text made of this; empty: it is not sealed.
+    """
 
     chat: str
     most_bytes: int
+    key: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ of SGLang (Zheng et al. 2024, RadixAttention).
 import hashlib
 import logging
 import os
+import secrets
 import struct
 import zlib
 from collections import OrderedDict, defaultdict
@@ -15,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -27,9 +28,11 @@ PART = 256  # tokens; whole blocks of every runner
 _AHEAD = 24  # tokens of a step, which a request has to wait for: 0.24 s with 1.5 billion weights on two cores
 _SUFFIX, _UNFINISHED = ".part", ".new"
 _MAGIC = b"headkv01"
-_HEAD = struct.Struct("<8sII16s")  # magic, number of tokens, checksum of keys and values, key of the part before
+_HEAD = struct.Struct("<8sI")  # magic, number of tokens
+_ABOUT = struct.Struct("<I16s")  # checksum of keys and values, key of the part before
 _LONGEST = 4096  # tokens of a part that a damaged file may claim
 
+Data = bytes | memoryview
 _log = logging.getLogger(__name__)
 
 
@@ -52,29 +55,83 @@ class Part:
         return hashlib.blake2b(np.array(self.tokens, np.int64).tobytes(), key=self.before, digest_size=16).digest()
 
 
+class Plain:
+    """How parts lie on disk: as they are."""
+
+    extra = 0  # bytes by which a box is longer than what is in it
+
+    def name(self, part: Part) -> str:
+        """That of its file."""
+        return part.key.hex()
+
+    def close(self, data: Data, _place: str) -> Data:
+        """A box of `data`."""
+        return data
+
+    def open(self, box: Data, _place: str) -> Data:
+        """What is in the box. Raises ValueError where that cannot be told."""
+        return box
+
+
+class Sealed(Plain):
+    """With a secret key and bound to their places; names, too, say nothing to those who have not the key.
+
+    A box: a random nonce, then what AES-GCM makes of the data.
+    """
+
+    extra = 12 + 16  # nonce and tag
+
+    def __init__(self, key: str) -> None:
+        """`key`: 64 random bytes in hexadecimal digits. Half of them encrypt, half make names."""
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - most keep plain files
+
+        raw = bytes.fromhex(key)
+        assert len(raw) == 64
+        self._cipher, self._of_names = AESGCM(raw[:32]), raw[32:]
+
+    def name(self, part: Part) -> str:
+        """See Plain."""
+        return hashlib.blake2b(part.key, key=self._of_names, digest_size=16).hexdigest()
+
+    def close(self, data: Data, place: str) -> Data:
+        """See Plain."""
+        nonce = secrets.token_bytes(12)
+        return nonce + self._cipher.encrypt(nonce, data, place.encode())
+
+    def open(self, box: Data, place: str) -> Data:
+        """See Plain."""
+        from cryptography.exceptions import InvalidTag  # noqa: PLC0415
+
+        try:
+            return self._cipher.decrypt(box[:12], box[12:], place.encode())
+        except InvalidTag:
+            raise ValueError("it was changed, or has another key") from None
+
+
 class PartFiles:
     """The parts of one model on disk: a folder for each chat, a file for each part.
 
-    A file: _HEAD, the tokens as 32-bit numbers, keys and values. One that is damaged or foreign counts as absent: its
-    name is the key of what comes before keys and values, which have a checksum.
+    A file: _HEAD, then two boxes, one of _ABOUT and the tokens as 32-bit numbers, one of keys and values. A file that
+    is damaged or foreign counts as absent: its name follows from the first box, which has a checksum of the second.
     """
 
     def __init__(self, folder: Path, identity: str) -> None:
         """`folder` is shared by all models. `identity`: what keys and values depend on."""
         self.identity = identity
         self._root, self._folder = folder, folder / identity
+        self._seal = Plain()
+
+    def use(self, key: str) -> None:
+        """See only what is sealed with this key; if it is empty, only what is plain."""
+        self._seal = Sealed(key) if key else Plain()
 
     def read_all(self) -> Iterator[Part]:
         """What is there, without keys and values. What an interrupted write left is deleted."""
         for path in self._folder.glob(f"*/*{_UNFINISHED}"):
             path.unlink(missing_ok=True)
         for path in self._folder.glob(f"*/*{_SUFFIX}"):
-            with suppress(OSError, struct.error), path.open("rb") as file:
-                _, count, _, before = _HEAD.unpack(file.read(_HEAD.size))
-                tokens = np.fromfile(file, np.int32, min(count, _LONGEST))
-                part = Part(before, tuple(tokens.tolist()), path.parent.name, is_stored=True)
-                if part.key.hex() == path.stem:
-                    yield part
+            with suppress(OSError, struct.error, ValueError), path.open("rb") as file:
+                yield self._begin(file, path)[0]
 
     def write(self, part: Part, most_bytes: int) -> None:
         """Keep it, and delete the oldest of all models where they take more than `most_bytes`. Raises OSError."""
@@ -82,10 +139,11 @@ class PartFiles:
         path = self._path(part)
         own_folder.make(path.parent)
         unfinished = path.with_suffix(_UNFINISHED)
+        about = _ABOUT.pack(zlib.crc32(part.saved.data), part.before) + np.array(part.tokens, np.int32).tobytes()
         with unfinished.open("wb") as file:
-            file.write(_HEAD.pack(_MAGIC, len(part.tokens), zlib.crc32(part.saved.data), part.before))
-            file.write(np.array(part.tokens, np.int32).data)
-            file.write(part.saved.data)
+            file.write(_HEAD.pack(_MAGIC, len(part.tokens)))
+            file.write(self._seal.close(about, self._place(path, "tokens")))
+            file.write(self._seal.close(part.saved.data, self._place(path, "values")))
         unfinished.replace(path)
         self._make_room(most_bytes)
 
@@ -95,13 +153,13 @@ class PartFiles:
         try:
             os.utime(path)
             with path.open("rb") as file:
-                magic, count, checksum, _ = _HEAD.unpack(file.read(_HEAD.size))
-                file.seek(4 * count, os.SEEK_CUR)
-                saved = np.fromfile(file, np.uint8)
-        except (OSError, struct.error) as error:
+                _, checksum = self._begin(file, path)
+                box = np.fromfile(file, np.uint8)
+            saved = np.frombuffer(self._seal.open(box.data, self._place(path, "values")), np.uint8)
+        except (OSError, struct.error, ValueError) as error:
             reason = str(error)
         else:
-            if magic == _MAGIC and zlib.crc32(saved.data) == checksum:
+            if zlib.crc32(saved.data) == checksum:
                 return saved
             reason = "it is damaged"
         _log.warning("%s cannot be used (%s): its tokens are read again", path.name, reason)
@@ -114,7 +172,23 @@ class PartFiles:
             self._path(part).unlink()
 
     def _path(self, part: Part) -> Path:
-        return self._folder / part.owner / (part.key.hex() + _SUFFIX)
+        return self._folder / part.owner / (self._seal.name(part) + _SUFFIX)
+
+    def _place(self, path: Path, what: str) -> str:
+        """Of a box, which is of no use in another one."""
+        return f"{self.identity}/{path.parent.name}/{path.stem}/{what}"
+
+    def _begin(self, file: BinaryIO, path: Path) -> tuple[Part, int]:
+        """The part of a file, and the checksum of the keys and values. Raises ValueError and struct.error."""
+        magic, count = _HEAD.unpack(file.read(_HEAD.size))
+        box = file.read(_ABOUT.size + 4 * min(count, _LONGEST) + self._seal.extra)
+        about = self._seal.open(box, self._place(path, "tokens"))
+        checksum, before = _ABOUT.unpack_from(about)
+        tokens = np.frombuffer(about, np.int32, offset=_ABOUT.size)
+        part = Part(before, tuple(tokens.tolist()), path.parent.name, is_stored=True)
+        if magic != _MAGIC or self._seal.name(part) != path.stem:
+            raise ValueError("it is damaged")
+        return part, checksum
 
     def _make_room(self, most_bytes: int) -> None:
         found = [(path.stat(), path) for path in self._root.glob(f"*/*/*{_SUFFIX}")]
@@ -137,6 +211,7 @@ class PrefixCache:
         self._held: OrderedDict[bytes, Part] = OrderedDict()  # those in memory, the least recently used first
         self._bytes = 0
         self._wanted: Keep | None = None  # for the text in the runner's cache
+        self._key = ""  # of what is on disk
         self._most_on_disk = 0  # bytes, as the last request wanted that was to be kept there
         self._is_kept = True  # whether all of that text is here
         self._is_indexed = False  # whether this knows what is on disk
@@ -144,6 +219,10 @@ class PrefixCache:
     def reuse(self, prompt: Sequence[int], keep: Keep | None = None) -> None:
         """Bring the runner to the longest beginning of the prompt that is known; its last token is left to be read."""
         runner, wanted = self._runner, prompt[:-1]
+        if keep and self._files and keep.key != self._key:
+            self.clear()  # what is not yet on disk must not get there in clear text, nor with another key
+            self._key = keep.key
+            self._files.use(keep.key)
         shared = common_prefix(runner.tokens, wanted)
         if shared < len(runner.tokens):
             self._keep()
