@@ -109,7 +109,7 @@ class Settings:
         2.0,
         "chat",
         "Gigabytes for what a model has read of your chats. An old chat then answers at once, even after a restart. 0 "
-        "keeps nothing, and neither does an encrypted history.",
+        "keeps nothing. If your chats are encrypted, so is this.",
         low=0,
         high=1000,
     )

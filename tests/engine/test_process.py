@@ -6,8 +6,10 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -21,6 +23,7 @@ from headstart.engine.engine import (
     Event,
     Finish,
     FinishReason,
+    Keep,
     LoadOptions,
     Message,
     Phase,
@@ -32,7 +35,7 @@ from headstart.engine.process import client as process_client
 from headstart.engine.process.client import EngineClient
 from headstart.engine.process.watch import Patience
 from headstart.engine.supervision import Journal, RestartBudget, program
-from headstart.errors import BrokenModelError, EngineLostError, ProtocolError, Translatable
+from headstart.errors import BrokenModelError, EngineLostError, HeadstartError, ProtocolError, Translatable
 
 TOY = LoadOptions(Path("toy"))
 
@@ -172,6 +175,21 @@ def test_a_crash_is_an_error_and_the_next_question_is_answered(client: EngineCli
         list(client.generate(ask("toy: segfault")))
     assert text_of(list(client.generate(ask("next")))) == "You wrote: next "
     assert "Segmentation fault" in (tmp_path / "logs" / "engine.log").read_text(encoding="utf-8")
+
+
+def test_the_key_of_a_request_is_in_no_log_and_no_error(client: EngineClient, tmp_path: Path) -> None:
+    key, told = "5a" * 64, list[str]()
+    for text in ("refuse", "bug", "memory", "print", "segfault"):
+        request = replace(ask(f"toy: {text}"), keep=Keep("chat", 1, key))
+        try:
+            list(client.generate(request))
+        except HeadstartError as error:
+            told.append("".join(traceback.format_exception(error)))
+    logs = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "logs").iterdir())
+    assert "Traceback" in logs
+    assert "Segmentation fault" in logs or sys.platform == "win32"
+    assert len(told) == 4
+    assert not any(key[:20] in text for text in (logs, *told))
 
 
 def test_restarts_are_bounded_until_the_model_is_loaded_again(client: EngineClient) -> None:

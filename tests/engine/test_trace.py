@@ -9,21 +9,24 @@ import pytest
 
 from bench.research.recordings import Recording, TraceError, read_recordings
 from bench.research.replay import Machine, policy_ms, speedups
-from headstart.engine.engine import LoadOptions, Mode, Numerics, Speculation, Tracing
+from headstart.engine.engine import Keep, LoadOptions, Mode, Numerics, Speculation, Tracing
 from headstart.engine.local import load
 from headstart.errors import SettingsError
 from tests.engine.answers import CODE, LIST, PLAIN, ask, forget, request
 
 AUTO = Speculation()
+KEY = "5a" * 64
 Lines = list[dict[str, Any]]
 
 
 def traced(options: LoadOptions, file: Path, depth: int | None = None, speculation: Speculation = AUTO) -> Lines:
     engine = load(replace(options, tracing=Tracing(file, depth)))
     for text in (LIST, CODE):
-        ask(forget(engine), request(text, speculation=speculation))
+        ask(forget(engine), replace(request(text, speculation=speculation), keep=Keep("chat", 1, KEY)))
     engine.close()
-    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    lines = file.read_text(encoding="utf-8")
+    assert KEY not in lines
+    return [json.loads(line) for line in lines.splitlines()]
 
 
 def replayed(recording: Recording, speculation: Speculation) -> tuple[int, int]:

@@ -72,13 +72,15 @@ def open_program(qtbot: QtBot, history: Path) -> Iterator[Callable[..., Program]
     """Opens the window on the history with a toy engine; called again it is a restart."""
     opened: list[Program] = []
 
-    def start(pace: float = 0.0, find: Find = toy_model, *, loaded: bool = True) -> Program:
+    def start(
+        pace: float = 0.0, find: Find = toy_model, *, loaded: bool = True, engine: EngineChoice | None = None
+    ) -> Program:
         for before in opened:
             before.window.close()
         application = QApplication.instance()
         assert isinstance(application, QApplication)
-        engine = EngineChoice((*PROGRAM, "--pace", str(pace)), find)
-        opened.append(Program(application, open_store(history), engine))
+        toy = EngineChoice((*PROGRAM, "--pace", str(pace)), find)
+        opened.append(Program(application, open_store(history), engine or toy))
         opened[-1].start()
         opened[-1].window.show()
         qtbot.waitUntil(lambda: opened[-1].loader.is_ready or not loaded, timeout=WAIT)

@@ -15,12 +15,15 @@ from headstart import paths
 from headstart.chat import backups, database, encryption, key_file
 from headstart.chat.database import FILE_NAME, Key
 from headstart.chat.store import Store, open_store
+from headstart.engine.engine import LoadOptions
+from headstart.engine.prefix_cache import PartFiles
 from headstart.errors import HistoryError
 from headstart.ui import application as starting
 from headstart.ui.application import SingleInstance
+from headstart.ui.engine_request import Loadable
 from headstart.ui.history.encryption import EncryptionPage, EncryptionWork, Order, PassphraseForm, Wanted
 from headstart.ui.history.maintenance import PassphraseDialog, Recovery
-from headstart.ui.program import Program
+from headstart.ui.program import EngineChoice, Program
 from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.translation import Translation
 from tests.chat import killing
@@ -226,6 +229,7 @@ def test_the_chats_are_encrypted_when_the_window_is_closed(
 ) -> None:
     program = open_program()
     paths.typed_lines().write_text("+a question", encoding="utf-8")
+    paths.kept_prompts().mkdir(parents=True)
     page = _page(program)
     _type(page.encrypting, PASSPHRASE, PASSPHRASE)
     page.encrypting.consent.click()
@@ -239,14 +243,17 @@ def test_the_chats_are_encrypted_when_the_window_is_closed(
     assert work.key == encryption.unlock(plain, PASSPHRASE)
     assert killing.readable(plain.parent) == set()
     assert not paths.typed_lines().exists()
+    assert not paths.kept_prompts().exists()
 
 
 def test_a_change_that_fails_is_told_and_changes_nothing(
     qtbot: QtBot, plain: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> Key:
+        assert not paths.kept_prompts().exists()  # a kill from here on leaves nothing readable
         raise HistoryError("There is no room; make some.")
 
+    paths.kept_prompts().mkdir(parents=True)
     monkeypatch.setattr(encryption, "encrypt", fail)
     work = EncryptionWork(Order(encrypts=True, passphrase=PASSPHRASE), plain, None)
     QTest.keyClick(work, Qt.Key.Key_Escape)
@@ -264,10 +271,36 @@ def test_an_encrypted_chat_is_answered_found_and_kept(
     assert killing.readable(encrypted) == set()
 
 
+@pytest.mark.slow
+def test_an_encrypted_chat_goes_on_at_once_after_a_restart(
+    qtbot: QtBot, headstart_home: Path, tiny_target: Path, open_encrypted: Callable[..., Program]
+) -> None:
+    engine = EngineChoice(find=lambda _: Loadable("tiny", LoadOptions(tiny_target)))
+    program = open_encrypted(engine=engine)
+    program.settings.change(max_new_tokens=20)
+    program.window.sidebar.new_requested.emit()
+    ask(qtbot, program, f"{WORD.decode()} " * 40)
+    chat = program.chat_controller.session.chat.id
+    qtbot.waitUntil(lambda: bool(list(paths.kept_prompts().glob(f"*/{chat}/*.part"))), timeout=WAIT)
+    program = open_encrypted(engine=engine)
+    program.chats.open(chat)
+    ask(qtbot, program, "And now?")
+    first, *_, answer = program.store.conversation(chat).path
+    reused = answer.stats["reused_tokens"]
+    assert isinstance(reused, int)
+    assert reused > len(first.text.split())
+    assert killing.readable(headstart_home) == set()
+    (model,) = paths.kept_prompts().iterdir()
+    assert list(PartFiles(model.parent, model.name).read_all()) == []
+    assert program.store.key
+    key = program.store.key.derived("kept prompts", 64).hex().encode()
+    assert not any(key in path.read_bytes() for path in headstart_home.rglob("*") if path.is_file())
+
+
 @pytest.fixture
 def open_encrypted(
     encrypted: Path, monkeypatch: pytest.MonkeyPatch, open_program: Callable[..., Program]
-) -> Callable[[], Program]:
+) -> Callable[..., Program]:
     """Opens the window on the encrypted history."""
     key = encryption.unlock(encrypted, PASSPHRASE)
     monkeypatch.setattr("tests.ui.conftest.open_store", lambda folder: open_store(folder, key))
@@ -301,8 +334,10 @@ def test_only_the_right_passphrase_closes_the_window_to_decrypt(
     page.decrypting.button.click()
     qtbot.waitUntil(lambda: program.reopens is not None, timeout=WAIT)
     assert program.order
+    paths.kept_prompts().mkdir(parents=True)
     work = EncryptionWork(program.order, encrypted, program.store.key)
     work.exec()
+    assert not paths.kept_prompts().exists()
     assert (work.sentence, work.key) == ("Your chats are not encrypted any more.", None)
     with closing(open_store(encrypted)) as store:
         assert len(store.chats()) >= CHATS

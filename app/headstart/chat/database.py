@@ -62,6 +62,13 @@ class Key:
         """As SQLCipher takes a key that is used as it is."""
         return f"x'{self.raw.hex()}'"
 
+    def derived(self, purpose: str, length: int) -> bytes:
+        """Another key, from which nothing can be told of this one or of those for other purposes."""
+        from cryptography.hazmat.primitives.hashes import SHA256  # noqa: PLC0415 - most histories need none of it
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF  # noqa: PLC0415
+
+        return HKDF(SHA256(), length, salt=None, info=purpose.encode()).derive(self.raw)
+
 
 def bare(path: Path, key: Key | None) -> sqlite3.Connection:
     """A connection to a file of either kind that changes nothing by itself. Transactions are the caller's."""

@@ -253,9 +253,10 @@ class ChatSession(QObject):
 
     def _on_disk(self, settings: Settings) -> Keep | None:
         """Beside an encrypted history nothing readable is kept."""
-        if not settings.prompt_cache_gb or self._store.key is not None:
+        if not settings.prompt_cache_gb:
             return None
-        return Keep(self.chat.id, round(settings.prompt_cache_gb * 1e9))
+        key = self._store.key.derived("kept prompts", 64).hex() if self._store.key else ""
+        return Keep(self.chat.id, round(settings.prompt_cache_gb * 1e9), key)
 
     @Slot()
     def _note_loading(self) -> None:

@@ -148,12 +148,12 @@ class Order:
 
     def carry_out(self, folder: Path) -> Key | None:
         """Do it; returns the key of the history. If it raises HistoryError, the history is unchanged."""
+        kept_prompts.delete_all()  # first, so that a kill in between leaves nothing readable
         if not self.encrypts:
             encryption.decrypt(folder, self.passphrase)
             return None
         key = encryption.encrypt(folder, self.passphrase)
         paths.typed_lines().unlink(missing_ok=True)
-        kept_prompts.delete_all()
         return key
 
 

@@ -4810,8 +4810,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>回答的最大长度，单位为 token。</translation>
     </message>
     <message>
-        <source>Gigabytes for what a model has read of your chats. An old chat then answers at once, even after a restart. 0 keeps nothing, and neither does an encrypted history.</source>
-        <translation>用于保存模型已读取的对话内容的空间（GB）。这样旧对话即使在重新启动后也能立即回答。0 表示不保存；历史记录加密时也不保存。</translation>
+        <source>Gigabytes for what a model has read of your chats. An old chat then answers at once, even after a restart. 0 keeps nothing. If your chats are encrypted, so is this.</source>
+        <translation>用于保存模型已读取的对话内容的空间（GB）。这样旧对话即使在重新启动后也能立即回答。0 表示不保存。如果对话已加密，这些内容也会加密。</translation>
     </message>
     <message>
         <source>How freely words are chosen; 0 always takes the likeliest.</source>

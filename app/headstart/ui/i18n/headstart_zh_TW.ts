@@ -4810,8 +4810,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>回答的長度上限，單位為 token。</translation>
     </message>
     <message>
-        <source>Gigabytes for what a model has read of your chats. An old chat then answers at once, even after a restart. 0 keeps nothing, and neither does an encrypted history.</source>
-        <translation>用於保存模型已讀取的對話內容的空間（GB）。這樣舊對話即使在重新啟動後也能立即回答。0 表示不保存；歷史記錄加密時也不保存。</translation>
+        <source>Gigabytes for what a model has read of your chats. An old chat then answers at once, even after a restart. 0 keeps nothing. If your chats are encrypted, so is this.</source>
+        <translation>用於保存模型已讀取的對話內容的空間（GB）。這樣舊對話即使在重新啟動後也能立即回答。0 表示不保存。如果對話已加密，這些內容也會加密。</translation>
     </message>
     <message>
         <source>How freely words are chosen; 0 always takes the likeliest.</source>
