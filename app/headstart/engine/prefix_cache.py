@@ -96,7 +96,10 @@ class Sealed(Plain):
     def close(self, data: Data, place: str) -> Data:
         """See Plain."""
         nonce = secrets.token_bytes(12)
-        return nonce + self._cipher.encrypt(nonce, data, place.encode())
+        box = memoryview(bytearray(len(data) + self.extra))
+        box[:12] = nonce
+        self._cipher.encrypt_into(nonce, data, place.encode(), box[12:])  # a copy less takes half the time
+        return box
 
     def open(self, box: Data, place: str) -> Data:
         """See Plain."""
