@@ -147,6 +147,29 @@ def test_a_draft_keeps_what_a_new_prompt_shares(draft: DraftModel) -> None:
     assert draft.propose(begun(edited), up_to(3)).tokens == written_alone(edited, 3)
 
 
+def test_of_a_long_text_a_draft_reads_the_head_and_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headstart.engine.drafters.draft_model.WINDOW", 40)
+    monkeypatch.setattr("headstart.engine.drafters.draft_model.HEAD", 8)
+    draft, prompt = DraftModel(ToyRunner(context=100), 24), random.Random(4).choices(range(24), k=300)
+    text = begun(prompt)
+    draft.begin(text)
+    assert draft.price(text) == 40
+    guessed = draft.propose(text, up_to(3)).tokens
+    assert draft.runner.tokens[:40] == [*prompt[:8], *prompt[-32:]]
+    text.write([*guessed[:2], 5])
+    draft.accept(text, len(prompt) + 2)
+    assert draft.price(text) == 1
+    assert draft.runner.tokens == [*prompt[:8], *prompt[-32:], *guessed[:2]]
+    longer = begun([*text.context, 7, 7, 7])  # the next question goes on with what was read
+    draft.begin(longer)
+    assert draft.price(longer) == 4
+    other = begun(prompt[:30])
+    draft.begin(other)
+    assert draft.price(other) == 30 - 8
+    draft.propose(other, up_to(1))
+    assert draft.runner.tokens[:30] == prompt[:30]
+
+
 def test_a_draft_says_how_much_it_has_to_read_while_a_whole_round_fits() -> None:
     draft, most = DraftModel(ToyRunner(context=100), 24), 100 - MOST_DRAFTED
     assert draft.price(begun([1] * (most + 1))) is None

@@ -219,6 +219,11 @@ class PrefixCache:
         self._is_kept = True  # whether all of that text is here
         self._is_indexed = False  # whether this knows what is on disk
 
+    def known(self, prompt: Sequence[int]) -> int:
+        """Tokens of the prompt that need not be read."""
+        wanted = prompt[:-1]
+        return max(common_prefix(self._runner.tokens, wanted), sum(count for _, count in self._find(wanted)))
+
     def reuse(self, prompt: Sequence[int], keep: Keep | None = None) -> None:
         """Bring the runner to the longest beginning of the prompt that is known; its last token is left to be read."""
         runner, wanted = self._runner, prompt[:-1]

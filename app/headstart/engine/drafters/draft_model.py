@@ -10,13 +10,14 @@ from headstart.engine.drafters.base import NO_DRAFT, Draft, WantsMore
 from headstart.engine.drafters.ngram import NgramDrafter
 from headstart.engine.engine import Origin
 from headstart.engine.prefix_cache import PrefixCache
-from headstart.engine.runners.runner import PREFILL_CHUNK, Logits, Runner, is_finite
+from headstart.engine.runners.runner import PREFILL_CHUNK, Logits, Runner, common_prefix, is_finite
 from headstart.engine.sampling import Guess, Ids
 from headstart.engine.sequence import Sequence as Text
 
 _log = logging.getLogger(__name__)
 
 MOST_DRAFTED = 16  # tokens in one round
+WINDOW, HEAD = 1024, 96  # tokens that are read of a text of which more is unknown: so many in all, those at its start
 
 
 @dataclass
@@ -31,6 +32,7 @@ class DraftModel:
     prefixes: PrefixCache | None = None  # what the runner has read before; None: the last text
     _set_aside: bool = field(default=False, init=False)  # for this answer
     _known: int = field(default=0, init=False)  # tokens of the text that it is sure to be able to read
+    _skipped: int = field(default=0, init=False)  # tokens of the text, behind its head, that it does not read
 
     name = origin = Origin.DRAFT
 
@@ -42,14 +44,19 @@ class DraftModel:
             self.listed = self.listed[: np.searchsorted(self.listed, width)]
 
     def begin(self, text: Text) -> None:
-        """Keep what the cache shares with a new prompt."""
+        """Keep what the cache shares with a new prompt, or begin near its end where little is known of it."""
         self._set_aside, self._known = False, 0
-        self._prefixes.reuse(text.context, text.job.keep)
+        context = text.context
+        if common_prefix(self.runner.tokens, self._seen(context)) < WINDOW // 2:  # the text is another one
+            self._skipped = 0
+        if self._lack(context) > WINDOW:
+            self._skipped = len(context) - WINDOW
+        self._prefixes.reuse(self._seen(context), text.job.keep)
         self._look_at(text.context)
 
     def price(self, text: Text) -> int | None:
         """See Drafter.price. None when it is set aside or a round would not fit its context."""
-        length = len(text.context)
+        length = len(text.context) - self._skipped
         if self._set_aside or not text.most_candidates or length + MOST_DRAFTED > self.runner.context:
             return None
         return length - len(self.runner.tokens)
@@ -78,7 +85,7 @@ class DraftModel:
 
     def accept(self, text: Text, held: int) -> None:
         """Forget guesses that did not hold."""
-        self.runner.rollback(held)
+        self.runner.rollback(held - self._skipped)
         self._look_at(text.context)
 
     def _draft(self, text: Text, guesses: Sequence[Guess], probabilities: Sequence[float]) -> Draft:
@@ -100,6 +107,15 @@ class DraftModel:
         self.runner.rollback(len(known) - again)
         return self.runner.forward(ids)
 
+    def _seen(self, context: Sequence[int]) -> list[int]:
+        """What it reads of the text."""
+        return [*context[:HEAD], *context[HEAD + self._skipped :]] if self._skipped else list(context)
+
+    def _lack(self, context: Sequence[int]) -> int:
+        """Tokens that it would have to read."""
+        seen = self._seen(context)
+        return len(seen) - self._prefixes.known(seen)
+
     def _look_at(self, context: Sequence[int]) -> None:
         """A target may write tokens, of rows that pad its vocabulary, that a draft cannot read."""
         if not self._set_aside and max(context[self._known :], default=0) >= self.runner.vocabulary:
@@ -113,7 +129,7 @@ class DraftModel:
 
     def _read(self, text: Text) -> list[int]:
         """Read all but the last few tokens of what the cache lacks; return those."""
-        missing = text.context[len(self.runner.tokens) :]
+        missing = self._seen(text.context)[len(self.runner.tokens) :]
         while len(missing) > PREFILL_CHUNK:
             self.runner.forward(missing[:PREFILL_CHUNK], cancel=text.cancel)
             missing = missing[PREFILL_CHUNK:]
