@@ -7,6 +7,8 @@ import numpy as np
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.base import Drafter
 from headstart.engine.drafters.registry import Sources, drafters_of
+from headstart.engine.engine import Keep
+from headstart.engine.prefix_cache import PrefixCache
 from headstart.engine.runners.runner import Branch, Interrupted, Logits, Saved
 
 _MEMORY = 3  # tokens that the next one depends on
@@ -100,6 +102,58 @@ class BranchingToy(ToyRunner):
             assert len(before) == length
             self._tokens[:] = [*before, token]
             self.taken += 1
+
+
+class RememberingToy(ToyRunner):
+    """Its logits follow from what its cache holds of each token: a hash of the token and all before it."""
+
+    can_save = True
+
+    def __init__(self) -> None:
+        """It has read nothing yet."""
+        super().__init__(vocabulary=6, context=64)
+        self.values: list[int] = []
+
+    def forward(
+        self,
+        ids: Sequence[int],
+        branches: Sequence[Branch] = (),
+        rows: int = 1,
+        cancel: CancelEvent | None = None,
+    ) -> Logits:
+        """See Runner.forward."""
+        for token in ids:
+            self.values.append(hash((self.values[-1] if self.values else 0, token)))
+        super().forward(ids, branches, rows, cancel)
+        return np.array([self.values[-rows:]], np.float32)
+
+    def rollback(self, length: int, branch: int | None = None) -> None:
+        """See Runner.rollback."""
+        super().rollback(length, branch)
+        del self.values[length:]
+
+    def save(self, start: int, stop: int) -> Saved:
+        """See Runner.save."""
+        return np.array(self.values[start:stop], np.int64).view(np.uint8)
+
+    def restore(self, tokens: Sequence[int], saved: Saved) -> bool:
+        """See Runner.restore."""
+        if saved.size % 8 or saved.size // 8 < len(tokens):
+            return False
+        self._tokens.extend(tokens)
+        self.values.extend(saved.view(np.int64)[: len(tokens)].tolist())
+        return True
+
+
+def read(runner: RememberingToy, cache: PrefixCache, prompt: Sequence[int], chat: Keep | None = None) -> int:
+    """Read a prompt; how many tokens of it were known. What the cache holds then is what a fresh one would."""
+    cache.reuse(prompt, chat)
+    known = len(runner.tokens)
+    runner.forward(prompt[known:])
+    fresh = RememberingToy()
+    fresh.forward(prompt)
+    assert (runner.tokens, runner.values) == (list(prompt), fresh.values)
+    return known
 
 
 def toy_drafters(target: ToyRunner, draft: ToyRunner | None = None) -> list[Drafter]:

@@ -498,5 +498,5 @@ def test_a_chat_that_is_kept_is_known_after_a_restart(pair_engine: LocalEngine) 
     again = ask(forget(pair_engine), kept)
     assert again.stats.reused_tokens == again.stats.prompt_tokens - 1
     assert again.text == expected.text
-    pair_engine.forget("chat")
+    pair_engine.forget(["chat"])
     assert ask(forget(pair_engine), kept).stats.reused_tokens == 0

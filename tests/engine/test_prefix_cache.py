@@ -4,76 +4,29 @@ import os
 import random
 import shutil
 import stat
+import time
 import traceback
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Keep, Message, Numerics, Request
 from headstart.engine.loading import Place, load_model
 from headstart.engine.prefix_cache import PartFiles, PrefixCache, identity_of
 from headstart.engine.protocol import Generate, decode_order, encode
-from headstart.engine.runners.runner import Branch, Logits, Runner, Saved
-from headstart.errors import HeadstartError
-from tests.toy import ToyRunner
+from headstart.engine.runners.runner import Logits, Runner
+from headstart.errors import HeadstartError, SettingsError
+from tests.toy import RememberingToy, read
 
 PART = 4
 ROOM = 100_000  # bytes; a part of the toy takes 32
 CHAT = Keep("chat", ROOM)
 KEY, OTHER_KEY = "5a" * 64, "a5" * 64
 SEALED = Keep("chat", ROOM, KEY)
-
-
-class RememberingToy(ToyRunner):
-    """Its logits follow from what its cache holds of each token: a hash of the token and all before it."""
-
-    can_save = True
-
-    def __init__(self) -> None:
-        super().__init__(vocabulary=6, context=64)
-        self.values: list[int] = []
-
-    def forward(
-        self,
-        ids: Sequence[int],
-        branches: Sequence[Branch] = (),
-        rows: int = 1,
-        cancel: CancelEvent | None = None,
-    ) -> Logits:
-        for token in ids:
-            self.values.append(hash((self.values[-1] if self.values else 0, token)))
-        super().forward(ids, branches, rows, cancel)
-        return np.array([self.values[-rows:]], np.float32)
-
-    def rollback(self, length: int, branch: int | None = None) -> None:
-        super().rollback(length, branch)
-        del self.values[length:]
-
-    def save(self, start: int, stop: int) -> Saved:
-        assert start % PART == 0
-        return np.array(self.values[start:stop], np.int64).view(np.uint8)
-
-    def restore(self, tokens: Sequence[int], saved: Saved) -> bool:
-        if saved.size % 8 or saved.size // 8 < len(tokens):
-            return False
-        self._tokens.extend(tokens)
-        self.values.extend(saved.view(np.int64)[: len(tokens)].tolist())
-        return True
-
-
-def read(runner: RememberingToy, cache: PrefixCache, prompt: Sequence[int], chat: Keep | None = None) -> int:
-    """Read a prompt; how many tokens of it were known. What the cache holds then is what a fresh one would."""
-    cache.reuse(prompt, chat)
-    known = len(runner.tokens)
-    runner.forward(prompt[known:])
-    fresh = RememberingToy()
-    fresh.forward(prompt)
-    assert (runner.tokens, runner.values) == (list(prompt), fresh.values)
-    return known
 
 
 @pytest.fixture
@@ -271,7 +224,7 @@ def test_nothing_is_left_of_a_conversation_that_was_deleted(files: Callable[[], 
     read(runner, cache, [1] * 9, Keep("another", ROOM))
     read(runner, cache, [2] * 9, CHAT)
     store_all(cache)
-    cache.forget("chat")
+    cache.forget(["chat"])
     assert {path.parent.name for path in tmp_path.rglob("*.part")} == {"another"}
     assert not runner.tokens
     assert read(runner, cache, [2] * 9, None) == 0
@@ -407,6 +360,195 @@ def test_a_key_is_in_no_text_made_of_a_request(
     assert not any(KEY[:20] in text for text in (*texts, caplog.text))
 
 
+def test_what_a_text_begins_with_is_written_first_and_deleted_last(
+    files: Callable[[], PartFiles], tmp_path: Path
+) -> None:
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files(), PART)
+    prompt = [1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5, 1]
+    read(runner, cache, prompt, CHAT)
+    assert cache.store_one()
+    again = RememberingToy()
+    assert read(again, PrefixCache(again, ROOM, files(), PART), [*prompt, 5], CHAT) == PART
+    store_all(cache)
+    read(again, PrefixCache(again, ROOM, files(), PART), [*prompt, 5], CHAT)  # this is a use of all of them
+    (size,) = {path.stat().st_size for path in tmp_path.rglob("*.part")}
+    read(runner, cache, [2], Keep("small", 3 * size))
+    store_all(cache)
+    last = RememberingToy()
+    assert read(last, PrefixCache(last, ROOM, files(), PART), [*prompt, 5], CHAT) == 2 * PART
+
+
+def test_what_is_used_from_memory_is_not_old_on_disk(files: Callable[[], PartFiles], tmp_path: Path) -> None:
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files(), PART)
+    for tokens in ([1] * 4, [2] * 4):
+        read(runner, cache, tokens, CHAT)
+        store_all(cache)
+    read(runner, cache, [1] * 4 + [5], None)
+    (size,) = {path.stat().st_size for path in tmp_path.rglob("*.part")}
+    read(runner, cache, [3] * 4, Keep("small", 2 * size))
+    store_all(cache)
+    assert {_tokens(path)[0] for path in tmp_path.rglob("*.part")} == {1, 3}
+
+
+def test_a_clock_that_was_ahead_holds_up_no_new_part(files: Callable[[], PartFiles], tmp_path: Path) -> None:
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files(), PART)
+    read(runner, cache, [1] * 4, CHAT)
+    store_all(cache)
+    (only,) = tmp_path.rglob("*.part")
+    later = time.time() + 10 * 365 * 24 * 3600
+    os.utime(only, (later, later))
+    read(runner, cache, [2] * 4, Keep("small", only.stat().st_size))
+    store_all(cache)
+    assert [_tokens(path) for path in tmp_path.rglob("*.part")] == [[2] * 4]
+
+
+def test_a_beginning_that_another_program_had_read_first_is_kept_too(files: Callable[[], PartFiles]) -> None:
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files(), PART)
+    for tokens in ([1] * 4, [2]):
+        read(runner, cache, tokens, None)
+    read(runner, cache, [1] * 9, CHAT)
+    store_all(cache)
+    again = RememberingToy()
+    assert read(again, PrefixCache(again, ROOM, files(), PART), [1] * 10, CHAT) == 9
+
+
+def test_one_who_goes_on_with_a_text_takes_nothing_from_its_chat(
+    files: Callable[[], PartFiles], tmp_path: Path
+) -> None:
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files(), PART)
+    read(runner, cache, [1] * 6, CHAT)
+    store_all(cache)
+    read(runner, cache, [1] * 7, None)
+    read(runner, cache, [2], None)
+    store_all(cache)
+    assert sorted(_tokens(path) for path in tmp_path.rglob("*.part")) == [[1] * 2, [1] * 4]
+
+
+def test_what_is_kept_nowhere_is_never_written_as_the_end_of_a_chat(
+    files: Callable[[], PartFiles], tmp_path: Path
+) -> None:
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files(), PART)
+    read(runner, cache, [1, 1, 1, 5], None)
+    read(runner, cache, [1, 1], CHAT)
+    store_all(cache)
+    assert all(5 not in _tokens(path) for path in tmp_path.rglob("*.part"))
+
+
+def test_a_full_disk_leaves_what_is_there_to_be_used(
+    files: Callable[[], PartFiles], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files(), PART)
+    read(runner, cache, [1] * 9, CHAT)
+    store_all(cache)
+    again = RememberingToy()
+    cache = PrefixCache(again, ROOM, files(), PART)
+    read(again, cache, [2] * 9, CHAT)
+    monkeypatch.setattr(os, "replace", full)
+    store_all(cache)
+    assert {path.suffix for path in tmp_path.rglob("*") if path.is_file()} == {".part"}
+    assert read(again, cache, [1] * 9, CHAT) == 8
+    cache.forget(["chat"])
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_a_chat_that_is_deleted_while_it_is_written_stops_nothing(
+    files: Callable[[], PartFiles], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files(), PART)
+    read(runner, cache, [1] * 4, CHAT)
+    replace = os.replace
+
+    def deleted(old: Path, new: Path) -> None:
+        shutil.rmtree(old.parent)
+        replace(old, new)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", deleted)
+        store_all(cache)
+    cache.forget(["chat"])
+    read(runner, cache, [2] * 4, Keep("another", ROOM))
+    assert store_all(cache) == 1
+    assert {path.parent.name for path in tmp_path.rglob("*.part")} == {"another"}
+
+
+def test_what_is_in_the_way_or_goes_meanwhile_fails_no_answer(
+    files: Callable[[], PartFiles], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files(), PART)
+    read(runner, cache, [1] * 9, CHAT)
+    store_all(cache)
+    folder = next(tmp_path.rglob("*.part")).parent
+    for name in ("a.new", "a.part"):
+        (folder / name).mkdir()
+    again = RememberingToy()
+    cache = PrefixCache(again, ROOM, files(), PART)
+    assert read(again, cache, [1] * 9, CHAT) == 8
+    read(again, cache, [2] * 9, Keep("small", 1))
+    glob = Path.glob
+
+    def vanishing(path: Path, pattern: str) -> Iterator[Path]:
+        yield from islice(glob(path, pattern), 1)
+        raise FileNotFoundError
+
+    monkeypatch.setattr(Path, "glob", vanishing)
+    store_all(cache)
+    again = RememberingToy()
+    read(again, PrefixCache(again, ROOM, files(), PART), [1] * 9, CHAT)
+    assert not caplog.text
+
+
+def test_without_chats_all_that_is_kept_is_dropped(files: Callable[[], PartFiles], tmp_path: Path) -> None:
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files(), PART)
+    read(runner, cache, [3] * 9, None)
+    read(runner, cache, [1] * 9, Keep("another", ROOM))
+    assert cache.store_one()
+    read(runner, cache, [2] * 9, CHAT)
+    cache.forget([])
+    assert not store_all(cache)
+    assert not list(tmp_path.rglob("*.part"))
+    assert read(runner, cache, [3] * 9, None) == 8
+
+
+def test_without_memory_for_a_copy_a_text_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(*_: object) -> None:
+        raise MemoryError
+
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, length=PART)
+    read(runner, cache, [1] * 9)
+    monkeypatch.setattr(runner, "save", none)
+    assert read(runner, cache, [2] * 9) == 0
+    assert read(runner, cache, [1] * 9) == 0
+
+
+@pytest.mark.parametrize("name", ["..", "", "/", "a/b", "a\\b", ".", "*", "C:"])
+def test_no_name_of_a_chat_leads_out_of_the_folder(name: str) -> None:
+    with pytest.raises(SettingsError):
+        Keep(name, ROOM)
+
+
+def test_others_may_not_read_what_is_kept(files: Callable[[], PartFiles], tmp_path: Path) -> None:
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files(), PART)
+    read(runner, cache, [1] * 4, CHAT)
+    store_all(cache)
+    (only,) = tmp_path.rglob("*.part")
+    assert stat.S_IMODE(only.stat().st_mode) == 0o600
+
+
 @pytest.mark.parametrize("histories", [100, pytest.param(1000, marks=pytest.mark.slow)])
 def test_histories_are_those_of_a_fresh_cache(tmp_path: Path, histories: int) -> None:
     chance = random.Random(histories)
@@ -427,7 +569,7 @@ def test_histories_are_those_of_a_fresh_cache(tmp_path: Path, histories: int) ->
                 damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
                 path.write_bytes(damaged)
             elif event < 0.25:
-                cache.forget(chance.choice("xyz"))
+                cache.forget([chance.choice("xyz")])
             text = chance.choice(texts)
             text = text[: chance.randint(0, len(text))] + chance.choices(range(6), k=chance.randint(1, 9))
             texts.append(text[:48])

@@ -1,5 +1,6 @@
 """The engine protocol and the values that cross it."""
 
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -62,6 +63,10 @@ class Keep:
     chat: str
     most_bytes: int
     key: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse a name that leads to another folder."""
+        _require(re.fullmatch(r"[\w-]+", self.chat) is not None, "chat", "letters, digits, - and _", self.chat)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Headstart's own engine: one target with its drafters, from messages to text."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -136,10 +136,10 @@ class LocalEngine:
         """Write some of what was read to disk, where a request wanted it; whether there may be more."""
         return any(prefixes.store_one() for prefixes in self._prefixes)
 
-    def forget(self, chat: str) -> None:
-        """Drop what was read of a chat that was deleted."""
+    def forget(self, chats: Collection[str]) -> None:
+        """Drop what was read of chats that were deleted; without any, of all that are kept on disk."""
         for prefixes in self._prefixes:
-            prefixes.forget(chat)
+            prefixes.forget(chats)
 
     def forget_all(self) -> None:
         """Read every prompt from its beginning again; what is on disk stays there."""

@@ -5,7 +5,7 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -60,7 +60,7 @@ class Opened:
     `bench` carries out a Bench order, reports progress and returns the result, or raises RaceCancelled when stopped.
     `idle` is entered when there was no request for a while, and left when one comes. `read_ahead` reads
     the prompt of a request that may come, a little at each step; None: this engine cannot. `store_one` does a little of
-    what may be done between two requests, and says whether there is more. `forget` a chat that was deleted.
+    what may be done between two requests, and says whether there is more. `forget`: see Forget.
     """
 
     engine: Engine
@@ -70,7 +70,7 @@ class Opened:
     idle: Callable[[], AbstractContextManager[object]] = nullcontext
     read_ahead: Callable[[Request], Iterator[None]] | None = None
     store_one: Callable[[], bool] = lambda: False
-    forget: Callable[[str], None] = lambda _: None
+    forget: Callable[[Collection[str]], None] = lambda _: None
 
 
 class Models(Protocol):

@@ -9,9 +9,10 @@ import logging
 import os
 import secrets
 import struct
+import time
 import zlib
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
+import psutil
 
 from headstart import own_folder
 from headstart.engine.engine import Keep
@@ -40,7 +42,8 @@ _log = logging.getLogger(__name__)
 class Part:
     """Some tokens behind those of another part. The last part of a text may be short.
 
-    `owner`: the chat for which it was read first; empty: it stays off the disk.
+    `owner`: the chat for which it was read first; empty: it stays off the disk. `used`: when, in nanoseconds; what
+    comes later in a text counts as used earlier, as it is of no use without what comes before.
     """
 
     before: bytes  # the key of that other part
@@ -48,6 +51,7 @@ class Part:
     owner: str = ""
     saved: Saved | None = None  # None: it is on disk alone
     is_stored: bool = False
+    used: int = 0
 
     @cached_property
     def key(self) -> bytes:
@@ -129,10 +133,12 @@ class PartFiles:
         self._seal = Sealed(key) if key else Plain()
 
     def read_all(self) -> Iterator[Part]:
-        """What is there, without keys and values. What an interrupted write left is deleted."""
-        for path in self._folder.glob(f"*/*{_UNFINISHED}"):
-            path.unlink(missing_ok=True)
-        for path in self._folder.glob(f"*/*{_SUFFIX}"):
+        """What is there, without keys and values. What an interrupted write left of any model is deleted."""
+        for path in _found(self._root, f"*/*/*{_UNFINISHED}"):
+            writer = path.suffixes[0][1:]
+            if not writer.isdecimal() or int(writer) == os.getpid() or not psutil.pid_exists(int(writer)):
+                _unlink(path)
+        for path in _found(self._folder, f"*/*{_SUFFIX}"):
             with suppress(OSError, struct.error, ValueError), path.open("rb") as file:
                 yield self._begin(file, path)[0]
 
@@ -141,20 +147,25 @@ class PartFiles:
         assert part.saved is not None
         path = self._path(part)
         own_folder.make(path.parent)
-        unfinished = path.with_suffix(_UNFINISHED)
+        unfinished = path.with_suffix(f".{os.getpid()}{_UNFINISHED}")  # another process may write the same part
         about = _ABOUT.pack(zlib.crc32(part.saved.data), part.before) + np.array(part.tokens, np.int32).tobytes()
-        with unfinished.open("wb") as file:
-            file.write(_HEAD.pack(_MAGIC, len(part.tokens)))
-            file.write(self._seal.close(about, self._place(path, "tokens")))
-            file.write(self._seal.close(part.saved.data, self._place(path, "values")))
-        unfinished.replace(path)
+        try:
+            unfinished.touch(0o600)
+            with unfinished.open("wb") as file:
+                file.write(_HEAD.pack(_MAGIC, len(part.tokens)))
+                file.write(self._seal.close(about, self._place(path, "tokens")))
+                file.write(self._seal.close(part.saved.data, self._place(path, "values")))
+            os.utime(unfinished, ns=(part.used, part.used))
+            unfinished.replace(path)
+        except OSError:
+            _unlink(unfinished)
+            raise
         self._make_room(most_bytes)
 
     def read(self, part: Part) -> Saved | None:
         """Keys and values; None where they are gone or damaged."""
         path = self._path(part)
         try:
-            os.utime(path)
             with path.open("rb") as file:
                 _, checksum = self._begin(file, path)
                 box = np.fromfile(file, np.uint8)
@@ -169,10 +180,14 @@ class PartFiles:
         self.delete(part)
         return None
 
+    def touch(self, part: Part) -> None:
+        """It is as old as its last use."""
+        with suppress(OSError):
+            os.utime(self._path(part), ns=(part.used, part.used))
+
     def delete(self, part: Part) -> None:
         """Whether it is there or not."""
-        with suppress(OSError):
-            self._path(part).unlink()
+        _unlink(self._path(part))
 
     def _path(self, part: Part) -> Path:
         return self._folder / part.owner / (self._seal.name(part) + _SUFFIX)
@@ -194,13 +209,18 @@ class PartFiles:
         return part, checksum
 
     def _make_room(self, most_bytes: int) -> None:
-        found = [(path.stat(), path) for path in self._root.glob(f"*/*/*{_SUFFIX}")]
-        total = sum(about.st_size for about, _ in found)
-        for about, path in sorted(found, key=lambda each: each[0].st_mtime_ns):
+        """Those that a clock was ahead of go first: it may take years until they are the oldest."""
+        now, found = time.time_ns(), list[tuple[int, int, Path]]()
+        for path in _found(self._root, f"*/*/*{_SUFFIX}"):
+            with suppress(OSError):
+                about = path.stat()
+                found.append((about.st_mtime_ns if about.st_mtime_ns <= now else 0, about.st_size, path))
+        total = sum(size for _, size, _ in found)
+        for _, size, path in sorted(found):
             if total <= most_bytes:
                 break
-            path.unlink(missing_ok=True)
-            total -= about.st_size
+            _unlink(path)
+            total -= size
 
 
 class PrefixCache:
@@ -218,6 +238,7 @@ class PrefixCache:
         self._most_on_disk = 0  # bytes, as the last request wanted that was to be kept there
         self._is_kept = True  # whether all of that text is here
         self._is_indexed = False  # whether this knows what is on disk
+        self._can_write = True  # until the disk refuses
 
     def known(self, prompt: Sequence[int]) -> int:
         """Tokens of the prompt that need not be read."""
@@ -261,22 +282,24 @@ class PrefixCache:
         """Write a part to disk that belongs there; whether there was one. After an OSError no more are written."""
         self._keep()
         self._make_room()
-        part = next((part for part in self._held.values() if part.owner and not part.is_stored), None)
-        if self._files is None or part is None:
+        part = next((part for part in reversed(self._held.values()) if part.owner and not part.is_stored), None)
+        if self._files is None or part is None or not self._can_write:
             return False
         try:
             self._files.write(part, self._most_on_disk)
             part.is_stored = True
+        except FileNotFoundError:  # its chat was deleted at this moment
+            self._drop([part])
         except OSError as error:
             _log.warning("what was read cannot be kept on disk (%s)", error)
-            self._files = None
+            self._can_write = False
         return True
 
-    def forget(self, chat: str) -> None:
-        """Drop all parts of a chat that was deleted."""
+    def forget(self, chats: Collection[str]) -> None:
+        """Drop all parts of chats that were deleted; without any, of all that are kept on disk."""
         for parts in list(self._after.values()):
-            self._drop([part for part in parts if part.owner == chat])
-        if self._wanted and self._wanted.chat == chat:
+            self._drop([part for part in parts if part.owner and (not chats or part.owner in chats)])
+        if self._wanted and (not chats or self._wanted.chat in chats):
             self._runner.rollback(0)
             self._wanted = None
 
@@ -307,8 +330,13 @@ class PrefixCache:
             part = Part(before, tokens[start : start + self._length], owner)
             present = next((other for other in self._after[before] if _begins(part, other)), None)
             if present is None:
-                part.saved = self._runner.save(start, start + len(part.tokens))
-                self._replace([other for other in self._after[before] if _begins(other, part)], part)
+                try:
+                    part.saved = self._runner.save(start, start + len(part.tokens))
+                except MemoryError:
+                    break  # it is read again
+                self._replace(part)
+            elif present.tokens == part.tokens:
+                present.owner = present.owner or owner
             used.append(present or part)
             before = part.key
         self._is_kept = True
@@ -340,22 +368,27 @@ class PrefixCache:
                 break
         self._touch([part for part, _ in known])
 
-    def _touch(self, used: Iterable[Part]) -> None:
-        """Ends go before beginnings, without which they are of no use."""
-        for part in reversed(list(used)):
+    def _touch(self, used: Sequence[Part]) -> None:
+        """They were used now. Ends go before beginnings, without which they are of no use."""
+        now = time.time_ns()
+        for place, part in reversed(list(enumerate(used))):
+            part.used = now - 1000 * place  # the finest step of any file system but FAT
+            if part.is_stored and self._files:
+                self._files.touch(part)
             if part.key in self._held:
                 self._held.move_to_end(part.key)
 
-    def _replace(self, shorter: Iterable[Part], part: Part) -> None:
-        """In place of parts that begin as it does."""
+    def _replace(self, part: Part) -> None:
+        """In place of parts that begin as it does, unless another chat has them."""
         assert part.saved is not None
-        self._drop(shorter)
+        others = self._after[part.before]
+        self._drop([other for other in others if _begins(other, part) and other.owner in {"", part.owner}])
         self._after[part.before].append(part)
         self._held[part.key] = part
         self._bytes += part.saved.nbytes
 
-    def _drop(self, parts: Iterable[Part]) -> None:
-        for part in list(parts):
+    def _drop(self, parts: Sequence[Part]) -> None:
+        for part in parts:
             self._after[part.before].remove(part)
             self._release(part)
             if self._files and part.is_stored:
@@ -372,6 +405,18 @@ class PrefixCache:
             self._release(part)
             if not part.is_stored:
                 self._after[part.before].remove(part)
+
+
+def _found(folder: Path, pattern: str) -> Iterator[Path]:
+    """Files in it, as far as others leave it alone meanwhile."""
+    with suppress(OSError):
+        yield from folder.glob(pattern)
+
+
+def _unlink(path: Path) -> None:
+    """Where it is there, and nothing holds it."""
+    with suppress(OSError):
+        path.unlink()
 
 
 def _begins(part: Part, other: Part) -> bool:

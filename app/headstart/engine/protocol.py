@@ -77,9 +77,9 @@ class CountTokens(Tagged, frozen=True):
 
 
 class Forget(Tagged, frozen=True):
-    """Drop what was read of chats that were deleted. Nothing follows."""
+    """Drop what was read of chats that were deleted; without any, of all that are kept on disk. Nothing follows."""
 
-    chats: tuple[str, ...]
+    chats: tuple[str, ...] = ()
 
 
 class Describe(Tagged, frozen=True):

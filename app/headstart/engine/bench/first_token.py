@@ -65,8 +65,8 @@ def measure_first_token(
     try:
         found = {length: _of_length(engine, length, repeats, stage) for length in fitting}
     finally:
+        engine.forget(_CHATS)
         for chat in _CHATS:
-            engine.forget(chat)
             kept_prompts.delete(chat)
         engine.forget_all()
     return FirstTokenResult(describe(load.device), names[0] or "", names[1], found)
@@ -87,8 +87,7 @@ def _of_length(
             pass
         engine.forget_all()
         found[Before.RESTART] += [first.ask(), second.ask()]
-        for chat in _CHATS:
-            engine.forget(chat)
+        engine.forget(_CHATS)
     return {before: _summed_up(stats) for before, stats in found.items()}
 
 

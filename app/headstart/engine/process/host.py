@@ -211,8 +211,11 @@ class Host:
         """The next order; None to end. Until it comes, what was read is written to disk, and the model is measured."""
         if orders is self._asides or not self._opened:
             return orders.get()
-        while orders.empty() and self._opened.store_one():
-            pass
+        try:
+            while orders.empty() and self._opened.store_one():
+                pass
+        except Exception:  # noqa: BLE001 - without it prompts are only read again
+            _log.exception("what was read cannot be kept")
         try:
             return orders.get(timeout=_IDLE)
         except queue.Empty:
@@ -283,8 +286,8 @@ class Host:
         self._send(Counted(order.ticket, model.count(order.messages, order.text), model.facts.context))
 
     def _forget_chats(self, order: Forget) -> None:
-        for chat in order.chats if self._opened else ():
-            self._model().forget(chat)
+        if self._opened:
+            self._opened.forget(order.chats)
 
     def _describe(self, order: Describe) -> None:
         self._send(Described(order.ticket, self._models.describe()))
