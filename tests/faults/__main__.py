@@ -30,11 +30,14 @@ _OF_TOY = {
 _OF_MODEL = {kills.kill_window: 14, kills.kill_engine: 5, kills.starve_engine: 2, kills.hang_engine: 1}
 _OF_FILES = {
     kills.kill_intake: 3,
+    kills.kill_keeper: 5,
     damage.tear_file: 20,
     damage.tear_log_of_changes: 8,
     damage.fill_disk: 10,
     damage.fill_disk_while_saving: 6,
     damage.fill_disk_while_exporting: 3,
+    damage.fill_disk_while_keeping: 3,
+    damage.delete_while_keeping: 3,
     damage.jump_clock: 5,
 }
 _EXPORTS = 3

@@ -2,6 +2,7 @@
 
 import resource
 import shutil
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -15,6 +16,7 @@ from headstart.chat.database import FILE_NAME
 from headstart.chat.documents import write_export
 from headstart.chat.store import open_store
 from headstart.errors import HeadstartError
+from tests.faults import keeping
 from tests.faults.files import TITLE, Written, files
 from tests.faults.profile import Lost
 
@@ -102,6 +104,40 @@ def fill_disk_while_exporting(home: Path, chance: Random) -> None:
         raise Lost("half an export stands in its place")
     if list(home.glob(".export-*")):
         raise Lost("half an export was left")
+
+
+def fill_disk_while_keeping(home: Path, chance: Random) -> None:
+    """Of a part that finds no room nothing is left, those before it are of use, and later ones are kept."""
+    root, seed = home / "prompts", chance.randrange(10**6)
+    shutil.rmtree(root, ignore_errors=True)
+    for limit in (None, chance.randrange(keeping.HEAVY), None):
+        with no_file_beyond(limit):
+            keeping.keep(root, seed, 10)
+        if list(root.rglob("*.new")):
+            raise Lost("half a part was left")
+        keeping.require_sound(root, seed)
+
+
+def delete_while_keeping(home: Path, chance: Random) -> None:
+    """Chats that are deleted while their parts are looked for, read or written are read again."""
+    root, seed = home / "prompts", chance.randrange(10**6)
+    shutil.rmtree(root, ignore_errors=True)
+    ended = threading.Event()
+
+    def delete() -> None:
+        while not ended.wait(0.002):
+            for folder in root.glob("*/chat1"):
+                shutil.rmtree(folder, ignore_errors=True)
+
+    other = threading.Thread(target=delete)
+    other.start()
+    try:
+        for _ in range(3):
+            keeping.keep(root, seed, 15)
+    finally:
+        ended.set()
+        other.join()
+    keeping.require_sound(root, seed)
 
 
 def jump_clock(home: Path, chance: Random) -> None:

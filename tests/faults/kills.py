@@ -19,6 +19,7 @@ import psutil
 from bench.toy import PROGRAM
 from headstart import intake, manifest
 from headstart.chat.store import open_store
+from tests.faults import keeping
 from tests.faults.profile import ROOT, Lost, Window, environment, require_kept
 from tests.faults.window import TAKEN
 from tests.model_folders import write_model
@@ -176,6 +177,32 @@ def kill_export(source: Path, home: Path, chance: Random) -> None:
     process.wait()
     if output.exists() and manifest.damaged_files(output, manifest.read_model(output), hashes=True):
         raise Lost("a damaged model stands in its place")
+
+
+def kill_keeper(home: Path, chance: Random) -> None:
+    """Killed at any moment, one or two processes that keep what was read have left whole parts and nothing else."""
+    root, other, seed = home / "prompts", home / "settings.toml", chance.randrange(10**6)
+    shutil.rmtree(root, ignore_errors=True)
+    other.write_text("mine", encoding="utf-8")
+    command = [sys.executable, "-m", "tests.faults.keeping", str(root), str(seed)]
+    keepers = [
+        subprocess.Popen(command, cwd=ROOT, env=environment(home), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(chance.choice([1, 1, 2]))
+    ]
+    for keeper in keepers:
+        assert keeper.stdout
+        keeper.stdout.readline()
+    time.sleep(chance.uniform(0.0, 0.3))
+    for keeper in keepers:
+        keeper.kill()
+    told = [keeper.communicate()[1].decode() for keeper in keepers]
+    if any("cannot be kept" in errors or "Traceback" in errors for errors in told):
+        raise Lost("\n".join(told))
+    keeping.require_sound(root, seed)
+    if sorted(path.name for path in home.iterdir()) != ["prompts", "settings.toml"]:
+        raise Lost("something else was made")
+    if other.read_text(encoding="utf-8") != "mine":
+        raise Lost("something else was changed")
 
 
 def kill_intake(home: Path, chance: Random) -> None:

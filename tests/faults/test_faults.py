@@ -27,7 +27,7 @@ from headstart.errors import HistoryError, SettingsError
 from headstart.settings import Settings
 from headstart.settings_file import save
 from headstart.ui.application import SingleInstance
-from tests.faults import damage, kills
+from tests.faults import damage, keeping, kills
 from tests.faults.__main__ import run
 from tests.faults.kills import Where
 from tests.faults.profile import Lost, Told, require_kept
@@ -40,6 +40,8 @@ OF_FILES = (
     damage.fill_disk,
     damage.fill_disk_while_saving,
     damage.fill_disk_while_exporting,
+    damage.fill_disk_while_keeping,
+    damage.delete_while_keeping,
     damage.jump_clock,
 )
 
@@ -60,6 +62,23 @@ def test_no_kill_loses_anything(home: Path, attempt: Callable[[Where, Random], N
 def test_no_fault_of_a_file_loses_anything(home: Path, attempt: Callable[[Path, Random], None]) -> None:
     for seed in range(12):
         attempt(home, Random(seed))
+
+
+@pytest.mark.parametrize("rounds", [2, pytest.param(100, marks=pytest.mark.slow)])
+def test_of_what_is_kept_of_prompts_a_kill_leaves_whole_parts(home: Path, rounds: int) -> None:
+    for seed in range(rounds):
+        kills.kill_keeper(home, Random(seed))
+
+
+def test_where_prompts_cannot_be_kept_they_are_read_again(
+    read_only: Path, home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (home / "file").write_text("mine", encoding="utf-8")
+    for root in (read_only / "prompts", home / "file"):
+        caplog.clear()
+        keeping.keep(root, 1, 10)
+        assert caplog.text.count("what was read cannot be kept on disk") == 1
+    assert (home / "file").read_text(encoding="utf-8") == "mine"
 
 
 def test_a_loss_would_be_noticed(home: Path) -> None:

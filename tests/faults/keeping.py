@@ -1,0 +1,75 @@
+"""A process that keeps on disk what a toy reads of chats, until it is killed; and whether what it left is sound.
+
+Run as a program: the folder, a seed.
+"""
+
+import logging
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from random import Random
+
+import numpy as np
+
+from headstart.engine.engine import Keep
+from headstart.engine.prefix_cache import PartFiles, PrefixCache, identity_of
+from headstart.engine.runners.runner import Saved
+from tests.faults.profile import Lost
+from tests.toy import RememberingToy, read
+
+_PART, _ROOM = 4, 40 << 20
+HEAVY = 1 << 18  # bytes of a part, so that a kill falls into the middle of a file
+_SUBJECT = "a toy"
+
+
+class HeavyToy(RememberingToy):
+    """Its keys and values are large."""
+
+    def save(self, start: int, stop: int) -> Saved:
+        """See Runner.save."""
+        return np.concatenate([super().save(start, stop), np.ones(HEAVY, np.uint8)])
+
+
+def keep(root: Path, seed: int, texts: int | None = None) -> None:
+    """So many of three chats, or for ever; prints when a part is on disk."""
+    cache = _cache(root, runner := HeavyToy())
+    for number, text in enumerate(islice(_texts(seed), texts)):
+        read(runner, cache, text, Keep(f"chat{number % 3}", _ROOM))
+        while cache.store_one():
+            print("stored", flush=True)
+
+
+def require_sound(root: Path, seed: int) -> None:
+    """After a start only whole parts are found, nothing half written is left, and every text is as if read anew."""
+    files = PartFiles(root, identity_of(_SUBJECT))
+    parts = list(files.read_all())
+    if len(parts) != len(list(root.rglob("*.part"))) or any(files.read(part) is None for part in parts):
+        raise Lost("a part is not whole")
+    left = [path.name for path in root.rglob("*") if path.is_file() and path.suffix != ".part"]
+    if left:
+        raise Lost(f"half a part was left: {left}")
+    cache, known = _cache(root, runner := HeavyToy()), 0
+    for text in islice(_texts(seed), 30):
+        known += read(runner, cache, text, Keep("chat0", _ROOM))
+    if parts and not known:
+        raise Lost("nothing of what was kept is of use")
+
+
+def _cache(root: Path, runner: RememberingToy) -> PrefixCache:
+    return PrefixCache(runner, 20 * HEAVY, PartFiles(root, identity_of(_SUBJECT)), _PART)
+
+
+def _texts(seed: int) -> Iterator[Sequence[int]]:
+    """Each begins like one before it."""
+    chance, texts = Random(seed), [[0]]
+    while True:
+        text = chance.choice(texts)
+        text = text[: chance.randint(0, len(text))] + chance.choices(range(6), k=chance.randint(1, 9))
+        texts = [*texts[-20:], text[:48]]
+        yield texts[-1]
+
+
+if __name__ == "__main__":
+    logging.basicConfig(level=logging.WARNING)
+    keep(Path(sys.argv[1]), int(sys.argv[2]))
