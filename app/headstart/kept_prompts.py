@@ -5,10 +5,16 @@ import shutil
 from headstart import paths
 
 
-def delete(chat: str) -> None:
-    """What any model keeps of a chat."""
-    for folder in paths.kept_prompts().glob(f"*/{chat}"):
-        shutil.rmtree(folder, ignore_errors=True)
+def chats() -> set[str]:
+    """Of which something is kept."""
+    return {folder.name for folder in paths.kept_prompts().glob("*/*")}
+
+
+def delete(*chat_ids: str) -> None:
+    """What any model keeps of these chats."""
+    for folder in paths.kept_prompts().glob("*/*"):
+        if folder.name in chat_ids:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def delete_all() -> None:

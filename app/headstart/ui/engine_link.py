@@ -217,9 +217,9 @@ class EngineLink(QObject):
         self._send(ForgetTuned(self._recalled, load))
 
     def forget_chats(self, *chat_ids: str) -> None:
-        """Have a running engine drop what it read of these chats."""
-        if self._process and self._up:
-            self._deliver(Forget(chat_ids))
+        """Have a running engine drop what it read of these chats; without any, of all that are kept on disk."""
+        if self._outbox or (self._process and self._up):  # what waits there may have more read of them
+            self._send(Forget(chat_ids))
 
     def serve(self, order: StartServer) -> None:
         """Answer other programs with the loaded model; `served` follows, or `failed`."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, QTimer, Slot
 from PySide6.QtWidgets import QApplication
 
-from headstart import intake, kept_prompts, paths
+from headstart import intake, paths
 from headstart.chat.reader import Hit
 from headstart.chat.store import Store
 from headstart.engine.memory import free_memory
@@ -154,8 +154,6 @@ class Program(QObject):
         before = session.settings if session else changed
         self.chats.set_settings(changed)
         self.appearance.set_settings(changed)
-        if not changed.prompt_cache_gb:
-            kept_prompts.delete_all()
         self.window.chat.composer.edit.enter_sends = changed.enter_sends
         self.prompts.show(changed.prompts)
         self._follow(before)

@@ -66,8 +66,7 @@ def measure_first_token(
         found = {length: _of_length(engine, length, repeats, stage) for length in fitting}
     finally:
         engine.forget(_CHATS)
-        for chat in _CHATS:
-            kept_prompts.delete(chat)
+        kept_prompts.delete(*_CHATS)
         engine.forget_all()
     return FirstTokenResult(describe(load.device), names[0] or "", names[1], found)
 

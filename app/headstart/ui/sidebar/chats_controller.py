@@ -174,12 +174,16 @@ class ChatsController(QObject):
     def start(self) -> None:
         """Show the list, and the chat that was open last if the settings say so."""
         self._attempt(lambda: self._store.purge(_BIN_DAYS * 24 * 3600.0))
+        self._attempt(self._delete_left)
         last = self._store.recall(LAST) if self._settings.restore_chat else None
         self.refresh()
         self.open(last) if last else self.open_new()
 
     def set_settings(self, settings: Settings) -> None:
         """The program's settings have changed."""
+        if self._settings.prompt_cache_gb and not settings.prompt_cache_gb:
+            self._loader.link.forget_chats()
+            kept_prompts.delete_all()
         self._settings = settings
         for session in self._sessions.values():
             session.program_settings = settings
@@ -249,8 +253,7 @@ class ChatsController(QObject):
         if not chats or not self._attempt(lambda: self._store.delete(*(chat.id for chat in chats))):
             return
         self._loader.link.forget_chats(*(chat.id for chat in chats))
-        for chat in chats:
-            kept_prompts.delete(chat.id)
+        kept_prompts.delete(*(chat.id for chat in chats))
         was_open = self.current.chat.id if self.current and self.current.chat.id in chat_ids else ""
         if was_open:
             self.open_new()
@@ -270,6 +273,15 @@ class ChatsController(QObject):
         self._searching.close()
         for session in self._sessions.values():
             session.close()
+
+    def _delete_left(self) -> None:
+        """What models keep of chats that are gone: after a kill, or in a history that an older backup has replaced."""
+        if not self._settings.prompt_cache_gb:
+            kept_prompts.delete_all()
+        for chat_id in kept_prompts.chats():
+            chat = self._store.chat(chat_id)
+            if chat is None or chat.deleted is not None:
+                kept_prompts.delete(chat_id)
 
     def _show(self, session: ChatSession) -> None:
         before, self.current = self.current, session

@@ -1,0 +1,119 @@
+"""What models keep on disk of chats: wanted by requests, and gone with the chat, the setting or the history."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from headstart import kept_prompts, paths
+from headstart.chat.store import open_store
+from headstart.engine.engine import Keep, LoadOptions, Message, Request
+from headstart.engine.protocol import Forget, Generate, Load, Order
+from headstart.settings import Settings
+from headstart.settings_file import save
+from headstart.ui.engine_link import EngineLink
+from headstart.ui.program import Program
+from tests.ui.conftest import WAIT
+from tests.ui.engine_in_process import EngineInProcess
+from tests.ui.person import ask, begin
+
+
+@pytest.fixture
+def orders(monkeypatch: pytest.MonkeyPatch) -> list[Order]:
+    """What the engine is told from now on."""
+    told: list[Order] = []
+    send = EngineInProcess.send
+
+    def noted(process: EngineInProcess, order: Order) -> None:
+        told.append(order)
+        send(process, order)
+
+    monkeypatch.setattr(EngineInProcess, "send", noted)
+    return told
+
+
+def keep(*chats: str) -> None:
+    """As two models would."""
+    for model in ("model", "other"):
+        for chat in chats:
+            (paths.kept_prompts() / model / chat).mkdir(parents=True)
+            (paths.kept_prompts() / model / chat / "a.part").write_bytes(b"keys and values")
+
+
+def forgotten(orders: list[Order]) -> list[tuple[str, ...]]:
+    return [order.chats for order in orders if isinstance(order, Forget)]
+
+
+def wanted(orders: list[Order]) -> list[Keep | None]:
+    return [order.request.keep for order in orders if isinstance(order, Generate)]
+
+
+def test_a_request_says_how_much_of_which_chat_may_be_kept(qtbot: QtBot, app: Program, orders: list[Order]) -> None:
+    ask(qtbot, app, "first")
+    app.settings.change(prompt_cache_gb=0.5)
+    ask(qtbot, app, "second")
+    app.settings.change(prompt_cache_gb=0.0)
+    ask(qtbot, app, "third")
+    chat = app.chat_controller.session.chat.id
+    assert wanted(orders) == [Keep(chat, 2_000_000_000), Keep(chat, 500_000_000), None]
+
+
+@pytest.mark.parametrize("is_answering", [False, True])
+def test_with_a_chat_all_that_is_kept_of_it_goes(
+    qtbot: QtBot, open_program: Callable[..., Program], orders: list[Order], is_answering: bool
+) -> None:
+    app = open_program(0.01)
+    begin(qtbot, app, "toy: words 3000") if is_answering else ask(qtbot, app, "delete me")
+    chat = app.chat_controller.session.chat.id
+    keep(chat, "another")
+    app.window.actions_by_name["delete"].trigger()
+    assert kept_prompts.chats() == {"another"}
+    assert forgotten(orders) == [(chat,)]
+    app.window.actions_by_name["undo"].trigger()
+    assert [each.id for each in app.store.chats()] == [chat]
+
+
+def test_where_nothing_may_be_kept_all_of_it_goes_at_once(qtbot: QtBot, app: Program, orders: list[Order]) -> None:
+    keep("a", "b")
+    app.settings.change(prompt_cache_gb=1.0)
+    assert kept_prompts.chats() == {"a", "b"}
+    app.settings.change(prompt_cache_gb=0.0)
+    app.settings.change(theme="dark")
+    assert not paths.kept_prompts().exists()
+    assert forgotten(orders) == [()]
+
+
+def test_what_waits_for_the_model_keeps_nothing_of_what_is_then_forgotten(
+    qtbot: QtBot, link: EngineLink, orders: list[Order]
+) -> None:
+    link.forget_chats("before")
+    link.load(LoadOptions(Path("toy")))
+    with qtbot.waitSignal(link.finished, timeout=WAIT):
+        link.generate(Request((Message("user", "hello"),), keep=Keep("chat", 1)))
+        link.forget_chats("chat")
+    assert [type(order) for order in orders] == [Load, Generate, Forget]
+
+
+def test_at_start_what_is_kept_of_chats_that_are_gone_is_deleted(
+    open_program: Callable[..., Program], history: Path
+) -> None:
+    store = open_store(history)
+    here, deleted = store.create_chat("here"), store.create_chat("deleted")
+    store.delete(deleted.id)
+    store.close()
+    keep(here.id, deleted.id, "lost")
+    open_program(loaded=False)
+    assert kept_prompts.chats() == {here.id}
+    save(Settings(prompt_cache_gb=0.0))
+    open_program(loaded=False)
+    assert not kept_prompts.chats()
+
+
+def test_no_name_deletes_more_than_what_is_kept(headstart_home: Path) -> None:
+    keep("a")
+    (headstart_home / "history.db").write_bytes(b"mine")
+    for name in ("", ".", "..", "../..", "*", str(headstart_home)):
+        kept_prompts.delete(name)
+    assert kept_prompts.chats() == {"a"}
+    assert (headstart_home / "history.db").exists()
