@@ -1,0 +1,94 @@
+"""What the engine's process does between two orders, and that nothing of it delays one."""
+
+import threading
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bench.toy import ToyModels
+from headstart.engine import protocol
+from headstart.engine.engine import LoadOptions, Message, Request
+from headstart.engine.opening import Opened, Tell
+from headstart.engine.process.host import Host
+
+LOAD = protocol.Load(LoadOptions(Path("toy")))
+
+
+class Told:
+    """A host in this process, and what happened in it, in order."""
+
+    def __init__(self, store_one: Callable[["Told"], bool]) -> None:
+        self.events: list[str] = []
+        self._ended = threading.Event()
+
+        def store() -> bool:
+            self.events.append("stored")
+            return store_one(self)
+
+        class Models(ToyModels):
+            def open(self, options: LoadOptions, tell: Tell) -> Opened:
+                return replace(super().open(options, tell), store_one=store, forget=forget)
+
+        def forget(chats: Collection[str]) -> None:
+            self.events.append(f"forgot {list(chats)}")
+
+        self.host = Host(Models(), self._hear, "engine.log")
+
+    def say(self, *orders: protocol.Order) -> None:
+        for order in orders:
+            self.host.receive(protocol.encode(order))
+
+    def run(self, *orders: protocol.Order) -> list[str]:
+        """Carry out these orders and what follows from them."""
+        serving = threading.Thread(target=self.host.serve)
+        serving.start()
+        self.say(*orders)
+        assert self._ended.wait(20)
+        self.host.close()
+        serving.join()
+        return self.events
+
+    def end(self) -> None:
+        self._ended.set()
+
+    def _hear(self, report: protocol.Report) -> None:
+        if isinstance(report, protocol.Finished | protocol.Failed):
+            self.events.append(type(report).__name__)
+
+
+def ask(generation: int) -> protocol.Generate:
+    return protocol.Generate(generation, Request((Message("user", "one two"),)))
+
+
+def test_parts_are_written_between_two_orders_and_never_while_one_waits() -> None:
+    def store_one(told: Told) -> bool:
+        if len(told.events) == 2:
+            told.say(ask(1), ask(2), protocol.Forget(("chat",)))
+        if len(told.events) == 7:
+            told.end()
+        return len(told.events) < 7
+
+    events = Told(store_one).run(LOAD)
+    assert events == ["stored", "stored", "Finished", "Finished", "forgot ['chat']", "stored", "stored"]
+
+
+def test_without_a_model_there_is_nothing_to_forget() -> None:
+    def store_one(told: Told) -> bool:
+        told.end()
+        return False
+
+    assert Told(store_one).run(protocol.Forget(("chat",)), protocol.Forget(), LOAD) == ["stored"]
+
+
+def test_a_fault_in_writing_ends_no_engine(caplog: pytest.LogCaptureFixture) -> None:
+    def store_one(told: Told) -> bool:
+        if len(told.events) == 1:
+            told.say(ask(1))
+            raise MemoryError
+        told.end()
+        return False
+
+    assert Told(store_one).run(LOAD) == ["stored", "Finished", "stored"]
+    assert "what was read cannot be kept" in caplog.text
