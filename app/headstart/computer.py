@@ -1,8 +1,10 @@
-"""What this computer's processor and the installed packages call themselves."""
+"""What this computer's processor and the installed packages call themselves, and whether it runs on battery."""
 
 import platform
 from importlib import metadata
 from pathlib import Path
+
+import psutil
 
 PACKAGES = ("openvino", "openvino-genai", "openvino-tokenizers", "numpy")
 _CPU_FILE = Path("/proc/cpuinfo")
@@ -39,6 +41,12 @@ def stepping() -> str:
     wanted = ("vendor_id", "cpu family", "model", "stepping", "microcode")
     told = dict(reversed(_cpu_lines()))  # of the first core
     return " ".join(told[name] for name in wanted if name in told) or platform.processor()
+
+
+def is_on_battery() -> bool:
+    """False where the system does not tell."""
+    battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
+    return battery is not None and not battery.power_plugged
 
 
 def package_version(package: str) -> str:

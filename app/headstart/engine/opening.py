@@ -15,6 +15,7 @@ import psutil
 
 from headstart import __version__, paths
 from headstart import manifest as manifests
+from headstart.computer import is_on_battery
 from headstart.engine import devices, memory
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.bench.race import SWEEP, USUAL, Heat
@@ -239,8 +240,7 @@ def _measure(engine: "LocalEngine", options: LoadOptions, trial: "Trial") -> Non
     """Nothing on battery, and nothing that the free memory does not hold beside what is loaded."""
     from headstart.engine.loading import measure  # noqa: PLC0415 - as above
 
-    battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
-    if battery is not None and not battery.power_plugged:
+    if is_on_battery():
         return
     places = ((options.target, options.device), (options.draft, options.draft_device or options.device))
     for model, (folder, device) in zip((engine.target, engine.draft), places, strict=True):
