@@ -113,6 +113,13 @@ class Settings:
         low=0,
         high=1000,
     )
+    read_ahead: str = _option(
+        "auto",
+        "chat",
+        "The model reads the open chat and what you type before you send it, so that the answer begins at once. "
+        "Automatic does so on mains power only.",
+        choices=("auto", "always", "never"),
+    )
     system_prompt: str = _own("", "chat", "What the model is told before every chat.")
 
     model: str = _own("", "model", "The model or pair that answers; automatic prefers a pair.")

@@ -30,12 +30,15 @@ from headstart.engine.protocol import (
     Loading,
     Order,
     Prefilled,
+    PromptRead,
+    ReadAhead,
     Ready,
     Report,
     ServerReport,
     StartServer,
     Stepped,
     StopServer,
+    TurnTaken,
 )
 from headstart.engine.supervision import (
     CANCEL_GRACE,
@@ -62,7 +65,7 @@ from headstart.ui.translation import said
 
 _SHOWN, _HIDDEN = 33, 100  # ms between two `steps`
 # Orders whose failure is not shown: the answer will say what is wrong, and loading the model what is wrong with that.
-_UNTOLD = (CountTokens.__name__, RecallTuned.__name__, ForgetTuned.__name__)
+_UNTOLD = (CountTokens.__name__, ReadAhead.__name__, RecallTuned.__name__, ForgetTuned.__name__)
 
 
 class EngineLink(QObject):
@@ -79,6 +82,7 @@ class EngineLink(QObject):
     served = Signal(object)  # ServerReport; ServerEnded is the last unless the engine dies
     restarted = Signal()  # after `crashed`: the model is loaded again
     counted = Signal(int, int, int)  # ticket, tokens, context
+    prompt_read = Signal(object)  # Request: an answer to it would begin at once
     described = Signal(object)  # Description
     benched = Signal(object)  # reports of a benchmark; Benched is the last unless it ends in `failed` or `crashed`
     tuned = Signal(object)  # reports of a tuning; TuneEnded is the last likewise; TunedKnown answers `recall`, `forget`
@@ -106,6 +110,8 @@ class EngineLink(QObject):
         self._facts: Facts | None = None
         self._generation: int | None = None
         self._job: Bench | Tune | None = None
+        self._ahead: ReadAhead | None = None  # the last one, unless something else came after it
+        self._is_read = False  # whether that was read to its end
         self._recalled: int | None = None  # the latest question of what is known
         self._outbox: list[Order] = []
         self._steps: list[Step] = []
@@ -180,6 +186,15 @@ class EngineLink(QObject):
         elif not self._grace.isActive():
             self._send(Cancel(self._generation))
             self._grace.start()
+
+    def read_ahead(self, request: Request) -> None:
+        """Have a model with nothing to do read a prompt that may come; `prompt_read` follows if nothing else does."""
+        if not self._up or not self._facts or self._generation is not None or self._job:
+            return
+        if self._ahead is None or self._ahead.request != request:
+            self._deliver(ReadAhead(next(self._numbers), request))
+        elif self._is_read:
+            self.prompt_read.emit(request)
 
     def count_tokens(self, text: str = "", messages: tuple[Message, ...] = ()) -> int:
         """Count a text and a conversation: the ticket that `counted` will bear, if a model is loaded."""
@@ -272,6 +287,10 @@ class EngineLink(QObject):
     def _deliver(self, order: Order) -> None:
         assert self._process
         self._used = self._used or isinstance(order, Load | Tune)
+        if isinstance(order, ReadAhead):
+            self._ahead, self._is_read = order, False
+        elif isinstance(order, Generate | Load | Bench | Tune | Forget):  # the others do not end it
+            self._ahead = None
         self._process.send(order)
         self._looking.start()
 
@@ -379,6 +398,8 @@ class EngineLink(QObject):
                 self._note_loaded(facts)
             case Counted(ticket, tokens, context):
                 self.counted.emit(ticket, tokens, context)
+            case PromptRead() | TurnTaken():
+                self._note_reading(report)
             case Described(_, description):
                 self.described.emit(description)
             case Failed():
@@ -392,6 +413,13 @@ class EngineLink(QObject):
                 self.served.emit(report)
             case _ if isinstance(report, BenchReport | TuneReport):
                 self._note_job(report)
+
+    def _note_reading(self, report: PromptRead | TurnTaken) -> None:
+        if isinstance(report, TurnTaken):
+            self._ahead = None
+        elif self._ahead and report.ticket == self._ahead.ticket:
+            self._is_read = True
+            self.prompt_read.emit(self._ahead.request)
 
     def _note_job(self, report: BenchReport | TuneReport) -> None:
         if isinstance(report, Benched | TuneEnded):

@@ -16,6 +16,7 @@ from headstart.engine.process.watch import Patience
 from headstart.settings import Settings
 from headstart.ui.chat.chat_controller import ChatController, PromptsController
 from headstart.ui.chat.chat_session import ChatSession
+from headstart.ui.chat.read_ahead import ReadAheadController
 from headstart.ui.dialogs import Dialogs
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.engine_request import Find, installed_model
@@ -125,6 +126,8 @@ class Program(QObject):
         )
         Dialogs(self.window, self.settings, self.choices, store, self.restart)
         self.model_in_use = ModelInUse(self.window, self.loader, self.chats, self.models, self.settings, store)
+        composer, composing = self.window.chat.composer, self.chat_controller.composing
+        self.read_ahead = ReadAheadController(composer, composing, self.loader, self.settings)
         self._connect()
 
     def start(self) -> None:
@@ -184,6 +187,7 @@ class Program(QObject):
             return
         self._is_closed = True
         self.commands.close()
+        self.read_ahead.close()
         self.chat_controller.close()
         self.motion.restore()
         self.chats.close()
@@ -213,6 +217,7 @@ class Program(QObject):
         chats.events.advised.connect(self.chat_controller.advise)
         chats.events.caught_up.connect(self.chat_controller.reassure)
         self.model_in_use.shown.connect(self.chat_controller.composing.count.set_exact)
+        self.model_in_use.shown.connect(self.read_ahead.follow)
         self.model_in_use.shown.connect(self.commands.update)
         self.undo_stack.changed.connect(self.commands.update)
         self.chat_controller.undoable.connect(self.undo_stack.keep)

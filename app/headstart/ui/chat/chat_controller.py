@@ -11,7 +11,7 @@ from PySide6.QtGui import QGuiApplication
 from headstart.chat.conversation import Attachment, Chat, Conversation, Message, Role, State
 from headstart.chat.reader import Hit
 from headstart.chat.search import ranges
-from headstart.engine.engine import FinishReason, Step
+from headstart.engine.engine import FinishReason, Request, Step
 from headstart.ui import engine_request
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.chat_page import ChatPage
@@ -191,12 +191,14 @@ class ComposerController(QObject):
         """Count again how much of the context is used."""
         if self._session is None:
             return
-        composer, conversation = self._composer, self._session.conversation
-        if composer.text().strip() or composer.attached:
-            conversation = self._after(composer.text().strip(), composer.attached)
-        path = conversation.path
+        path = self._path()
         messages = engine_request.engine_messages(path, self._session.settings) if path else ()
-        self.count.count(messages, composer.attached)
+        self.count.count(messages, self._composer.attached)
+
+    def request(self) -> Request | None:
+        """What the model would be asked if the message were sent as it is; None where there is nothing to read."""
+        path = self._path() if self._session else ()
+        return self._session.request(path) if self._session and path else None
 
     def begin_edit(self, id_: int) -> None:
         """Put a message and its files into the composer to edit them."""
@@ -228,6 +230,12 @@ class ComposerController(QObject):
         self._composer.set_text(self._session.chat.draft)
         self._composer.set_attached(self._session.draft_files)
         self.recount()
+
+    def _path(self) -> tuple[Message, ...]:
+        """The messages shown, with the one that is being written."""
+        assert self._session
+        text, files = self._composer.text().strip(), self._composer.attached
+        return (self._after(text, files) if text or files else self._session.conversation).path
 
     def _after(self, text: str, files: tuple[Attachment, ...]) -> Conversation:
         """The conversation as it would be with this message."""

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from headstart.chat.conversation import Attachment, Chat, Conversation, Message, Outcome, Role, State, propose_title
 from headstart.chat.store import UNSENT, Store, new_id
-from headstart.engine.engine import Finish, FinishReason, Keep, Prefill, Step
+from headstart.engine.engine import Finish, FinishReason, Keep, Prefill, Request, Step
 from headstart.engine.protocol import Failed, Load
 from headstart.errors import EngineBusyError, HeadstartError, HistoryError
 from headstart.settings import Settings
@@ -128,6 +128,11 @@ class ChatSession(QObject):
         settings = self.settings
         self._answer(self.conversation.begin_answer(self._loader.name(settings), settings.chat_values()), settings)
 
+    def request(self, messages: Iterable[Message], settings: Settings | None = None) -> Request:
+        """What the engine is asked for an answer, or for the rest of one if the messages end with it."""
+        settings = settings or self.settings
+        return replace(engine_request.request(messages, settings), keep=self._on_disk(settings))
+
     def stop(self) -> None:
         """Stop the answer being written and keep its text."""
         if self.live:
@@ -237,8 +242,8 @@ class ChatSession(QObject):
         message = conversation.last
         assert message
         try:
-            request = engine_request.request(conversation.upto(message.id), settings)
-            request = replace(request, stop_on_repetition=stop_on_repetition, keep=self._on_disk(settings))
+            request = self.request(conversation.upto(message.id), settings)
+            request = replace(request, stop_on_repetition=stop_on_repetition)
             self._loader.require(settings)
         except HeadstartError as error:
             self._events.troubled.emit(said(error), Cause.BUSY if isinstance(error, EngineBusyError) else Cause.MODEL)

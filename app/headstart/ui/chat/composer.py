@@ -171,6 +171,8 @@ class Composer(QFrame):
         self.model_button = QToolButton(self)
         self.model_button.setIcon(icon("unfolded"))
         self._reach = QLabel(self)
+        self._ready = QLabel(self.tr("Ready ·"), self)
+        self._is_ready = False
         self._leaves = False  # what is written goes to another computer
         self._count = QLabel(self)
         self._model: tuple[str, ...] = ("",)  # in all words, in fewer, and by its name
@@ -227,6 +229,8 @@ class Composer(QFrame):
     def set_busy(self, busy: bool) -> None:
         """Turn the button into Stop while an answer is written."""
         self._busy = busy
+        if busy:
+            self.show_ready(ready=False)
         self._show_button()
 
     def set_blocked(self, reason: str) -> None:
@@ -282,6 +286,12 @@ class Composer(QFrame):
         self._counted = ("", "")
         self._fit()
 
+    def show_ready(self, *, ready: bool) -> None:
+        """Whether the model has read what would be sent."""
+        self._is_ready = ready
+        self._send.setAccessibleDescription(self._ready.accessibleDescription() if ready else "")
+        self._fit()
+
     def set_dropping(self, dropping: bool) -> None:
         """Mark the box while files are dragged over the window."""
         mark(self, "dropping", dropping)
@@ -324,8 +334,10 @@ class Composer(QFrame):
         count, reach = self._count.sizeHint().width(), self._reach.sizeHint().width()
         has_room = self._leaves or count + reach <= room
         self._reach.setVisible(bool(self._reach.text()) and has_room)
-        if count + (0 if self._reach.isHidden() else reach) > room:
+        room -= count + (0 if self._reach.isHidden() else reach)
+        if room < 0:
             self._count.setText(short)
+        self._ready.setVisible(self._is_ready and self._ready.sizeHint().width() + SMALL <= room)
 
     def _fit_model(self) -> int:
         """Name the model in as many words as leave room for the count, or for the seconds of loading: how much."""
@@ -335,7 +347,7 @@ class Composer(QFrame):
         beside = self._attach.minimumWidth() + self._send.minimumWidth() + MEDIUM + 6 * SMALL
         for text in self._model:
             button.setText(text)
-            room = self.width() - beside - button.sizeHint().width()
+            room = self.width() - beside - max(button.sizeHint().width(), button.minimumWidth())
             if room >= least:
                 return room
         metrics, name = button.fontMetrics(), self._model[-1]
@@ -346,11 +358,15 @@ class Composer(QFrame):
     def _lay_out(self) -> None:
         row = QHBoxLayout()
         row.setSpacing(SMALL)
+        status = QHBoxLayout()
+        status.setSpacing(TINY)
+        status.addWidget(self._ready)
+        status.addWidget(self._count)
         row.addWidget(self._attach)
         row.addWidget(self.model_button)
         row.addWidget(self._reach, 0, Qt.AlignmentFlag.AlignVCenter)
         row.addStretch(1)
-        row.addWidget(self._count)
+        row.addLayout(status)
         row.addWidget(self._send)
         column = QVBoxLayout(self)
         set_margins(column, start=MEDIUM, top=SMALL, end=SMALL, bottom=SMALL)
@@ -364,7 +380,14 @@ class Composer(QFrame):
         self.model_button.setLayoutDirection(Qt.LayoutDirection.RightToLeft)  # the arrow behind the name
         dress(self._count, "muted")
         dress(self._reach, "badge")
-        self._reach.setMinimumWidth(1)  # it keeps no window wide
+        dress(self._ready, "muted")
+        meaning = self.tr("The model has read this chat and your message so far: its answer begins at once.")
+        self._ready.setToolTip(meaning)
+        self._ready.setAccessibleName(self.tr("Ready"))
+        self._ready.setAccessibleDescription(meaning)
+        self._ready.hide()
+        for label in (self._reach, self._ready):
+            label.setMinimumWidth(1)  # it keeps no window wide
         self.setFocusProxy(self.edit)
 
     def _connect(self) -> None:

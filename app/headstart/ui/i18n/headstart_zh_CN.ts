@@ -1161,8 +1161,16 @@
         <translation>添加附件（文本、Markdown、代码、PDF）</translation>
     </message>
     <message>
+        <source>Ready</source>
+        <translation>就绪</translation>
+    </message>
+    <message>
         <source>Send</source>
         <translation>发送</translation>
+    </message>
+    <message>
+        <source>Ready ·</source>
+        <translation>就绪 ·</translation>
     </message>
     <message>
         <source>Files go with questions; an answer has none.</source>
@@ -1199,6 +1207,10 @@
     <message>
         <source>A file is still being read; send the message when it is there.</source>
         <translation>仍在读取文件；请等文件读完后再发送消息。</translation>
+    </message>
+    <message>
+        <source>The model has read this chat and your message so far: its answer begins at once.</source>
+        <translation>模型已读完此对话和您目前输入的消息：回答会立即开始。</translation>
     </message>
     <message>
         <source>Stop</source>
@@ -4570,6 +4582,10 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>通知中的文本</translation>
     </message>
     <message>
+        <source>Read ahead</source>
+        <translation>提前读取</translation>
+    </message>
+    <message>
         <source>Model</source>
         <translation>模型</translation>
     </message>
@@ -4698,6 +4714,14 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>关闭</translation>
     </message>
     <message>
+        <source>Always</source>
+        <translation>始终</translation>
+    </message>
+    <message>
+        <source>Never</source>
+        <translation>从不</translation>
+    </message>
+    <message>
         <source>Fast</source>
         <translation>快速</translation>
     </message>
@@ -4752,6 +4776,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Such a message shows how the answer begins, not only the chat&apos;s title.</source>
         <translation>通知中显示回答的开头，而不只是对话标题。</translation>
+    </message>
+    <message>
+        <source>The model reads the open chat and what you type before you send it, so that the answer begins at once. Automatic does so on mains power only.</source>
+        <translation>在您发送之前，模型就先读取当前对话和您输入的内容，回答便能立即开始。自动时仅在接通电源的情况下这样做。</translation>
     </message>
     <message>
         <source>What the model is told before every chat.</source>

@@ -1161,8 +1161,16 @@
         <translation>附加檔案（文字、Markdown、程式碼、PDF）</translation>
     </message>
     <message>
+        <source>Ready</source>
+        <translation>就緒</translation>
+    </message>
+    <message>
         <source>Send</source>
         <translation>傳送</translation>
+    </message>
+    <message>
+        <source>Ready ·</source>
+        <translation>就緒 ·</translation>
     </message>
     <message>
         <source>Files go with questions; an answer has none.</source>
@@ -1199,6 +1207,10 @@
     <message>
         <source>A file is still being read; send the message when it is there.</source>
         <translation>仍在讀取檔案；請等檔案讀完後再傳送訊息。</translation>
+    </message>
+    <message>
+        <source>The model has read this chat and your message so far: its answer begins at once.</source>
+        <translation>模型已讀完此對話和您目前輸入的訊息：回答會立即開始。</translation>
     </message>
     <message>
         <source>Stop</source>
@@ -4570,6 +4582,10 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>通知中的文字</translation>
     </message>
     <message>
+        <source>Read ahead</source>
+        <translation>提前讀取</translation>
+    </message>
+    <message>
         <source>Model</source>
         <translation>模型</translation>
     </message>
@@ -4698,6 +4714,14 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>關閉</translation>
     </message>
     <message>
+        <source>Always</source>
+        <translation>一律</translation>
+    </message>
+    <message>
+        <source>Never</source>
+        <translation>永不</translation>
+    </message>
+    <message>
         <source>Fast</source>
         <translation>快速</translation>
     </message>
@@ -4752,6 +4776,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Such a message shows how the answer begins, not only the chat&apos;s title.</source>
         <translation>通知中顯示回答的開頭，而不只是對話標題。</translation>
+    </message>
+    <message>
+        <source>The model reads the open chat and what you type before you send it, so that the answer begins at once. Automatic does so on mains power only.</source>
+        <translation>在您傳送之前，模型就先讀取目前對話和您輸入的內容，回答便能立即開始。自動時僅在接上電源的情況下這樣做。</translation>
     </message>
     <message>
         <source>What the model is told before every chat.</source>

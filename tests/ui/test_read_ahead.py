@@ -1,0 +1,372 @@
+"""The model reads ahead: which moments ask for it, which forbid it, and the mark that says it is done."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+import pytest
+from PySide6.QtCore import QRect
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLabel
+from pytestqt.qtbot import QtBot
+
+from headstart.engine.engine import FinishReason, LoadOptions, Message, Request
+from headstart.engine.protocol import Order, ReadAhead, TurnTaken
+from headstart.settings import Settings
+from headstart.ui.chat.composer import Composer, Count
+from headstart.ui.chat.message import MessageAction
+from headstart.ui.engine_link import EngineLink
+from headstart.ui.engine_request import Loadable
+from headstart.ui.program import Program
+from headstart.ui.widgets import stylesheet
+from headstart.ui.widgets.theme import LIGHT
+from tests.ui.engine_in_process import EngineInProcess
+from tests.ui.person import WAIT, ask, begin, click_chat, shown, write
+
+Open = Callable[..., Program]
+LONG_ENOUGH = 700  # ms, in which a request that was going to be sent is sent
+
+
+class Power(NamedTuple):
+    """What the system tells of its battery."""
+
+    power_plugged: bool
+
+
+@pytest.fixture(autouse=True)
+def on_mains(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the tests run."""
+    monkeypatch.setattr(psutil, "sensors_battery", lambda: None, raising=False)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
+    """What the engine was told to read ahead."""
+    requests: list[Request] = []
+    send = EngineInProcess.send
+
+    def note(engine: EngineInProcess, order: Order) -> None:
+        if isinstance(order, ReadAhead):
+            requests.append(order.request)
+        send(engine, order)
+
+    monkeypatch.setattr(EngineInProcess, "send", note)
+    return requests
+
+
+def texts(request: Request) -> list[str]:
+    """Of its messages."""
+    return [message.content.strip() for message in request.messages]
+
+
+def mark(app: Program) -> QLabel:
+    """The mark beside the count."""
+    return next(label for label in app.window.chat.composer.findChildren(QLabel) if label.accessibleName() == "Ready")
+
+
+def is_ready(app: Program) -> bool:
+    """Whether it is shown."""
+    return mark(app).isVisible()
+
+
+def wait_ready(qtbot: QtBot, app: Program) -> None:
+    """Until it is shown."""
+    qtbot.waitUntil(lambda: is_ready(app), timeout=WAIT)
+
+
+def type_in(app: Program, text: str) -> None:
+    """Without sending it."""
+    QTest.keyClicks(app.window.chat.composer.edit, text)
+
+
+def test_what_is_typed_is_read_when_the_keys_rest(qtbot: QtBot, asked: list[Request], app: Program) -> None:
+    type_in(app, "one two three")
+    assert not asked
+    qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)
+    assert [texts(request) for request in asked] == [["one two three"]]
+
+
+def test_a_chat_is_read_when_it_is_opened(qtbot: QtBot, asked: list[Request], app: Program) -> None:
+    ask(qtbot, app, "hello")
+    app.window.sidebar.new_requested.emit()
+    qtbot.wait(LONG_ENOUGH)
+    asked.clear()
+    click_chat(app, "hello")
+    qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)
+    assert texts(asked[-1]) == ["hello", "You wrote: hello"]
+    keep = asked[-1].keep
+    assert keep
+    assert keep.chat == app.chat_controller.session.chat.id
+
+
+def test_the_unsent_message_of_an_opened_chat_is_read_with_it(qtbot: QtBot, asked: list[Request], app: Program) -> None:
+    ask(qtbot, app, "hello")
+    type_in(app, "more")
+    app.window.sidebar.new_requested.emit()
+    qtbot.wait(LONG_ENOUGH)
+    asked.clear()
+    click_chat(app, "hello")
+    qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)
+    assert texts(asked[-1])[-1] == "more"
+
+
+def test_a_chat_without_messages_asks_for_nothing(qtbot: QtBot, asked: list[Request], app: Program) -> None:
+    app.settings.change(system_prompt="Be brief.")
+    qtbot.wait(LONG_ENOUGH)
+    assert not asked
+    assert not is_ready(app)
+
+
+def test_a_model_that_was_loaded_reads(qtbot: QtBot, asked: list[Request], app: Program) -> None:
+    app.loader.unload()
+    type_in(app, "hello")
+    qtbot.wait(LONG_ENOUGH)
+    assert not asked
+    app.model_in_use.load_again()
+    qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)
+    assert texts(asked[-1]) == ["hello"]
+
+
+def test_an_attached_file_is_read(qtbot: QtBot, asked: list[Request], app: Program, tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("alpha beta", encoding="utf-8")
+    app.window.chat.files_dropped.emit([tmp_path / "notes.md"])
+    qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)
+    assert "alpha beta" in texts(asked[-1])[0]
+
+
+def test_what_was_read_is_not_asked_for_again(qtbot: QtBot, asked: list[Request], app: Program) -> None:
+    type_in(app, "hello")
+    wait_ready(qtbot, app)
+    type_in(app, " ")
+    assert not is_ready(app)
+    wait_ready(qtbot, app)
+    assert len(asked) == 1
+
+
+def test_while_an_answer_is_written_nothing_is_read(qtbot: QtBot, asked: list[Request], open_program: Open) -> None:
+    app = open_program(pace=0.05)
+    begin(qtbot, app, "toy: words 400")
+    asked.clear()
+    type_in(app, "next")
+    qtbot.wait(LONG_ENOUGH)
+    assert not asked
+    app.chat_controller.stop()
+    qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)
+    assert texts(asked[-1])[-1] == "next"
+
+
+def test_nothing_is_read_while_something_else_has_the_engine(qtbot: QtBot, asked: list[Request], app: Program) -> None:
+    app.loader.occupy("A race is running.")
+    type_in(app, "hello")
+    qtbot.wait(LONG_ENOUGH)
+    assert not asked
+    app.loader.release()
+    qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)
+
+
+def test_another_model_than_the_chat_asks_for_reads_nothing(
+    qtbot: QtBot, asked: list[Request], open_program: Open
+) -> None:
+    def find(settings: Settings) -> Loadable:
+        name = settings.model or "toy"
+        return Loadable(name, LoadOptions(Path(name)))
+
+    app = open_program(find=find)
+    ask(qtbot, app, "hello")
+    app.chat_controller.session.change_settings({"model": "other"})
+    app.model_in_use.show()
+    type_in(app, "more")
+    qtbot.wait(LONG_ENOUGH)
+    assert not asked
+
+
+def test_a_model_of_another_computer_reads_nothing(qtbot: QtBot, asked: list[Request], app: Program) -> None:
+    assert app.link.facts
+    app.link._facts = replace(app.link.facts, server="attic")
+    type_in(app, "hello")
+    qtbot.wait(LONG_ENOUGH)
+    assert not asked
+
+
+@pytest.mark.parametrize(
+    ("choice", "power", "reads"),
+    [
+        ("auto", None, True),
+        ("auto", Power(power_plugged=True), True),
+        ("auto", Power(power_plugged=False), False),
+        ("always", Power(power_plugged=False), True),
+        ("never", None, False),
+    ],
+)
+def test_the_setting_says_when(
+    qtbot: QtBot,
+    monkeypatch: pytest.MonkeyPatch,
+    asked: list[Request],
+    app: Program,
+    choice: str,
+    power: Power | None,
+    reads: bool,
+) -> None:
+    monkeypatch.setattr(psutil, "sensors_battery", lambda: power)
+    app.settings.change(read_ahead=choice)
+    type_in(app, "hello")
+    qtbot.wait(LONG_ENOUGH)
+    assert bool(asked) == reads
+    assert is_ready(app) == reads
+
+
+def test_the_mark_goes_with_the_setting(qtbot: QtBot, app: Program) -> None:
+    type_in(app, "hello")
+    wait_ready(qtbot, app)
+    app.settings.change(read_ahead="never")
+    qtbot.waitUntil(lambda: not is_ready(app), timeout=WAIT)
+
+
+def test_the_mark_goes_with_the_next_key(qtbot: QtBot, app: Program) -> None:
+    type_in(app, "hello")
+    wait_ready(qtbot, app)
+    type_in(app, "!")
+    assert not is_ready(app)
+    wait_ready(qtbot, app)
+
+
+def test_the_mark_goes_with_the_message(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.05)
+    type_in(app, "toy: words 400")
+    wait_ready(qtbot, app)
+    write(app, "")
+    qtbot.waitUntil(lambda: app.link.generation is not None, timeout=WAIT)
+    assert not is_ready(app)
+
+
+def test_the_mark_goes_with_another_version_of_the_answer(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.02)
+    ask(qtbot, app, "toy: words 40")
+    wait_ready(qtbot, app)
+    app.window.chat.transcript.action_requested.emit(MessageAction.REGENERATE, shown(app)[-1].id)
+    assert not is_ready(app)
+
+
+def test_the_mark_goes_with_another_chat(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "hello")
+    wait_ready(qtbot, app)
+    app.window.sidebar.new_requested.emit()
+    assert not is_ready(app)
+    qtbot.wait(LONG_ENOUGH)
+    assert not is_ready(app)
+    click_chat(app, "hello")
+    wait_ready(qtbot, app)
+
+
+def test_the_mark_does_not_come_late(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.2)
+    type_in(app, "one two three four")
+    qtbot.wait(400)
+    type_in(app, " five")
+    with qtbot.waitSignal(app.link.prompt_read, timeout=WAIT) as read:
+        pass
+    assert texts(read.args[0]) == ["one two three four five"]
+    assert is_ready(app)
+
+
+def test_the_mark_says_what_it_means(qtbot: QtBot, app: Program) -> None:
+    type_in(app, "hello")
+    wait_ready(qtbot, app)
+    meaning = "The model has read this chat and your message so far: its answer begins at once."
+    assert (mark(app).toolTip(), mark(app).accessibleDescription()) == (meaning, meaning)
+
+
+@pytest.mark.parametrize("points", [11, 22])
+def test_the_mark_moves_nothing(qtbot: QtBot, points: int) -> None:
+    composer = Composer()
+    qtbot.addWidget(composer)
+    font = composer.font()
+    font.setPointSize(points)
+    composer.setFont(font)
+    composer.setStyleSheet(stylesheet.sheet(LIGHT, font))
+    composer.show_model("a model", "")
+    composer.show_reach("Offline", "", leaves=False)
+    composer.show_count(Count((), 1315, 8192))
+    composer.show()
+
+    def places() -> list[QRect]:
+        QApplication.processEvents()
+        return [part.geometry() for part in (composer.model_button, composer._reach, composer._count, composer._send)]
+
+    was_shown = set()
+    for width in range(4 * composer.sizeHint().width(), composer.minimumSizeHint().width(), -7):
+        composer.show_ready(ready=False)
+        composer.resize(width, composer.sizeHint().height())
+        before = places()
+        composer.show_ready(ready=True)
+        assert places() == before, width
+        assert composer.width() == width
+        was_shown.add(composer._ready.isVisible())
+    assert was_shown == {True, False}
+
+
+def test_an_engine_that_ended_is_not_led_into_the_same_again(
+    qtbot: QtBot, asked: list[Request], open_program: Open
+) -> None:
+    app = open_program()
+    begin(qtbot, app, "hello over there, you toy")
+    type_in(app, "more")
+    wait_ready(qtbot, app)
+    asked.clear()
+    with qtbot.waitSignal(app.link.restarted, timeout=WAIT):
+        assert app.link._process
+        app.link._process.kill()
+    qtbot.wait(LONG_ENOUGH)
+    assert not asked
+    assert not is_ready(app)
+    type_in(app, "!")
+    wait_ready(qtbot, app)
+
+
+def prompt(words: int) -> Request:
+    """Of a length that takes the toy a while."""
+    return Request((Message("user", "word " * words),))
+
+
+def test_only_the_newest_prompt_is_reported(qtbot: QtBot, loaded_link: EngineLink) -> None:
+    read: list[Request] = []
+    loaded_link.prompt_read.connect(read.append)
+    loaded_link.read_ahead(prompt(3))
+    loaded_link.read_ahead(prompt(20))
+    qtbot.waitUntil(lambda: bool(read), timeout=WAIT)
+    assert read == [prompt(20)]
+    loaded_link.read_ahead(prompt(20))  # it is there already
+    assert read == [prompt(20)] * 2
+
+
+def test_an_answer_goes_first(qtbot: QtBot, loaded_link: EngineLink) -> None:
+    read: list[Request] = []
+    loaded_link.prompt_read.connect(read.append)
+    loaded_link.read_ahead(prompt(1000))
+    with qtbot.waitSignal(loaded_link.finished, timeout=5000) as finished:  # all of that would take 10 seconds
+        loaded_link.generate(prompt(3))
+        loaded_link.read_ahead(prompt(4))
+    assert finished.args[1].reason is FinishReason.STOP
+    assert not read
+
+
+@pytest.mark.parametrize("in_between", ["chat deleted", "program asked"])
+def test_what_may_be_gone_is_read_again(qtbot: QtBot, loaded_link: EngineLink, in_between: str) -> None:
+    with qtbot.waitSignal(loaded_link.prompt_read, timeout=WAIT):
+        loaded_link.read_ahead(prompt(3))
+    if in_between == "chat deleted":
+        loaded_link.forget_chats("some chat")
+    else:
+        loaded_link._note(TurnTaken())
+    read: list[Request] = []
+    loaded_link.prompt_read.connect(read.append)
+    loaded_link.read_ahead(prompt(3))
+    assert not read
+    qtbot.waitUntil(lambda: read == [prompt(3)], timeout=WAIT)
+
+
+def test_without_a_model_nothing_is_sent(qtbot: QtBot, link: EngineLink) -> None:
+    link.read_ahead(prompt(3))
+    assert link.pid == 0
