@@ -69,6 +69,28 @@ def test_what_is_read_ahead_need_not_be_read_later() -> None:
     assert read(runner, cache, [*prompt[:20], 0, 0]) == 20
 
 
+def test_what_is_read_ahead_reaches_the_disk_when_it_is_asked_for(files: Callable[[], PartFiles]) -> None:
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files(), PART)
+    prompt = [1, 2, 3, 4, 5, 0, 1, 2, 3]
+    assert list(cache.read_ahead([*prompt, 4, 4], CHAT))
+    assert store_all(cache) == 0
+    assert read(runner, cache, prompt, CHAT) == len(prompt) - 1
+    assert store_all(cache) == 3
+    again = PrefixCache(RememberingToy(), ROOM, files(), PART)
+    assert list(again.read_ahead([*prompt, 5], CHAT)) == []  # all but its last token is on disk
+
+
+def test_what_another_program_asked_first_is_kept_for_a_chat(files: Callable[[], PartFiles]) -> None:
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files(), PART)
+    prompt = [1, 2, 3, 4, 5, 0, 1, 2]
+    read(runner, cache, prompt)
+    assert store_all(cache) == 0
+    read(runner, cache, prompt, CHAT)
+    assert store_all(cache) == 2
+
+
 @pytest.mark.parametrize("prompt", [[1, 6, 2], [1] * 65])
 def test_what_a_runner_cannot_read_it_does_not_read_ahead(prompt: list[int]) -> None:
     runner = RememberingToy()

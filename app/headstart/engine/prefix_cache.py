@@ -52,6 +52,7 @@ class Part:
     saved: Saved | None = None  # None: it is on disk alone
     is_stored: bool = False
     used: int = 0
+    is_ahead: bool = False  # nobody has asked for it yet: it stays off the disk, too
 
     @cached_property
     def key(self) -> bytes:
@@ -237,6 +238,7 @@ class PrefixCache:
         self._key = ""  # of what is on disk
         self._most_on_disk = 0  # bytes, as the last request wanted that was to be kept there
         self._is_kept = True  # whether all of that text is here
+        self._is_ahead = False  # whether that was only read ahead
         self._is_indexed = False  # whether this knows what is on disk
         self._can_write = True  # until the disk refuses
 
@@ -263,7 +265,7 @@ class PrefixCache:
         else:
             runner.rollback(shared)
         self._make_room()
-        self._wanted, self._is_kept = keep, False
+        self._wanted, self._is_kept, self._is_ahead = keep, False, False
         if keep:
             self._most_on_disk = keep.most_bytes
 
@@ -273,6 +275,7 @@ class PrefixCache:
         if len(prompt) > runner.context or max(prompt) >= runner.vocabulary:
             return
         self.reuse(prompt, keep)
+        self._is_ahead = True
         while len(runner.tokens) < len(prompt) - 1:
             done = len(runner.tokens)
             runner.forward(prompt[done : min(done + _AHEAD, len(prompt) - 1)])
@@ -282,7 +285,7 @@ class PrefixCache:
         """Write a part to disk that belongs there; whether there was one. After an OSError no more are written."""
         self._keep()
         self._make_room()
-        part = next((part for part in reversed(self._held.values()) if part.owner and not part.is_stored), None)
+        part = next((part for part in reversed(self._held.values()) if _is_due(part)), None)
         if self._files is None or part is None or not self._can_write:
             return False
         try:
@@ -327,7 +330,7 @@ class PrefixCache:
         if self._is_kept or not self._runner.can_save or not self._most_bytes:
             return
         for start in range(0, len(tokens), self._length):
-            part = Part(before, tokens[start : start + self._length], owner)
+            part = Part(before, tokens[start : start + self._length], owner, is_ahead=self._is_ahead)
             present = next((other for other in self._after[before] if _begins(part, other)), None)
             if present is None:
                 try:
@@ -335,8 +338,8 @@ class PrefixCache:
                 except MemoryError:
                     break  # it is read again
                 self._replace(part)
-            elif present.tokens == part.tokens:
-                present.owner = present.owner or owner
+            elif present.tokens == part.tokens and not self._is_ahead:
+                present.owner, present.is_ahead = present.owner or owner, False
             used.append(present or part)
             before = part.key
         self._is_kept = True
@@ -417,6 +420,11 @@ def _unlink(path: Path) -> None:
     """Where it is there, and nothing holds it."""
     with suppress(OSError):
         path.unlink()
+
+
+def _is_due(part: Part) -> bool:
+    """Whether it belongs on disk and is not there."""
+    return bool(part.owner) and not part.is_ahead and not part.is_stored
 
 
 def _begins(part: Part, other: Part) -> bool:
