@@ -1,19 +1,24 @@
 """Speaks as llama.cpp's server does, as far as the benchmark asks; run as a program.
 
-It answers with the prompt's last tokens over and over. A model named "broken" ends it; "busy" refuses to complete.
+It answers with the prompt's last tokens over and over. A model named "broken" ends it; "busy" refuses to complete, and
+so does "tired" from the fifth time on.
 """
 
 import argparse
 import json
 import sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from itertools import takewhile
 from pathlib import Path
+from typing import ClassVar
 
 
 class Replies(BaseHTTPRequestHandler):
     """One request."""
 
     drafted = 0  # tokens a round
+    asked = 0
+    slots: ClassVar[dict[int, list[int]]] = {}
 
     def do_GET(self) -> None:
         """Whether it is ready."""
@@ -22,12 +27,18 @@ class Replies(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """One answer."""
         order = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path != "/completion" or "busy" in sys.argv[2]:
+        Replies.asked += 1
+        is_tired = "tired" in sys.argv[2] and self.asked > 4
+        if self.path != "/completion" or "busy" in sys.argv[2] or is_tired:
             self._reply(500, {})
             return
+        prompt, slot = order["prompt"], order.get("id_slot", 0)
+        same = zip(prompt[:-1], self.slots.get(slot, []), strict=False)
+        held = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], same)) if order["cache_prompt"] else 0
         count, length = order["n_predict"], self.drafted
         tokens = [order["prompt"][-1 - place % 3] for place in range(count)]
-        times = {"prompt_ms": 30.0, "predicted_ms": 10.0 * count, "predicted_n": count}
+        self.slots[slot] = prompt + tokens
+        times = {"prompt_n": len(prompt) - held, "prompt_ms": 30.0, "predicted_ms": 10.0 * count, "predicted_n": count}
         times |= {"draft_n": 2 * length, "draft_n_accepted": length} if length else {}
         self._reply(200, {"tokens": tokens, "timings": times})
 

@@ -74,6 +74,17 @@ def genai(
     return GenaiSource(target, draft, lengths, thresholds, lookups)
 
 
+def peer_options(engine: LocalEngine, device: str, tokens: int, context: int) -> PeerOptions:
+    """The conditions of `engine` for peers. `tokens`: of the longest answer."""
+    return PeerOptions(
+        device=device,
+        tokens=tokens,
+        stop_ids=frozenset(engine.target.manifest.tokenizer.stop_ids),
+        encode=lambda prompt: engine.tokenizer.prompt(prompt.messages),
+        context=context,
+    )
+
+
 def measure(engine: LocalEngine, plan: BenchPlan, sources: Sequence[PeerSource], progress: Progress) -> BenchResult:
     """Warm up, measure the memory, load the peers, race, sum up. The result names peers that cannot take part.
 
@@ -94,13 +105,7 @@ def measure(engine: LocalEngine, plan: BenchPlan, sources: Sequence[PeerSource],
         kv=longest * sum(model.manifest.kv_bytes_per_token for model in models),
         peak_rss=peak_rss(),
     )
-    options = PeerOptions(
-        device=plan.load.device,
-        tokens=plan.tokens,
-        stop_ids=frozenset(target.manifest.tokenizer.stop_ids),
-        encode=lambda prompt: engine.tokenizer.prompt(prompt.messages),
-        context=target.runner.context,
-    )
+    options = peer_options(engine, plan.load.device, plan.tokens, engine.context)
     peers, skipped, heats = list[Contestant](), list[str](), list[Heat]()
     with ExitStack() as stack:
         for source in sources:

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import socket
 import subprocess
 import sys
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     import httpx
 
 _GRACE = 10.0  # seconds to end by itself
+
+
+Ask = Callable[[int, list[int]], Run]  # the number of a chat and its prompt's tokens, to an answer
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,22 @@ class PeerSource(Protocol):
         ...
 
 
+class ChatPeer(Protocol):
+    """Another program that remembers what it has read of chats, not yet started."""
+
+    @property
+    def name(self) -> str:
+        """What the tables call it."""
+        ...
+
+    def open(self, options: PeerOptions, chats: int) -> AbstractContextManager[Ask]:
+        """It has been loaded while inside, with room for so many chats of `options.context` tokens each.
+
+        Raises PeerError with the reason why it cannot take part; so does what it yields.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class Peer:
     """One contestant of another program; `write` continues the prompt's tokens."""
@@ -65,6 +85,7 @@ class Peer:
 
 
 _NGRAM_SIZE = 3  # of prompt lookup, as in GenAI's own sample
+_BLOCK = 32  # tokens of a block of keys and values on the CPU, the largest of its sizes there
 
 
 @dataclass(frozen=True)
@@ -124,12 +145,40 @@ class EagleSource:
         if self.head is None:
             raise PeerError("EAGLE-3 stays out: name an installed head of the model with --eagle NAME.")
         head = GenaiModel(self.head, self.target.properties)  # it reads what the target computes
-        try:
+        with _failures_told("EAGLE-3"):
             pipeline = _pipeline(self.target, options, draft_model=_draft(head, options))
-        except RuntimeError as error:
-            last = str(error).strip().splitlines()[-1].rstrip(".")  # of OpenVINO's several
-            raise PeerError("EAGLE-3 stays out: {reason}.", reason=last) from None
         yield [_mode(f"eagle {length}", pipeline, options, num_assistant_tokens=length) for length in self.lengths]
+
+
+@dataclass(frozen=True)
+class GenaiChats:
+    """OpenVINO GenAI with prefix caching. It takes the memory of the weights once more."""
+
+    target: GenaiModel
+    name: str = "OpenVINO GenAI"
+
+    @contextmanager
+    def open(self, options: PeerOptions, chats: int) -> Iterator[Ask]:
+        """See ChatPeer.open."""
+        # Left to itself it makes room for one prompt, and the second chat overwrites the first.
+        blocks = chats * math.ceil(options.context / _BLOCK)
+        with _failures_told(self.name):
+            pipeline = _pipeline(self.target, options, blocks)
+
+        def ask(_chat: int, ids: list[int]) -> Run:
+            with _failures_told(self.name):
+                return _generate(pipeline, options, {}, ids)
+
+        yield ask
+
+
+@contextmanager
+def _failures_told(program: str) -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError as error:
+        last = str(error).strip().splitlines()[-1].rstrip(".")  # of OpenVINO's several
+        raise PeerError("{program} stays out: {reason}.", program=program, reason=last) from None
 
 
 def _mode(name: str, pipeline: Any, options: PeerOptions, **guessing: object) -> Peer:
@@ -140,10 +189,12 @@ def _draft(model: GenaiModel, options: PeerOptions) -> Any:
     return openvino_genai().draft_model(str(model.folder), options.device, **model.properties)
 
 
-def _pipeline(target: GenaiModel, options: PeerOptions, **more: object) -> Any:
+def _pipeline(target: GenaiModel, options: PeerOptions, kept_blocks: int = 0, **more: object) -> Any:
+    """`kept_blocks`: of earlier texts; with 0 every answer starts from a cold cache, as a race wants it."""
     genai = openvino_genai()
     scheduler = genai.SchedulerConfig()
-    scheduler.enable_prefix_caching = False  # every answer of the race starts from a cold cache
+    scheduler.enable_prefix_caching = kept_blocks > 0
+    scheduler.num_kv_blocks = kept_blocks
     scheduler.max_num_batched_tokens = 2**31 - 1  # read a prompt at once, as GenAI's own default for one user does
     properties = {**target.properties, **more}
     return genai.LLMPipeline(str(target.folder), options.device, scheduler_config=scheduler, **properties)
@@ -258,39 +309,57 @@ class LlamaSource:
             guessing = ("--model-draft", str(self.draft), "--spec-type", "draft-simple", "--spec-draft-n-max")
             modes |= {str(length): (*guessing, str(length)) for length in _LENGTHS}
         with ExitStack() as servers:
-            yield [
-                Peer(
-                    f"llama {name}",
-                    options.encode,
-                    partial(_complete, servers.enter_context(self._serve(options, flags)), options),
-                )
+            clients = {
+                name: servers.enter_context(_serve(self.server, self.target, options, flags))
                 for name, flags in modes.items()
+            }
+            yield [
+                Peer(f"llama {name}", options.encode, partial(_complete, client, options, cache_prompt=False))
+                for name, client in clients.items()
             ]
 
-    @contextmanager
-    def _serve(self, options: PeerOptions, flags: Sequence[str]) -> "Iterator[httpx.Client]":
-        import httpx  # noqa: PLC0415 - few benchmarks need it
 
-        with socket.socket() as probe:
-            probe.bind((_HOST, 0))
-            port = probe.getsockname()[1]
-        command = [str(self.server), "--model", str(self.target), "--host", _HOST, "--port", str(port)]
-        command += ["--ctx-size", str(options.context), "--parallel", "1", *flags]
-        with tempfile.TemporaryFile() as log:
-            try:
-                process = subprocess.Popen(command, stdout=log, stderr=log)
-            except OSError as error:
-                raise PeerError(
-                    "llama.cpp stays out: {server} cannot be started ({reason}).",
-                    server=self.server,
-                    reason=error.strerror,
-                ) from None
-            try:
-                with httpx.Client(base_url=f"http://{_HOST}:{port}", timeout=_ANSWER, trust_env=False) as client:
-                    _await_ready(process, client, log)
-                    yield client
-            finally:
-                _end(process)
+@dataclass(frozen=True)
+class LlamaChats:
+    """llama.cpp's server with its prompt cache: each chat has a slot of its own."""
+
+    server: Path
+    target: Path
+    name: str = "llama.cpp"
+
+    @contextmanager
+    def open(self, options: PeerOptions, chats: int) -> Iterator[Ask]:
+        """See ChatPeer.open."""
+        with _serve(self.server, self.target, options, slots=chats) as client:
+            yield lambda chat, ids: _complete(client, options, ids, cache_prompt=True, id_slot=chat)
+
+
+@contextmanager
+def _serve(
+    server: Path, target: Path, options: PeerOptions, flags: Sequence[str] = (), slots: int = 1
+) -> "Iterator[httpx.Client]":
+    import httpx  # noqa: PLC0415 - few benchmarks need it
+
+    with socket.socket() as probe:
+        probe.bind((_HOST, 0))
+        port = probe.getsockname()[1]
+    command = [str(server), "--model", str(target), "--host", _HOST, "--port", str(port)]
+    command += ["--ctx-size", str(slots * options.context), "--parallel", str(slots), *flags]
+    with tempfile.TemporaryFile() as log:
+        try:
+            process = subprocess.Popen(command, stdout=log, stderr=log)
+        except OSError as error:
+            raise PeerError(
+                "llama.cpp stays out: {server} cannot be started ({reason}).",
+                server=server,
+                reason=error.strerror,
+            ) from None
+        try:
+            with httpx.Client(base_url=f"http://{_HOST}:{port}", timeout=_ANSWER, trust_env=False) as client:
+                _await_ready(process, client, log)
+                yield client
+        finally:
+            _end(process)
 
 
 def _await_ready(process: "subprocess.Popen[bytes]", client: "httpx.Client", log: IO[bytes]) -> None:
@@ -310,11 +379,11 @@ def _await_ready(process: "subprocess.Popen[bytes]", client: "httpx.Client", log
     raise PeerError("llama.cpp stays out: its server was not ready after {seconds:.0f} s.", seconds=_START)
 
 
-def _complete(client: "httpx.Client", options: PeerOptions, ids: list[int]) -> Run:
+def _complete(client: "httpx.Client", options: PeerOptions, ids: list[int], **caching: object) -> Run:
     """The times are the server's own figures, without HTTP."""
     import httpx  # noqa: PLC0415 - as above
 
-    order = {"prompt": ids, "n_predict": options.tokens, "temperature": 0, "cache_prompt": False, "return_tokens": True}
+    order = {"prompt": ids, "n_predict": options.tokens, "temperature": 0, "return_tokens": True, **caching}
     try:
         response = client.post("/completion", json=order)
     except httpx.HTTPError as error:
@@ -336,6 +405,7 @@ def _complete(client: "httpx.Client", options: PeerOptions, ids: list[int]) -> R
         prompt_tokens=len(ids),
         drafted=times.get("draft_n", 0),
         accepted=times.get("draft_n_accepted", 0),
+        reused=len(ids) - times["prompt_n"],
     )
 
 

@@ -7,7 +7,7 @@ up or gets busy favours none.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.cancelling import CancelEvent
@@ -24,6 +24,7 @@ THRESHOLD_CAP = 16  # the most that may be drafted: a threshold needs a bound be
 _SWEPT = (PLAIN, *(f"{FIXED} {length}" for length in SWEPT_LENGTHS), NGRAM_ONLY, DRAFT_ONLY)
 SWEEP = (*_SWEPT, AUTO)  # what advice compares
 EVERYTHING = (*_SWEPT, *(f"{THRESHOLD} {value}" for value in SWEPT_THRESHOLDS), AUTO)
+_Contestant = TypeVar("_Contestant")
 WORDS = "plain, auto, ngram, draft, fixed-1 to fixed-16 or threshold-0 to threshold-1"
 
 
@@ -96,6 +97,7 @@ class Run:
     rounds: int | None = None  # None: not told
     parts: Mapping[str, float] = field(default_factory=dict)  # milliseconds
     origins: Mapping[str, int] = field(default_factory=dict)  # tokens
+    reused: int | None = None  # prompt tokens that were not read again; None: not told
 
     @property
     def ms_per_token(self) -> float | None:
@@ -190,6 +192,6 @@ def race(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], repe
                 yield Heat(prompt, contestant.name, repeat, contestant.answer(prompt))
 
 
-def turn_order(contestants: Sequence[Contestant], turn: int) -> Sequence[Contestant]:
+def turn_order(contestants: Sequence[_Contestant], turn: int) -> Sequence[_Contestant]:
     """Forwards in even turns, backwards in odd ones."""
     return contestants if turn % 2 == 0 else contestants[::-1]
