@@ -26,7 +26,7 @@ from headstart.cli.options import (
     write_json,
 )
 from headstart.cli.render import Screen, harmless
-from headstart.engine.bench.prompts import LENGTHS, MOST_PER_KIND, USUAL_KINDS, read_kinds, read_prompts
+from headstart.engine.bench.prompts import LEAST_LENGTH, LENGTHS, MOST_PER_KIND, USUAL_KINDS, read_kinds, read_prompts
 from headstart.engine.bench.race import (
     AGAIN,
     AUTO,
@@ -56,8 +56,10 @@ from headstart.engine.wire import from_data, to_data
 from headstart.errors import SettingsError
 
 if TYPE_CHECKING:
+    from headstart.engine.bench.first_token import FirstToken, FirstTokenResult
     from headstart.engine.bench.measure import ForwardResult, Timed
-    from headstart.engine.bench.peers import PeerSource
+    from headstart.engine.bench.peers import ChatPeer, PeerSource
+    from headstart.engine.devices import Machine
     from headstart.engine.local import LocalEngine
 
 _LOOKUPS = (3, 5, 10)
@@ -67,7 +69,7 @@ _Sources = Callable[["LocalEngine", LoadOptions], "Sequence[PeerSource]"]
 
 
 class Peer(StrEnum):
-    """Another program that races, too."""
+    """Another program that takes part without being named."""
 
     GENAI = "openvino-genai"
     NONE = "none"
@@ -78,6 +80,13 @@ def _lengths(text: str) -> tuple[int, ...]:
     if not all(part.isascii() and part.isdecimal() and int(part) >= 1 for part in parts):
         raise SettingsError(f"lengths must be whole numbers above 0 with commas between them, not {text!r}.")
     return tuple(dict.fromkeys(int(part) for part in parts))
+
+
+def _prompt_lengths(text: str) -> tuple[int, ...]:
+    found = _lengths(text)
+    if min(found) < LEAST_LENGTH:
+        raise SettingsError(f"lengths of prompts must be {LEAST_LENGTH} tokens or more, not {min(found)}.")
+    return found
 
 
 def _present(text: str) -> Path:
@@ -125,10 +134,16 @@ class ContestFlags(RaceFlags):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutputFlags(FiguresFlags):
+class TableFlags(FiguresFlags):
     """Where the figures go, and the format of the table."""
 
     markdown: bool = flag(default=False, help="print the table as Markdown")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputFlags(TableFlags):
+    """The same for a race."""
+
     resume: bool = flag(default=False, help="go on with the race in --json FILE, which has each prompt once it is done")
 
 
@@ -156,6 +171,23 @@ def race_modes(arguments: SpeedFlags, load: Load) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LlamaFlags:
+    """llama.cpp, which has to be installed."""
+
+    llama_server: Path | None = flag(None, "path of its server", metavar="PATH", read=_present)
+    gguf: Path | None = flag(None, "the same model in its format", metavar="FILE", read=_present)
+
+    @property
+    def both(self) -> tuple[Path, Path] | None:
+        """The server and the model; None where neither was named. Raises SettingsError."""
+        if self.llama_server and self.gguf:
+            return self.llama_server, self.gguf
+        if self.llama_server or self.gguf:
+            raise SettingsError("llama.cpp needs both: add --llama-server PATH and --gguf FILE.")
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
 class PeersFlags:
     """The flags of `headstart bench peers`."""
 
@@ -178,17 +210,16 @@ class PeersFlags:
         group='Hugging Face transformers, of the extra "export"',
     )
     source_draft: Path | None = flag(None, "those of the draft, for assisted generation", metavar="PATH", read=_present)
-    llama_server: Path | None = flag(None, "path of its server", metavar="PATH", read=_present, group="llama.cpp")
-    gguf: Path | None = flag(None, "the same model in its format", metavar="FILE", read=_present)
-    gguf_draft: Path | None = flag(None, "the same draft in its format", metavar="FILE", read=_present)
+    llama: LlamaFlags = group(LlamaFlags, "llama.cpp")
+    gguf_draft: Path | None = flag(
+        None, "the same draft in its format", metavar="FILE", read=_present, group="llama.cpp"
+    )
     output: OutputFlags = group(OutputFlags)
 
 
 def race_peers(arguments: PeersFlags, load: Load) -> int:
     """Race other programs, with all their settings, against plain decoding and auto. Returns the exit code."""
-    if (arguments.llama_server is None) != (arguments.gguf is None):
-        raise SettingsError("llama.cpp needs both: add --llama-server PATH and --gguf FILE.")
-
+    server, gguf = arguments.llama.both or (None, None)
     choice, options = chosen(arguments.model)
     head = None if arguments.eagle is None else _head(arguments.eagle, choice.target)
 
@@ -201,7 +232,7 @@ def race_peers(arguments: PeersFlags, load: Load) -> int:
             with_models,
             EagleSource(with_models.target, head, arguments.genai_lengths),
             AssistedSource(arguments.source, arguments.source_draft),
-            LlamaSource(arguments.llama_server, arguments.gguf, arguments.gguf_draft),
+            LlamaSource(server, gguf, arguments.gguf_draft),
         )
 
     return _race(arguments, options, load, (PLAIN, AUTO), sources)
@@ -226,34 +257,75 @@ class FirstTokenFlags:
         LENGTHS,
         f"tokens of the prompts, with commas between them (default: {','.join(map(str, LENGTHS))})",
         metavar="N,N",
-        read=_lengths,
+        read=_prompt_lengths,
         listed=True,
         group="prompts",
     )
     repeats: int = flag(3, "times that each is read (default: 3)")
-    output: FiguresFlags = group(FiguresFlags)
+    peer: Peer = flag(
+        Peer.GENAI,
+        f"compare with OpenVINO GenAI and its prefix cache, loaded a second time (default: {Peer.GENAI})",
+        group="others",
+    )
+    llama: LlamaFlags = group(LlamaFlags, "llama.cpp")
+    output: TableFlags = group(TableFlags)
 
 
 def time_first_tokens(arguments: FirstTokenFlags, load: Load) -> int:
     """Time first tokens by length and by what was read before. Returns the exit code."""
-    from headstart.engine.bench.first_token import Before, measure_first_token  # noqa: PLC0415 - as above
+    from headstart.engine.bench.first_token import FirstTokenPlan, measure_first_token  # noqa: PLC0415 - as above
+    from headstart.engine.bench.measure import genai  # noqa: PLC0415
+    from headstart.engine.bench.peers import GenaiChats, LlamaChats  # noqa: PLC0415
     from headstart.engine.local import LocalEngine  # noqa: PLC0415
 
+    llama = arguments.llama.both
     (_, options), screen = chosen(arguments.model), Screen()
     screen.remark("loading the models")
     with closing(load(options)) as engine:
         assert isinstance(engine, LocalEngine), "only Headstart's own engine keeps what it has read"
-        result = measure_first_token(engine, options, arguments.lengths, arguments.repeats, screen.remark)
-    print(harmless(result.machine.device))
-    shown = Table("prompt", box=None, padding=(0, 1, 0, 0))
-    for before in Before:
-        shown.add_column(before.value, justify="right")
-    for length, found in result.by_length.items():
-        shown.add_row(str(length), *(f"{found[before].median:.0f} ms" for before in Before))
-    Console(highlight=False).print(shown)
+        peers: list[ChatPeer] = []
+        if arguments.peer is Peer.GENAI:
+            peers.append(GenaiChats(genai(engine, options).target))
+        if llama:
+            peers.append(LlamaChats(*llama))
+        plan = FirstTokenPlan(options, arguments.lengths, arguments.repeats, peers)
+        result = measure_first_token(engine, plan, screen.remark)
+    _show([first_token_sheet(result)], first_token_remarks(result), markdown=arguments.output.markdown)
     if arguments.output.json:
         write_json(arguments.output.json, to_data(result))
     return 0
+
+
+def first_token_sheet(result: "FirstTokenResult") -> list[list[str]]:
+    """A line for each program at each length, a column for each situation."""
+    lines = [
+        [f"{length}, {name}", *map(_first_token, found.values())]
+        for length, programs in result.by_length.items()
+        for name, found in programs.items()
+    ]
+    situations = next(iter(next(iter(result.by_length.values())).values()))
+    return [["tokens of the prompt", *situations], *lines]
+
+
+def _first_token(found: "FirstToken") -> str:
+    ratio = f" {_ratio(found.ratio.mean)}{_interval(found.ratio.interval)}" if found.ratio else ""
+    return f"{found.median:.0f} ms{ratio}"
+
+
+def first_token_remarks(result: "FirstTokenResult") -> list[str]:
+    """Sentences below the table."""
+    names = {name for programs in result.by_length.values() for name in programs}
+    repeats = f" Medians of {result.repeats} repeats." if result.repeats > 1 else ""
+    lines = [
+        f"{result.target} with draft {result.draft or 'none'}, {_precision(result.target_properties)}, "
+        f"{_on(result.machine)}.{repeats}"
+    ]
+    if len(names) > 1:
+        lines.append(
+            "The figures with \"x\" are Headstart's time in multiples of the other program's, and the range of 95 %. "
+            "Other programs read no file ahead: there the time is their cold one."
+        )
+    return [*lines, *result.skipped]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -370,7 +442,7 @@ def _race(
     with closing(load(options)) as engine:
         assert isinstance(engine, LocalEngine), "a race needs the models themselves"
         result = measure(engine, plan, sources(engine, options), progress)
-    _show(result, markdown=output.markdown)
+    _show(sheets(result), remarks(result), markdown=output.markdown)
     if file:
         write_json(file, as_json(result))
     return 0
@@ -383,21 +455,21 @@ def _told(heat: Heat) -> str:
     return f"{heat.prompt.id}, repeat {heat.repeat + 1}, {heat.contestant}: {figure}, {len(heat.run.tokens)} tokens"
 
 
-def _show(result: BenchResult, *, markdown: bool) -> None:
+def _show(tables: Sequence[list[list[str]]], sentences: Sequence[str], *, markdown: bool) -> None:
     if markdown:
-        for sheet in sheets(result):
+        for sheet in tables:
             columns, *lines = sheet
             ruler = ["---", *["---:"] * (len(columns) - 1)]
             print(
                 *(f"| {' | '.join(harmless(cell) for cell in line)} |" for line in (columns, ruler, *lines)), sep="\n"
             )
             print()
-        print("\n".join(f"- {harmless(remark)}" for remark in remarks(result)))
+        print("\n".join(f"- {harmless(sentence)}" for sentence in sentences))
         return
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = _FILE_WIDTH
-    for (name, *figures), *lines in sheets(result):
+    for (name, *figures), *lines in tables:
         shown = Table(name, box=None, padding=(0, 1, 0, 0))
         for column in figures:
             shown.add_column(column.replace(" with", "\nwith"), justify="right", overflow="fold")
@@ -405,8 +477,8 @@ def _show(result: BenchResult, *, markdown: bool) -> None:
             shown.add_row(*(cell.replace(" (", "\n(") for cell in line))
         console.print(shown)
         console.print()
-    for remark in remarks(result):
-        console.print(remark, markup=False, soft_wrap=True)
+    for sentence in sentences:
+        console.print(sentence, markup=False, soft_wrap=True)
 
 
 def _times(title: str, times: Mapping[str, "Mapping[int, Timed]"]) -> Table:
@@ -498,11 +570,10 @@ def _range(interval: Interval) -> str:
 def remarks(result: BenchResult) -> list[str]:
     """Sentences below the tables."""
     setting, machine, memory = result.setting, result.machine, result.memory
-    hint = setting.target_properties.get("INFERENCE_PRECISION_HINT", "default")
     repeats = f"median of {setting.repeats} and their range; " if setting.repeats > 1 else ""
     lines = [
-        f"{setting.target} with draft {setting.draft or 'none'}, {hint}, at most {setting.tokens} tokens, "
-        f"on {machine.device} with {machine.cores} cores, OpenVINO {machine.openvino.partition('-')[0]}. "
+        f"{setting.target} with draft {setting.draft or 'none'}, {_precision(setting.target_properties)}, "
+        f"at most {setting.tokens} tokens, {_on(machine)}. "
         f"Speedup over plain decoding in the same repeat; {repeats}means are geometric."
     ]
     if plain := [ms for prompt in result.prompts for ms in prompt.scores[PLAIN].ms_per_token if ms is not None]:
@@ -519,6 +590,14 @@ def remarks(result: BenchResult) -> list[str]:
             f"{memory.beyond / 2**20:.0f}."
         )
     return [*lines, _texts(result), *result.skipped]
+
+
+def _precision(properties: Mapping[str, str]) -> str:
+    return properties.get("INFERENCE_PRECISION_HINT", "default")
+
+
+def _on(machine: "Machine") -> str:
+    return f"on {machine.device} with {machine.cores} cores, OpenVINO {machine.openvino.partition('-')[0]}"
 
 
 def _ratio(value: float | None) -> str:

@@ -146,6 +146,11 @@ class LocalEngine:
         for prefixes in self._prefixes:
             prefixes.clear()
 
+    def keep_in(self, folder: Path) -> None:
+        """Keep what is read in another folder than that of the user's chats, as a benchmark does."""
+        for prefixes in self._prefixes:
+            prefixes.keep_in(folder)
+
     def close(self) -> None:
         """Free the models: the last reference to their memory is dropped here. Closing again does nothing."""
         if self._trace:

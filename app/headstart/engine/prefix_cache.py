@@ -313,6 +313,12 @@ class PrefixCache:
         self._held.clear()
         self._bytes, self._is_kept, self._is_indexed = 0, True, False
 
+    def keep_in(self, folder: Path) -> None:
+        """Forget all that was read, and keep what is read from now on in another folder."""
+        self.clear()
+        if self._files:
+            self._files = PartFiles(folder, self._files.identity)
+
     def _index(self) -> None:
         """Look once what is on disk: only those who keep something there find something there."""
         if self._files is None or self._is_indexed:
@@ -331,7 +337,7 @@ class PrefixCache:
             return
         for start in range(0, len(tokens), self._length):
             part = Part(before, tokens[start : start + self._length], owner, is_ahead=self._is_ahead)
-            present = next((other for other in self._after[before] if _begins(part, other)), None)
+            present = next((other for other in self._after[before] if _covers(other, part)), None)
             if present is None:
                 try:
                     part.saved = self._runner.save(start, start + len(part.tokens))
@@ -425,6 +431,11 @@ def _unlink(path: Path) -> None:
 def _is_due(part: Part) -> bool:
     """Whether it belongs on disk and is not there."""
     return bool(part.owner) and not part.is_ahead and not part.is_stored
+
+
+def _covers(other: Part, part: Part) -> bool:
+    """Whether `part` need not be kept beside `other`; one that was read ahead may hold what was never sent."""
+    return other.tokens == part.tokens or (_begins(part, other) and not other.is_ahead)
 
 
 def _begins(part: Part, other: Part) -> bool:

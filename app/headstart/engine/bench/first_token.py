@@ -1,22 +1,38 @@
-"""The time to the first token, by the length of the prompt and by what was read before."""
+"""The time to the first token, by the length of the prompt and by what was read before, beside other programs."""
 
+import shutil
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import cycle
+from functools import partial
+from itertools import cycle, islice
+from statistics import fmean
+from typing import Protocol
 
-from headstart import kept_prompts
+from headstart import paths
+from headstart.engine.bench.measure import peer_options
+from headstart.engine.bench.peers import Ask, ChatPeer, PeerOptions
 from headstart.engine.bench.prompts import KINDS, read_prompts
+from headstart.engine.bench.race import Run, turn_order
+from headstart.engine.bench.result import Interval, bootstrap_interval, geometric_mean, paired
 from headstart.engine.devices import Machine, describe
-from headstart.engine.engine import Finish, Keep, LoadOptions, Message, Request, Sampling, Stats
+from headstart.engine.engine import Finish, Keep, LoadOptions, Message, Request, Sampling
 from headstart.engine.local import LocalEngine
+from headstart.engine.tokenizer import Tokenizer
+from headstart.errors import PeerError, SettingsError
 
-_CHATS = ("headstart-bench-1", "headstart-bench-2")  # what is kept of them on disk is deleted in the end
+OURS = "Headstart"
+_FIRST, _SECOND, _WITH_FILE = range(3)  # the chats
+_IN_TURN = 2  # of them
+_QUESTIONS = 4  # in the chat that has most
 _ANSWER = 8  # tokens
-_FRAME = 32  # tokens that the chat's format and the last question may take
-_ALL_THERE_IS = 2**62  # bytes: no chat of the user makes room
+_TURN = 40  # tokens that an answer and the next question may take, with the chat's format
+_ALL_THERE_IS = 2**62  # bytes
 _QUESTION = "And what would you say in one word?"
+_GREETING = (Message("user", "Good morning! Are you there?"),)  # what a first answer prepares belongs to loading
 
 
 class Before(StrEnum):
@@ -26,15 +42,36 @@ class Before(StrEnum):
     SAME = "same chat"
     OTHER = "other chat"
     RESTART = "after a restart"
+    ATTACHED = "after attaching"
+
+
+_ASKED = {  # which chats are asked
+    Before.NOTHING: (_FIRST, _SECOND),
+    Before.SAME: (_SECOND,),
+    Before.OTHER: (_FIRST, _SECOND),
+    Before.RESTART: (_FIRST, _SECOND),
+}
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Headstart's time in multiples of a peer's in the same repeat."""
+
+    mean: float | None  # geometric
+    interval: Interval | None  # of the mean; None for a single repeat
 
 
 @dataclass(frozen=True)
 class FirstToken:
-    """One way to come to a prompt. `reused`: tokens that were not read again."""
+    """One way of one program to come to a prompt. A peer reads no file ahead: it has the cold figures there.
+
+    `reused`: tokens that were not read again; None: not told.
+    """
 
     prompt_tokens: int
-    reused: int
-    ms: tuple[float, ...]  # of each repeat
+    reused: int | None
+    ms: tuple[float, ...]  # of each repeat, the mean of the chats that were asked
+    ratio: Ratio | None = None  # None for Headstart itself
 
     @property
     def median(self) -> float:
@@ -44,86 +81,242 @@ class FirstToken:
 
 @dataclass(frozen=True)
 class FirstTokenResult:
-    """Everything that was measured: by length of the prompt, then by what happened before."""
+    """Everything that was measured: by length of the prompt, then by program, then by what happened before."""
 
     machine: Machine
     target: str
     draft: str | None
-    by_length: Mapping[int, Mapping[Before, FirstToken]]
+    target_properties: Mapping[str, str]  # of OpenVINO
+    repeats: int
+    by_length: Mapping[int, Mapping[str, Mapping[Before, FirstToken]]]
+    skipped: tuple[str, ...]  # sentences about lengths and peers that stay out
     schema: int = 1
 
 
+@dataclass(frozen=True)
+class FirstTokenPlan:
+    """What to measure. `load`: the options of the engine."""
+
+    load: LoadOptions
+    lengths: Sequence[int]  # tokens
+    repeats: int
+    peers: Sequence[ChatPeer] = ()
+
+
 def measure_first_token(
-    engine: LocalEngine, load: LoadOptions, lengths: Sequence[int], repeats: int, stage: Callable[[str], None]
+    engine: LocalEngine, plan: FirstTokenPlan, stage: Callable[[str], None] = lambda _sentence: None
 ) -> FirstTokenResult:
-    """Two chats of each length: each is begun, gone on with, left for the other, and gone on with after a restart.
+    """Have each program asked the same questions in turn; `stage` is told what is done.
 
-    A restart is an engine that has forgotten all that is not on disk; loading is not counted.
+    The engine keeps what it reads in a folder of its own, which is deleted in the end. Raises SettingsError where no
+    length fits the context.
     """
-    names = (*(model.name for model in engine.models), None)
-    fitting = [length for length in lengths if length + 2 * (_ANSWER + _FRAME) <= engine.context]
-    try:
-        found = {length: _of_length(engine, length, repeats, stage) for length in fitting}
-    finally:
-        engine.forget(_CHATS)
-        kept_prompts.delete(*_CHATS)
-        engine.forget_all()
-    return FirstTokenResult(describe(load.device), names[0] or "", names[1], found)
+    room = _QUESTIONS * _TURN
+    fitting = [length for length in plan.lengths if length + room <= engine.context]
+    if not fitting:
+        raise SettingsError(
+            "No prompt of these lengths fits into the context of {context} tokens, with {room} for questions and "
+            "answers; name shorter ones with --lengths.",
+            context=engine.context,
+            room=room,
+        )
+    skipped = [
+        f"Prompts of {length} tokens stay out: with {room} for questions and answers they do not fit into the context "
+        f"of {engine.context}."
+        for length in plan.lengths
+        if length not in fitting
+    ]
+    for sentence in skipped:
+        stage(sentence)
+    options = peer_options(engine, plan.load.device, _ANSWER, max(fitting) + room)
+    with ExitStack() as stack:
+        own = _Headstart(engine)
+        stack.callback(own.close)
+        own.answer(_FIRST, _GREETING)
+        others = [_Other(peer, options, engine.tokenizer) for peer in plan.peers]
+        for other in others:
+            stack.callback(other.close)
+        contest = _Contest(own, others, _Texts(engine.tokenizer, max(fitting)), stage, skipped)
+        found = {length: contest.measure(length, plan.repeats) for length in fitting}
+    names = [model.name for model in engine.models]
+    return FirstTokenResult(
+        describe(plan.load.device),
+        names[0],
+        names[1] if len(names) > 1 else None,
+        dict(engine.target.properties),
+        plan.repeats,
+        found,
+        tuple(skipped),
+    )
 
 
-def _of_length(
-    engine: LocalEngine, length: int, repeats: int, stage: Callable[[str], None]
-) -> Mapping[Before, FirstToken]:
-    found: dict[Before, list[Stats]] = {before: [] for before in Before}
-    for repeat in range(repeats):
-        stage(f"{length} tokens, repeat {repeat + 1}")
-        engine.forget_all()
-        first, second = (_Chat(engine, name, length) for name in _CHATS)
-        found[Before.NOTHING] += [first.ask(), second.ask()]
-        found[Before.SAME].append(second.ask())
-        found[Before.OTHER] += [first.ask(), second.ask()]
-        while engine.store_one():
+class _Program(Protocol):
+    """One that is asked. Its methods raise PeerError."""
+
+    name: str
+
+    def restart(self) -> None:
+        """Leave it as it is once it has started: nothing is in memory of what was read before."""
+
+    def answer(self, chat: int, messages: Sequence[Message]) -> Run:
+        """A few tokens."""
+
+    def close(self) -> None:
+        """Leave nothing of it behind."""
+
+
+class _Headstart:
+    """The engine. To be restarted is to forget all that is not on disk."""
+
+    name = OURS
+
+    def __init__(self, engine: LocalEngine) -> None:
+        self._engine = engine
+        self._folder = paths.kept_prompts() / "benchmark"
+        engine.keep_in(self._folder)
+
+    def restart(self) -> None:
+        self._engine.forget_all()
+
+    def answer(self, chat: int, messages: Sequence[Message]) -> Run:
+        *_, finish = self._engine.generate(_request(chat, messages))
+        assert isinstance(finish, Finish), "an engine ends every answer with Finish"
+        while self._engine.store_one():  # as the program does once it has nothing else to do
             pass
-        engine.forget_all()
-        found[Before.RESTART] += [first.ask(), second.ask()]
-        engine.forget(_CHATS)
-    return {before: _summed_up(stats) for before, stats in found.items()}
+        stats = finish.stats
+        return Run(finish.token_ids, stats.ttft_ms, stats.decode_ms, stats.prompt_tokens, reused=stats.reused_tokens)
+
+    def read_ahead(self, chat: int, messages: Sequence[Message]) -> None:
+        """Read what a prompt will begin with."""
+        for _ in self._engine.read_ahead(_request(chat, messages)):
+            pass
+
+    def close(self) -> None:
+        self._engine.forget_all()
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _summed_up(stats: Sequence[Stats]) -> FirstToken:
-    last = stats[-1]
-    return FirstToken(last.prompt_tokens, last.reused_tokens, tuple(each.ttft_ms for each in stats))
+def _request(chat: int, messages: Sequence[Message]) -> Request:
+    keep = Keep(f"chat-{chat}", _ALL_THERE_IS)
+    return Request(tuple(messages), _ANSWER, Sampling(temperature=0.0), stop_on_repetition=False, keep=keep)
 
 
-class _Chat:
-    """A conversation that begins with a text of a length, and has one more short question each time."""
+class _Other:
+    """A peer. It is loaded when it is first restarted."""
 
-    def __init__(self, engine: LocalEngine, name: str, length: int) -> None:
-        self._engine, self._name = engine, name
-        self._messages = [Message("user", _text(engine, name, length))]
+    def __init__(self, peer: ChatPeer, options: PeerOptions, tokenizer: Tokenizer) -> None:
+        self.name = peer.name
+        self._open = partial(peer.open, options, _IN_TURN)
+        self._tokenizer = tokenizer
+        self._loaded = ExitStack()
+        self._ask: Ask | None = None
 
-    def ask(self) -> Stats:
-        """Have an answer of a few tokens written; what it cost."""
-        request = Request(tuple(self._messages), _ANSWER, Sampling(), keep=Keep(self._name, _ALL_THERE_IS))
-        *steps, finish = self._engine.generate(request)
-        assert isinstance(finish, Finish)
-        answer = "".join(getattr(step, "text", "") for step in steps)
-        self._messages += [Message("assistant", answer), Message("user", _QUESTION)]
-        return finish.stats
+    def restart(self) -> None:
+        self.close()
+        self._ask = self._loaded.enter_context(self._open())
+        self.answer(_FIRST, _GREETING)
 
+    def answer(self, chat: int, messages: Sequence[Message]) -> Run:
+        assert self._ask is not None, "a peer is restarted before it is asked"
+        return self._ask(chat, self._tokenizer.prompt(messages))
 
-def _text(engine: LocalEngine, name: str, length: int) -> str:
-    """The benchmark's own prompts, one after the other, cut to a length; each chat begins with another line."""
-    written: list[str] = [f"Notes for {name}, {length} tokens."]
-    tokens: list[int] = []
-    for part in cycle(_paragraphs()):
-        tokens = list(engine.tokenizer.encode("\n\n".join(written)))
-        if len(tokens) >= length - _FRAME:
-            break
-        written.append(part)
-    return engine.tokenizer.decode(tokens[: length - _FRAME])
+    def close(self) -> None:
+        self._ask = None
+        self._loaded.close()
 
 
-def _paragraphs() -> Iterator[str]:
-    for prompt in read_prompts(3, KINDS):
-        yield prompt.text
+class _Texts:
+    """The benchmark's prompts one after another, cut to a length; each text has another beginning."""
+
+    def __init__(self, tokenizer: Tokenizer, longest: int) -> None:
+        self.tokenizer = tokenizer
+        written = "\n\n".join(prompt.text for prompt in read_prompts(3, KINDS))
+        self._body = list(islice(cycle(tokenizer.encode(written)), longest))
+        self._format = len(tokenizer.prompt((Message("user", "?"),)))
+
+    def begun_with(self, title: str, length: int) -> str:
+        """A message that makes a prompt of about `length` tokens."""
+        start = self.tokenizer.encode(title)
+        return self.tokenizer.decode([*start, *self._body[: max(0, length - len(start) - self._format)]])
+
+
+class _Contest:
+    """All programs, which are asked in turn. One that fails takes part no more."""
+
+    def __init__(
+        self, own: _Headstart, others: Sequence[_Other], texts: _Texts, stage: Callable[[str], None], skipped: list[str]
+    ) -> None:
+        """`skipped` is told why a program takes part no more."""
+        self._own = own
+        self._programs: list[_Program] = [own, *others]
+        self._texts, self._stage, self._skipped = texts, stage, skipped
+        self._turns = 0
+        self._restart()
+
+    def measure(self, length: int, repeats: int) -> Mapping[str, Mapping[Before, FirstToken]]:
+        """The figures of those who got to the end."""
+        repeated = [self._repeat(length, repeat) for repeat in range(repeats)]
+        own = {before: _summed_up([runs[OURS][before] for runs in repeated]) for before in Before}
+        found = {OURS: own}
+        for program in self._programs[1:]:
+            each = {before: _summed_up([runs[program.name][before] for runs in repeated]) for before in Before}
+            found[program.name] = {
+                before: replace(first, ratio=_ratio(own[before], first)) for before, first in each.items()
+            }
+        return found
+
+    def _repeat(self, length: int, repeat: int) -> Mapping[str, Mapping[Before, list[Run]]]:
+        """By program."""
+        self._own.close()  # or its memory and the disk would fill
+        runs: defaultdict[str, defaultdict[Before, list[Run]]] = defaultdict(lambda: defaultdict(list))
+        texts = [self._texts.begun_with(f"{chat}.{repeat}.{length}: ", length) for chat in range(3)]
+        chats = defaultdict[tuple[str, int], list[Message]](list)
+
+        def asked(before: Before, chat: int, program: _Program) -> None:
+            """Have the next message of a chat answered."""
+            messages = chats[program.name, chat]
+            messages.append(Message("user", _QUESTION if messages else texts[chat]))
+            run = program.answer(chat, messages)
+            messages.append(Message("assistant", self._texts.tokenizer.decode(run.tokens)))
+            runs[program.name][before].append(run)
+            self._stage(f"{length} tokens, repeat {repeat + 1}, {before}, {program.name}: {run.ttft_ms:.0f} ms")
+
+        for before, numbers in _ASKED.items():
+            if before is Before.RESTART:
+                self._restart()
+            for number in numbers:
+                self._in_turn(partial(asked, before, number))
+        self._own.read_ahead(_WITH_FILE, [Message("user", texts[_WITH_FILE])])
+        texts[_WITH_FILE] += f"\n\n{_QUESTION}"
+        asked(Before.ATTACHED, _WITH_FILE, self._own)
+        for program in self._programs[1:]:
+            runs[program.name][Before.ATTACHED] = runs[program.name][Before.NOTHING]
+        return runs
+
+    def _restart(self) -> None:
+        def restart(program: _Program) -> None:
+            self._stage(f"starting {program.name}")
+            program.restart()
+
+        self._in_turn(restart)
+
+    def _in_turn(self, act: Callable[[_Program], None]) -> None:
+        self._turns += 1
+        for program in turn_order(tuple(self._programs), self._turns):
+            try:
+                act(program)
+            except PeerError as reason:
+                self._programs.remove(program)
+                program.close()
+                self._skipped.append(str(reason))
+                self._stage(str(reason))
+
+
+def _summed_up(repeats: Sequence[Sequence[Run]]) -> FirstToken:
+    last = repeats[-1][-1]
+    return FirstToken(last.prompt_tokens, last.reused, tuple(fmean(run.ttft_ms for run in runs) for runs in repeats))
+
+
+def _ratio(own: FirstToken, peer: FirstToken) -> Ratio:
+    ratios = paired(own.ms, peer.ms)
+    return Ratio(geometric_mean(ratios), bootstrap_interval(ratios))

@@ -1,0 +1,270 @@
+"""The benchmark of first tokens: what each situation reads again, peers beside it, failures, and what it leaves."""
+
+import dataclasses
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+import pytest
+
+from headstart import paths
+from headstart.engine.bench.first_token import OURS, Before, FirstToken, FirstTokenPlan, measure_first_token
+from headstart.engine.bench.measure import genai
+from headstart.engine.bench.peers import Ask, ChatPeer, GenaiChats, LlamaChats, PeerOptions
+from headstart.engine.bench.race import Run
+from headstart.engine.bench.result import Interval
+from headstart.engine.engine import Keep, LoadOptions, Message, Numerics, Request
+from headstart.engine.local import LocalEngine, load
+from headstart.errors import PeerError, SettingsError
+
+LENGTH = 300  # tokens: more than a part of what is kept
+QUESTION = 80  # tokens at most of what a question adds, with the chat's format and the answer before it
+BEGINNING = 40  # tokens at most that all chats begin with
+
+
+@pytest.fixture
+def options(tiny_target: Path, tiny_draft: Path) -> LoadOptions:
+    return LoadOptions(tiny_target, tiny_draft, numerics=Numerics.EXACT)
+
+
+@pytest.fixture
+def engine(options: LoadOptions) -> Iterator[LocalEngine]:
+    loaded = load(options)
+    yield loaded
+    loaded.close()
+
+
+@dataclass
+class FakePeer:
+    """Remembers nothing; every answer takes as long as was said, and from the `fails_at`-th on it fails."""
+
+    name: str = "Other"
+    ms: float = 200.0
+    fails_at: int | None = None
+    opened: int = 0
+    is_open: bool = False
+    prompts: list[tuple[int, list[int]]] = field(default_factory=list)
+
+    @contextmanager
+    def open(self, options: PeerOptions, chats: int) -> Iterator[Ask]:
+        assert chats == 2
+        assert options.context > LENGTH
+        self.opened += 1
+        self.is_open = True
+        try:
+            yield self._answer
+        finally:
+            self.is_open = False
+
+    def _answer(self, chat: int, ids: list[int]) -> Run:
+        assert self.is_open
+        self.prompts.append((chat, ids))
+        if self.fails_at is not None and len(self.prompts) >= self.fails_at:
+            raise PeerError("Other stays out: it is tired.")
+        return Run((5, 6), self.ms, 10.0, len(ids))
+
+
+def measured(
+    engine: LocalEngine, options: LoadOptions, *peers: ChatPeer, lengths: Sequence[int] = (LENGTH,), repeats: int = 1
+) -> dict[str, dict[Before, FirstToken]]:
+    """The figures of the first length."""
+    result = measure_first_token(engine, FirstTokenPlan(options, lengths, repeats, peers))
+    assert list(result.by_length) == list(lengths)
+    return {name: dict(found) for name, found in result.by_length[lengths[0]].items()}
+
+
+def unread(found: FirstToken) -> int:
+    """Tokens that were read."""
+    assert found.reused is not None
+    return found.prompt_tokens - found.reused
+
+
+def test_each_situation_reads_only_what_is_new_in_it(engine: LocalEngine, options: LoadOptions) -> None:
+    found = measured(engine, options)[OURS]
+    assert list(found) == list(Before)
+    assert found[Before.NOTHING].prompt_tokens == pytest.approx(LENGTH, abs=5)
+    assert unread(found[Before.NOTHING]) > LENGTH - BEGINNING
+    for before in (Before.SAME, Before.OTHER, Before.RESTART, Before.ATTACHED):
+        assert unread(found[before]) < QUESTION, before
+
+
+def test_without_what_is_on_disk_a_restart_reads_all(
+    engine: LocalEngine, options: LoadOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LocalEngine, "store_one", lambda _engine: False)
+    found = measured(engine, options)[OURS]
+    assert unread(found[Before.RESTART]) > LENGTH - BEGINNING
+    assert unread(found[Before.OTHER]) < QUESTION
+
+
+def test_nothing_of_it_stays_and_chats_that_were_kept_are_as_they_were(
+    engine: LocalEngine, options: LoadOptions
+) -> None:
+    question = Request((Message("user", "What is new? " * 60),), 8, keep=Keep("a-chat", 2**40))
+    list(engine.generate(question))
+    while engine.store_one():
+        pass
+    before = files()
+    assert before
+    measured(engine, options)
+    assert files() == before
+
+
+def files() -> dict[Path, tuple[bytes, int]]:
+    """What is kept of chats, and when it was used last."""
+    found = (path for path in paths.kept_prompts().rglob("*") if path.is_file())
+    return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in found}
+
+
+def test_peers_are_asked_the_same_in_turn_and_started_anew_where_we_are(
+    engine: LocalEngine, options: LoadOptions
+) -> None:
+    peer = FakePeer()
+    stages = list[str]()
+    plan = FirstTokenPlan(options, (LENGTH,), 2, (peer,))
+    result = measure_first_token(engine, plan, stages.append)
+    ours, theirs = result.by_length[LENGTH][OURS], result.by_length[LENGTH]["Other"]
+    assert peer.opened == 1 + 2
+    assert not peer.is_open
+    assert [chat for chat, _ in peer.prompts] == [0, *(2 * [0, 1, 1, 0, 1, 0, 0, 1])]
+    assert theirs[Before.NOTHING].prompt_tokens == ours[Before.NOTHING].prompt_tokens
+    assert theirs[Before.SAME].reused is None
+    asked = [stage.rpartition(":")[0] for stage in stages if "repeat 1, cold" in stage]
+    assert asked == [f"{LENGTH} tokens, repeat 1, cold, {name}" for name in (OURS, "Other", "Other", OURS)]
+
+
+def test_ratios_are_ours_to_the_peers_repeat_by_repeat(engine: LocalEngine, options: LoadOptions) -> None:
+    programs = measured(engine, options, FakePeer(ms=100.0), repeats=2)
+    for before, found in programs["Other"].items():
+        own = programs[OURS][before]
+        assert own.ratio is None
+        assert found.ms == (100.0, 100.0)
+        assert found.ratio is not None
+        assert found.ratio.mean == pytest.approx((own.ms[0] * own.ms[1]) ** 0.5 / 100.0)
+        assert isinstance(found.ratio.interval, Interval)
+
+
+def test_a_peer_that_fails_is_told_and_the_others_go_on(engine: LocalEngine, options: LoadOptions) -> None:
+    broken, other = FakePeer(fails_at=9), FakePeer("Another")
+    stages = list[str]()
+    plan = FirstTokenPlan(options, (LENGTH, LENGTH + 100), 1, (broken, other))
+    result = measure_first_token(engine, plan, stages.append)
+    assert [list(programs) for programs in result.by_length.values()] == [[OURS, "Another"]] * 2
+    assert result.skipped == ("Other stays out: it is tired.",)
+    assert result.skipped[0] in stages
+    assert not broken.is_open
+
+
+def test_a_length_beyond_the_context_is_left_out_and_told(engine: LocalEngine, options: LoadOptions) -> None:
+    stages = list[str]()
+    result = measure_first_token(engine, FirstTokenPlan(options, (64, 900), 1), stages.append)
+    assert list(result.by_length) == [64]
+    (sentence,) = result.skipped
+    assert sentence.startswith("Prompts of 900 tokens stay out: ")
+    assert sentence in stages
+
+
+def test_where_no_length_fits_it_says_so(engine: LocalEngine, options: LoadOptions) -> None:
+    with pytest.raises(SettingsError, match="name shorter ones with --lengths"):
+        measure_first_token(engine, FirstTokenPlan(options, (900, 4096), 1))
+
+
+def test_ctrl_c_ends_peers_and_leaves_no_files(engine: LocalEngine, options: LoadOptions) -> None:
+    peer = FakePeer()
+
+    def interrupt(sentence: str) -> None:
+        if Before.RESTART in sentence:
+            assert files()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        measure_first_token(engine, FirstTokenPlan(options, (LENGTH,), 1, (peer,)), interrupt)
+    assert not peer.is_open
+    assert files() == {}
+
+
+def test_openvino_genai_takes_part_in_every_situation(engine: LocalEngine, options: LoadOptions) -> None:
+    peer = GenaiChats(genai(engine, options).target)
+    programs = measured(engine, options, peer)
+    ours, theirs = programs[OURS], programs[peer.name]
+    assert list(theirs) == list(Before)
+    assert {before: found.prompt_tokens for before, found in theirs.items() if before is not Before.ATTACHED} == {
+        before: found.prompt_tokens for before, found in ours.items() if before is not Before.ATTACHED
+    }
+    assert theirs[Before.ATTACHED].ms == theirs[Before.NOTHING].ms
+
+
+def test_openvino_genai_keeps_two_chats_in_turn_but_not_over_a_restart(real_smollm2: Path) -> None:
+    options = LoadOptions(real_smollm2, numerics=Numerics.EXACT)
+    engine = load(options)
+    peer = GenaiChats(genai(engine, options).target)
+    theirs = measured(engine, options, peer, lengths=(512,))[peer.name]
+    engine.close()
+    cold = theirs[Before.NOTHING].ms[0]
+    assert theirs[Before.SAME].ms[0] < 0.5 * cold
+    assert theirs[Before.OTHER].ms[0] < 0.5 * cold
+    assert theirs[Before.RESTART].ms[0] > 0.5 * cold
+
+
+def test_openvino_genai_that_cannot_load_is_told(engine: LocalEngine, options: LoadOptions, tmp_path: Path) -> None:
+    target = dataclasses.replace(genai(engine, options).target, folder=tmp_path)
+    result = measure_first_token(engine, FirstTokenPlan(options, (64,), 1, (GenaiChats(target),)))
+    assert list(result.by_length[64]) == [OURS]
+    assert result.skipped[0].startswith("OpenVINO GenAI stays out: ")
+
+
+@pytest.fixture
+def llama_server(tmp_path: Path) -> Path:
+    """A program that can be started as llama.cpp's server is; it writes its processes' numbers beside itself."""
+    program = tmp_path / "llama-server"
+    script = Path(__file__).with_name("fake_llama_server.py")
+    program.write_text(f'#!/bin/sh\necho $$ >> "$0.pids"\nexec "{sys.executable}" "{script}" "$@"\n')
+    program.chmod(program.stat().st_mode | stat.S_IEXEC)
+    return program
+
+
+def ended(server: Path) -> list[bool]:
+    """Whether each of its processes is gone."""
+    return [not psutil.pid_exists(int(line)) for line in server.with_name("llama-server.pids").read_text().split()]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the fake is a shell script")
+class TestLlama:
+    """llama.cpp's server."""
+
+    def test_each_chat_has_a_slot_and_a_restart_is_a_new_process(
+        self, engine: LocalEngine, options: LoadOptions, llama_server: Path
+    ) -> None:
+        theirs = measured(engine, options, LlamaChats(llama_server, Path("target.gguf")))["llama.cpp"]
+        assert unread(theirs[Before.NOTHING]) > LENGTH - BEGINNING
+        for before in (Before.SAME, Before.OTHER):
+            assert unread(theirs[before]) < QUESTION, before
+        assert unread(theirs[Before.RESTART]) > LENGTH - BEGINNING
+        assert ended(llama_server) == [True, True]
+
+    @pytest.mark.parametrize(
+        ("model", "reason"),
+        [("broken", "its server ended (error: failed to load model)."), ("tired", "answered with status 500")],
+    )
+    def test_one_that_ends_or_fails_is_told(
+        self, engine: LocalEngine, options: LoadOptions, llama_server: Path, model: str, reason: str
+    ) -> None:
+        peer = LlamaChats(llama_server, Path(model))
+        result = measure_first_token(engine, FirstTokenPlan(options, (64,), 1, (peer,)))
+        assert list(result.by_length[64]) == [OURS]
+        assert reason in result.skipped[0]
+        assert ended(llama_server) == [True]
+
+    def test_ctrl_c_ends_its_process(self, engine: LocalEngine, options: LoadOptions, llama_server: Path) -> None:
+        def interrupt(sentence: str) -> None:
+            if Before.SAME in sentence:
+                raise KeyboardInterrupt
+
+        plan = FirstTokenPlan(options, (64,), 1, (LlamaChats(llama_server, Path("target.gguf")),))
+        with pytest.raises(KeyboardInterrupt):
+            measure_first_token(engine, plan, interrupt)
+        assert ended(llama_server) == [True]
