@@ -134,6 +134,16 @@ def test_a_conversation_is_known_after_a_restart(files: Callable[[], PartFiles],
     assert len(list(tmp_path.rglob("*.part"))) == 3
 
 
+def test_what_is_on_disk_is_known_before_it_is_used(files: Callable[[], PartFiles]) -> None:
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files(), PART)
+    read(runner, cache, [1, 2, 3, 4, 5, 0], CHAT)
+    store_all(cache)
+    restarted = PrefixCache(RememberingToy(), ROOM, files(), PART)
+    assert restarted.known([1, 2, 3, 4, 5, 0, 1]) == 0
+    assert restarted.known([1, 2, 3, 4, 5, 0, 1], CHAT) == 6
+
+
 def test_what_no_conversation_wants_kept_never_reaches_the_disk(files: Callable[[], PartFiles], tmp_path: Path) -> None:
     runner = RememberingToy()
     cache = PrefixCache(runner, ROOM, files(), PART)

@@ -242,23 +242,19 @@ class PrefixCache:
         self._is_indexed = False  # whether this knows what is on disk
         self._can_write = True  # until the disk refuses
 
-    def known(self, prompt: Sequence[int]) -> int:
+    def known(self, prompt: Sequence[int], keep: Keep | None = None) -> int:
         """Tokens of the prompt that need not be read."""
         wanted = prompt[:-1]
+        self._look(keep)
         return max(common_prefix(self._runner.tokens, wanted), sum(count for _, count in self._find(wanted)))
 
     def reuse(self, prompt: Sequence[int], keep: Keep | None = None) -> None:
         """Bring the runner to the longest beginning of the prompt that is known; its last token is left to be read."""
         runner, wanted = self._runner, prompt[:-1]
-        if keep and self._files and keep.key != self._key:
-            self.clear()  # what is not yet on disk must not get there in clear text, nor with another key
-            self._key = keep.key
-            self._files.use(keep.key)
+        self._look(keep)
         shared = common_prefix(runner.tokens, wanted)
         if shared < len(runner.tokens):
             self._keep()
-        if keep:
-            self._index()
         known = list(self._find(wanted))
         if sum(count for _, count in known) > shared:
             self._restore(known, shared)
@@ -319,9 +315,15 @@ class PrefixCache:
         if self._files:
             self._files = PartFiles(folder, self._files.identity)
 
-    def _index(self) -> None:
-        """Look once what is on disk: only those who keep something there find something there."""
-        if self._files is None or self._is_indexed:
+    def _look(self, keep: Keep | None) -> None:
+        """See once what is on disk: only those who keep something there find something there."""
+        if self._files is None or keep is None:
+            return
+        if keep.key != self._key:
+            self.clear()  # what is not yet on disk must not get there in clear text, nor with another key
+            self._key = keep.key
+            self._files.use(keep.key)
+        if self._is_indexed:
             return
         self._is_indexed = True
         present = {part.key for parts in self._after.values() for part in parts}

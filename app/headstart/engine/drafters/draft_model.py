@@ -49,7 +49,7 @@ class DraftModel:
         context = text.context
         if common_prefix(self.runner.tokens, self._seen(context)) < WINDOW // 2:  # the text is another one
             self._skipped = 0
-        if self._lack(context) > WINDOW:
+        if self._lack(text) > WINDOW:
             self._skipped = len(context) - WINDOW
         self._prefixes.reuse(self._seen(context), text.job.keep)
         self._look_at(text.context)
@@ -111,10 +111,10 @@ class DraftModel:
         """What it reads of the text."""
         return [*context[:HEAD], *context[HEAD + self._skipped :]] if self._skipped else list(context)
 
-    def _lack(self, context: Sequence[int]) -> int:
+    def _lack(self, text: Text) -> int:
         """Tokens that it would have to read."""
-        seen = self._seen(context)
-        return len(seen) - self._prefixes.known(seen)
+        seen = self._seen(text.context)
+        return len(seen) - self._prefixes.known(seen, text.job.keep)
 
     def _look_at(self, context: Sequence[int]) -> None:
         """A target may write tokens, of rows that pad its vocabulary, that a draft cannot read."""
