@@ -17,7 +17,7 @@ from headstart.engine.sequence import Sequence as Text
 _log = logging.getLogger(__name__)
 
 MOST_DRAFTED = 16  # tokens in one round
-WINDOW, HEAD = 1024, 96  # tokens that are read of a text of which more is unknown: so many in all, those at its start
+WINDOW, HEAD = 2048, 96  # tokens that are read of a text of which more is unknown: so many in all, those at its start
 
 
 @dataclass
