@@ -365,6 +365,26 @@ def test_sealed_files_cannot_take_the_place_of_one_another(
     assert _known_of(present, SEALED) == 0
 
 
+def test_in_another_folder_nothing_of_the_first_is_seen_and_a_key_still_seals(
+    files: Callable[[], PartFiles], tmp_path: Path
+) -> None:
+    prompt = [1, 2, 3, 4, 5, 0, 1, 2]
+    sealed = Keep("chat", ROOM, KEY)
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files(), PART)
+    read(runner, cache, prompt, sealed)
+    store_all(cache)
+    kept = {path: path.read_bytes() for path in tmp_path.rglob("*.part")}
+    cache.keep_in(tmp_path / "other")
+    assert read(runner, cache, prompt, sealed) == 0
+    store_all(cache)
+    assert {path: path.read_bytes() for path in (tmp_path / "prompts").rglob("*.part")} == kept
+    again = RememberingToy()
+    other = PrefixCache(again, ROOM, PartFiles(tmp_path / "other", identity_of(["model", "f32"])), PART)
+    assert read(again, other, prompt, Keep("chat", ROOM)) == 0
+    assert read(again, other, prompt, sealed) == len(prompt) - 1
+
+
 def test_what_waits_to_be_kept_is_not_written_with_another_key(files: Callable[[], PartFiles], tmp_path: Path) -> None:
     runner = RememberingToy()
     cache = PrefixCache(runner, ROOM, files(), PART)

@@ -310,8 +310,9 @@ class PrefixCache:
         self._bytes, self._is_kept, self._is_indexed = 0, True, False
 
     def keep_in(self, folder: Path) -> None:
-        """Forget all that was read, and keep what is read from now on in another folder."""
+        """Forget all that was read, and keep what is read from now on in another folder, sealed as a request says."""
         self.clear()
+        self._key = ""
         if self._files:
             self._files = PartFiles(folder, self._files.identity)
 

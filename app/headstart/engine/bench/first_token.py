@@ -286,6 +286,7 @@ class _Contest:
                 self._restart()
             for number in numbers:
                 self._in_turn(partial(asked, before, number))
+        self._stage(f"{length} tokens, repeat {repeat + 1}, reading ahead, {OURS}")
         self._own.read_ahead(_WITH_FILE, [Message("user", texts[_WITH_FILE])])
         texts[_WITH_FILE] += f"\n\n{_QUESTION}"
         asked(Before.ATTACHED, _WITH_FILE, self._own)
