@@ -159,6 +159,14 @@ def test_a_peer_that_fails_is_told_and_the_others_go_on(engine: LocalEngine, opt
     assert not broken.is_open
 
 
+def test_what_is_done_is_there_after_each_length(engine: LocalEngine, options: LoadOptions) -> None:
+    kept = list[list[int]]()
+    plan = FirstTokenPlan(options, (64, 128), 1)
+    result = measure_first_token(engine, plan, keep=lambda found: kept.append(list(found.by_length)))
+    assert kept == [[64], [64, 128]]
+    assert list(result.by_length) == kept[-1]
+
+
 def test_a_length_beyond_the_context_is_left_out_and_told(engine: LocalEngine, options: LoadOptions) -> None:
     stages = list[str]()
     result = measure_first_token(engine, FirstTokenPlan(options, (64, 900), 1), stages.append)

@@ -278,7 +278,7 @@ def time_first_tokens(arguments: FirstTokenFlags, load: Load) -> int:
     from headstart.engine.bench.peers import GenaiChats, LlamaChats  # noqa: PLC0415
     from headstart.engine.local import LocalEngine  # noqa: PLC0415
 
-    llama = arguments.llama.both
+    llama, file = arguments.llama.both, arguments.output.json
     (_, options), screen = chosen(arguments.model), Screen()
     screen.remark("loading the models")
     with closing(load(options)) as engine:
@@ -289,10 +289,10 @@ def time_first_tokens(arguments: FirstTokenFlags, load: Load) -> int:
         if llama:
             peers.append(LlamaChats(*llama))
         plan = FirstTokenPlan(options, arguments.lengths, arguments.repeats, peers)
-        result = measure_first_token(engine, plan, screen.remark)
+        result = measure_first_token(engine, plan, screen.remark, lambda found: _keep(file, to_data(found)))
     _show([first_token_sheet(result)], first_token_remarks(result), markdown=arguments.output.markdown)
-    if arguments.output.json:
-        write_json(arguments.output.json, to_data(result))
+    if file:
+        write_json(file, to_data(result))
     return 0
 
 
@@ -433,11 +433,9 @@ def _race(
     contestants = tuple(dict.fromkeys((*contestants, AGAIN)))  # at the other end of a turn: as far as anyone from plain
     plan = BenchPlan(options, prompts, race.tokens, race.repeats, contestants, before)
 
-    def keep(result: BenchResult) -> None:
-        if file and (file.is_file() or not file.exists()):  # a pipe gets the end alone
-            write_json(file, as_json(result))
-
-    progress = Progress(screen.remark, lambda heat: screen.remark(_told(heat)), result=keep)
+    progress = Progress(
+        screen.remark, lambda heat: screen.remark(_told(heat)), result=lambda found: _keep(file, as_json(found))
+    )
     screen.remark("loading the models")
     with closing(load(options)) as engine:
         assert isinstance(engine, LocalEngine), "a race needs the models themselves"
@@ -446,6 +444,12 @@ def _race(
     if file:
         write_json(file, as_json(result))
     return 0
+
+
+def _keep(file: Path | None, data: Mapping[str, object]) -> None:
+    """Write what there is so far."""
+    if file and (file.is_file() or not file.exists()):  # a pipe gets the end alone
+        write_json(file, data)
 
 
 def _told(heat: Heat) -> str:

@@ -104,9 +104,12 @@ class FirstTokenPlan:
 
 
 def measure_first_token(
-    engine: LocalEngine, plan: FirstTokenPlan, stage: Callable[[str], None] = lambda _sentence: None
+    engine: LocalEngine,
+    plan: FirstTokenPlan,
+    stage: Callable[[str], None] = lambda _sentence: None,
+    keep: Callable[[FirstTokenResult], None] = lambda _result: None,
 ) -> FirstTokenResult:
-    """Have each program asked the same questions in turn; `stage` is told what is done.
+    """Have each program asked the same questions in turn; `stage` is told what is done, `keep` is given each length.
 
     The engine keeps what it reads in a folder of its own, which is deleted in the end. Raises SettingsError where no
     length fits the context.
@@ -128,6 +131,16 @@ def measure_first_token(
     ]
     for sentence in skipped:
         stage(sentence)
+    names = [model.name for model in engine.models]
+    result = FirstTokenResult(
+        describe(plan.load.device),
+        names[0],
+        names[1] if len(names) > 1 else None,
+        dict(engine.target.properties),
+        plan.repeats,
+        {},
+        tuple(skipped),
+    )
     options = peer_options(engine, plan.load.device, _ANSWER, max(fitting) + room)
     with ExitStack() as stack:
         own = _Headstart(engine)
@@ -137,17 +150,11 @@ def measure_first_token(
         for other in others:
             stack.callback(other.close)
         contest = _Contest(own, others, _Texts(engine.tokenizer, max(fitting)), stage, skipped)
-        found = {length: contest.measure(length, plan.repeats) for length in fitting}
-    names = [model.name for model in engine.models]
-    return FirstTokenResult(
-        describe(plan.load.device),
-        names[0],
-        names[1] if len(names) > 1 else None,
-        dict(engine.target.properties),
-        plan.repeats,
-        found,
-        tuple(skipped),
-    )
+        for length in fitting:
+            by_length = {**result.by_length, length: contest.measure(length, plan.repeats)}
+            result = replace(result, by_length=by_length, skipped=tuple(skipped))
+            keep(result)
+    return result
 
 
 class _Program(Protocol):
