@@ -85,7 +85,7 @@ class Peer:
 
 
 _NGRAM_SIZE = 3  # of prompt lookup, as in GenAI's own sample
-_BLOCK = 32  # tokens of a block of keys and values on the CPU, the largest of its sizes there
+_BLOCK, _GPU_BLOCK = 32, 16  # tokens of a block of GenAI's keys and values
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class GenaiChats:
     def open(self, options: PeerOptions, chats: int) -> Iterator[Ask]:
         """See ChatPeer.open."""
         # Left to itself it makes room for one prompt, and the second chat overwrites the first.
-        blocks = chats * math.ceil(options.context / _BLOCK)
+        blocks = chats * math.ceil(options.context / (_GPU_BLOCK if "GPU" in options.device else _BLOCK))
         with _failures_told(self.name):
             pipeline = _pipeline(self.target, options, blocks)
 
