@@ -79,7 +79,8 @@ def test_removing_says_where_the_chats_are() -> None:
     said = subprocess.run(
         ["sh", str(desktop.FILES / "postrm"), "remove"], capture_output=True, text=True, check=True
     ).stdout
-    assert "~/.local/share/headstart" in said
+    for folder in ("~/.local/share", "~/.config", "~/.cache"):
+        assert f"{folder}/headstart" in said
     silent = subprocess.run(["sh", str(desktop.FILES / "postrm"), "upgrade", "1"], capture_output=True, check=True)
     assert silent.stdout == b""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QApplication
 
-from headstart import paths
+from headstart import kept_prompts, paths
 from headstart.chat.conversation import State
 from headstart.chat.store import open_store
 from headstart.ui.application import SingleInstance, keep, make_application
@@ -71,6 +71,7 @@ def _chat(program: Program) -> None:
         path = program.chat_controller.session.path
         assert len(path) == count
         assert path[-1].state is State.COMPLETE, path[-1].stats
+    _until(lambda: program.chat_controller.session.chat.id in kept_prompts.chats())
 
 
 def _search(program: Program) -> None:

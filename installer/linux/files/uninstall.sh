@@ -24,5 +24,5 @@ fi
 if [ "$(readlink "$bin/headstart" 2>/dev/null)" = "$here/headstart" ]; then rm -f "$bin/headstart"; fi
 refresh
 rm -rf "$here"
-echo "Headstart is removed. Chats, models and settings stay in $share/headstart and ${XDG_CONFIG_HOME:-$HOME/.config}/headstart;"
-echo "delete these folders to be rid of them."
+echo "Headstart is removed. Chats, models and settings stay in $share/headstart, ${XDG_CONFIG_HOME:-$HOME/.config}/headstart"
+echo "and ${XDG_CACHE_HOME:-$HOME/.cache}/headstart; delete these folders to be rid of them."
