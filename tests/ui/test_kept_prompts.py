@@ -4,8 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from bench.profile import toy_model
+from bench.toy import PROGRAM
 from headstart import kept_prompts, paths
 from headstart.chat.store import open_store
 from headstart.engine.engine import Keep, LoadOptions, Message, Request
@@ -13,7 +16,7 @@ from headstart.engine.protocol import Forget, Generate, Load, Order
 from headstart.settings import Settings
 from headstart.settings_file import save
 from headstart.ui.engine_link import EngineLink
-from headstart.ui.program import Program
+from headstart.ui.program import EngineChoice, Program
 from tests.ui.conftest import WAIT
 from tests.ui.engine_in_process import EngineInProcess
 from tests.ui.person import ask, begin
@@ -108,6 +111,14 @@ def test_at_start_what_is_kept_of_chats_that_are_gone_is_deleted(
     save(Settings(prompt_cache_gb=0.0))
     open_program(loaded=False)
     assert not kept_prompts.chats()
+
+
+def test_a_window_without_the_history_of_this_computer_deletes_nothing(qapp: QApplication, tmp_path: Path) -> None:
+    keep("a")
+    program = Program(qapp, open_store(tmp_path / "a check"), EngineChoice(PROGRAM, toy_model))
+    program.start()
+    program.window.close()
+    assert kept_prompts.chats() == {"a"}
 
 
 def test_no_name_deletes_more_than_what_is_kept(headstart_home: Path) -> None:

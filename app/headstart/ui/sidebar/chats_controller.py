@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, QThread, QTimer, Signal, Slot
 
-from headstart import kept_prompts
+from headstart import kept_prompts, paths
 from headstart.chat.conversation import Chat
 from headstart.chat.database import Key
 from headstart.chat.reader import Hit, Reader, Tag, open_reader
@@ -276,6 +276,8 @@ class ChatsController(QObject):
 
     def _delete_left(self) -> None:
         """What models keep of chats that are gone: after a kill, or in a history that an older backup has replaced."""
+        if self._store.path.parent != paths.history_folder():  # the window tries itself out
+            return
         if not self._settings.prompt_cache_gb:
             kept_prompts.delete_all()
         for chat_id in kept_prompts.chats():
