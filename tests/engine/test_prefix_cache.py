@@ -81,6 +81,21 @@ def test_what_is_read_ahead_reaches_the_disk_when_it_is_asked_for(files: Callabl
     assert list(again.read_ahead([*prompt, 5], CHAT)) == []  # all but its last token is on disk
 
 
+def test_what_is_read_ahead_takes_nothing_off_the_disk(files: Callable[[], PartFiles], tmp_path: Path) -> None:
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files(), PART)
+    asked = [1, 2, 3, 4, 5]
+    read(runner, cache, asked, CHAT)
+    store_all(cache)
+    list(cache.read_ahead([*asked, 0, 1, 1], CHAT))
+    store_all(cache)
+    again = RememberingToy()
+    assert read(again, PrefixCache(again, ROOM, files(), PART), [*asked, 1], CHAT) == len(asked)
+    read(runner, cache, [*asked, 0, 1], CHAT)
+    store_all(cache)
+    assert len(list(tmp_path.rglob("*.part"))) == 2  # the end in its new length alone
+
+
 def test_what_another_program_asked_first_is_kept_for_a_chat(files: Callable[[], PartFiles]) -> None:
     runner = RememberingToy()
     cache = PrefixCache(runner, ROOM, files(), PART)
@@ -627,6 +642,8 @@ def test_histories_are_those_of_a_fresh_cache(tmp_path: Path, histories: int) ->
             text = text[: chance.randint(0, len(text))] + chance.choices(range(6), k=chance.randint(1, 9))
             texts.append(text[:48])
             keep = Keep(chance.choice("xyz"), 4000, key if chance.random() < 0.9 else "")
+            if chance.random() < 0.2:
+                list(cache.read_ahead([*texts[-1], *chance.choices(range(6), k=3)], keep))
             read(runner, cache, texts[-1], keep if chance.random() < 0.7 else None)
             runner.forward(chance.choices(range(6), k=chance.randint(1, 5)))  # an answer
             texts.append(list(runner.tokens))

@@ -54,6 +54,11 @@ class Part:
     used: int = 0
     is_ahead: bool = False  # nobody has asked for it yet: it stays off the disk, too
 
+    @property
+    def is_for_disk(self) -> bool:
+        """Whether it belongs there."""
+        return bool(self.owner) and not self.is_ahead
+
     @cached_property
     def key(self) -> bytes:
         """Of the whole text up to its end."""
@@ -281,7 +286,7 @@ class PrefixCache:
         """Write a part to disk that belongs there; whether there was one. After an OSError no more are written."""
         self._keep()
         self._make_room()
-        part = next((part for part in reversed(self._held.values()) if _is_due(part)), None)
+        part = next((part for part in reversed(self._held.values()) if part.is_for_disk and not part.is_stored), None)
         if self._files is None or part is None or not self._can_write:
             return False
         try:
@@ -346,9 +351,10 @@ class PrefixCache:
                     part.saved = self._runner.save(start, start + len(part.tokens))
                 except MemoryError:
                     break  # it is read again
-                self._replace(part)
+                self._add(part)
             elif present.tokens == part.tokens and not self._is_ahead:
                 present.owner, present.is_ahead = present.owner or owner, False
+                self._drop_beginnings(present)
             used.append(present or part)
             before = part.key
         self._is_kept = True
@@ -390,11 +396,16 @@ class PrefixCache:
             if part.key in self._held:
                 self._held.move_to_end(part.key)
 
-    def _replace(self, part: Part) -> None:
-        """In place of parts that begin as it does, unless another chat has them."""
+    def _drop_beginnings(self, part: Part) -> None:
+        """Of a part, but for those that belong on disk where it does not, or for another chat."""
+        shorter = [other for other in self._after[part.before] if other is not part and _begins(other, part)]
+        chat = part.owner if part.is_for_disk else None
+        self._drop([each for each in shorter if not each.is_for_disk or each.owner == chat])
+
+    def _add(self, part: Part) -> None:
+        """In place of its beginnings."""
         assert part.saved is not None
-        others = self._after[part.before]
-        self._drop([other for other in others if _begins(other, part) and other.owner in {"", part.owner}])
+        self._drop_beginnings(part)
         self._after[part.before].append(part)
         self._held[part.key] = part
         self._bytes += part.saved.nbytes
@@ -431,14 +442,9 @@ def _unlink(path: Path) -> None:
         path.unlink()
 
 
-def _is_due(part: Part) -> bool:
-    """Whether it belongs on disk and is not there."""
-    return bool(part.owner) and not part.is_ahead and not part.is_stored
-
-
 def _covers(other: Part, part: Part) -> bool:
-    """Whether `part` need not be kept beside `other`; one that was read ahead may hold what was never sent."""
-    return other.tokens == part.tokens or (_begins(part, other) and not other.is_ahead)
+    """Whether `part` need not be kept beside `other`; equal parts come to belong on disk together."""
+    return other.tokens == part.tokens or (_begins(part, other) and other.is_for_disk >= part.is_for_disk)
 
 
 def _begins(part: Part, other: Part) -> bool:
