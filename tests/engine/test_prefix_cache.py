@@ -217,6 +217,22 @@ def test_a_file_that_goes_while_the_model_is_loaded_is_read_again(
     assert "its tokens are read again" in caplog.text
 
 
+def test_a_part_that_another_process_deletes_is_read_again_and_not_complained_of(
+    files: Callable[[], PartFiles], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    prompt = [1, 2, 3, 4, 5, 0, 1, 2, 3]
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files(), PART)
+    read(runner, cache, prompt, CHAT)
+    store_all(cache)
+    again = RememberingToy()
+    cache = PrefixCache(again, ROOM, files(), PART)
+    read(again, cache, [2], CHAT)  # now it knows what is there
+    next(path for path in tmp_path.rglob("*.part") if _tokens(path) == prompt[4:8]).unlink()
+    assert read(again, cache, prompt, CHAT) == 4
+    assert not caplog.text
+
+
 def test_those_of_another_model_or_of_an_interrupted_write_are_not_seen(
     files: Callable[[], PartFiles], tmp_path: Path
 ) -> None:
