@@ -96,6 +96,33 @@ def test_what_is_read_ahead_takes_nothing_off_the_disk(files: Callable[[], PartF
     assert len(list(tmp_path.rglob("*.part"))) == 2  # the end in its new length alone
 
 
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_what_is_read_ahead_takes_nothing_from_the_disk(files: Callable[[], PartFiles], is_stored: bool) -> None:
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files(), PART)
+    prompt = [1, 2, 3, 4, 5, 0]
+    read(runner, cache, prompt, CHAT)
+    if is_stored:
+        store_all(cache)
+    assert list(cache.read_ahead([*prompt, 3, 3, 3, 3], CHAT))
+    store_all(cache)
+    again = RememberingToy()
+    assert read(again, PrefixCache(again, ROOM, files(), PART), [*prompt, 4], CHAT) == len(prompt)
+
+
+def test_an_end_that_grew_by_what_was_read_ahead_is_kept_once(files: Callable[[], PartFiles], tmp_path: Path) -> None:
+    runner = RememberingToy()
+    cache = PrefixCache(runner, ROOM, files(), PART)
+    prompt = [1, 2, 3, 4, 5, 0]
+    read(runner, cache, prompt, CHAT)
+    store_all(cache)
+    assert list(cache.read_ahead([*prompt, 3, 3, 3, 3], CHAT))
+    store_all(cache)
+    read(runner, cache, [*prompt, 3, 3, 3, 3, 1], CHAT)
+    store_all(cache)
+    assert sorted(len(_tokens(path)) for path in tmp_path.rglob("*.part")) == [3, 4, 4]
+
+
 def test_what_another_program_asked_first_is_kept_for_a_chat(files: Callable[[], PartFiles]) -> None:
     runner = RememberingToy()
     cache = PrefixCache(runner, ROOM, files(), PART)
@@ -654,6 +681,14 @@ def test_histories_are_those_of_a_fresh_cache(tmp_path: Path, histories: int) ->
                 path.write_bytes(damaged)
             elif event < 0.25:
                 cache.forget([chance.choice("xyz")])
+            elif event < 0.5:  # read ahead, maybe stopped after a step
+                ahead = [*chance.choice(texts)[:24], *chance.choices(range(6), k=chance.randint(1, 30))]
+                steps = cache.read_ahead(ahead, Keep(chance.choice("xyz"), 4000, key))
+                for _ in zip(steps, range(chance.randint(1, 2)), strict=False):
+                    pass
+                texts.append(ahead[:48])
+                if chance.random() < 0.5:
+                    cache.store_one()
             text = chance.choice(texts)
             text = text[: chance.randint(0, len(text))] + chance.choices(range(6), k=chance.randint(1, 9))
             texts.append(text[:48])

@@ -277,6 +277,7 @@ class PrefixCache:
         runner = self._runner
         if len(prompt) > runner.context or max(prompt) >= runner.vocabulary:
             return
+        self._keep()  # what was asked for, before more follows it
         self.reuse(prompt, keep)
         self._is_ahead = True
         while len(runner.tokens) < len(prompt) - 1:
