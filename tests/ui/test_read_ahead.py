@@ -9,7 +9,7 @@ import psutil
 import pytest
 from PySide6.QtCore import QRect
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel
+from PySide6.QtWidgets import QApplication, QLabel, QToolButton
 from pytestqt.qtbot import QtBot
 
 from headstart.engine.engine import FinishReason, LoadOptions, Message, Request
@@ -276,6 +276,10 @@ def test_the_mark_says_what_it_means(qtbot: QtBot, app: Program) -> None:
     wait_ready(qtbot, app)
     meaning = "The model has read this chat and your message so far: its answer begins at once."
     assert (mark(app).toolTip(), mark(app).accessibleDescription()) == (meaning, meaning)
+    (send,) = (each for each in app.window.chat.composer.findChildren(QToolButton) if each.accessibleName() == "Send")
+    assert send.accessibleDescription() == meaning  # where the keyboard leads
+    type_in(app, "!")
+    assert not send.accessibleDescription()
 
 
 @pytest.mark.parametrize("points", [11, 22])
@@ -370,3 +374,9 @@ def test_what_may_be_gone_is_read_again(qtbot: QtBot, loaded_link: EngineLink, i
 def test_without_a_model_nothing_is_sent(qtbot: QtBot, link: EngineLink) -> None:
     link.read_ahead(prompt(3))
     assert link.pid == 0
+
+
+def test_after_its_end_nothing_is_sent(loaded_link: EngineLink) -> None:
+    loaded_link.close()
+    loaded_link.read_ahead(prompt(3))
+    assert loaded_link.pid == 0

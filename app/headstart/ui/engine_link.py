@@ -189,7 +189,7 @@ class EngineLink(QObject):
 
     def read_ahead(self, request: Request) -> None:
         """Have a model with nothing to do read a prompt that may come; `prompt_read` follows if nothing else does."""
-        if not self._up or not self._facts or self._generation is not None or self._job:
+        if not self._process or not self._up or not self._facts or self._generation is not None or self._job:
             return
         if self._ahead is None or self._ahead.request != request:
             self._deliver(ReadAhead(next(self._numbers), request))
