@@ -5,7 +5,8 @@ Run as a program: the folder, a seed.
 
 import logging
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -31,13 +32,13 @@ class HeavyToy(RememberingToy):
         return np.concatenate([super().save(start, stop), np.ones(HEAVY, np.uint8)])
 
 
-def keep(root: Path, seed: int, texts: int | None = None) -> None:
-    """So many of three chats, or for ever; prints when a part is on disk."""
+def keep(root: Path, seed: int, texts: int | None = None, tell: Callable[[], None] = lambda: None) -> None:
+    """So many texts of three chats, or for ever; `tell` is called for each part on disk."""
     cache = _cache(root, runner := HeavyToy())
     for number, text in enumerate(islice(_texts(seed), texts)):
         read(runner, cache, text, Keep(f"chat{number % 3}", _ROOM, _key(seed)))
         while cache.store_one():
-            print("stored", flush=True)
+            tell()
 
 
 def require_sound(root: Path, seed: int) -> None:
@@ -78,4 +79,4 @@ def _texts(seed: int) -> Iterator[Sequence[int]]:
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.WARNING)
-    keep(Path(sys.argv[1]), int(sys.argv[2]))
+    keep(Path(sys.argv[1]), int(sys.argv[2]), tell=partial(print, "stored", flush=True))
