@@ -602,6 +602,7 @@ def test_what_is_in_the_way_or_goes_meanwhile_fails_no_answer(
     folder = next(tmp_path.rglob("*.part")).parent
     for name in ("a.new", "a.part"):
         (folder / name).mkdir()
+    (folder / ".new").touch()
     again = RememberingToy()
     cache = PrefixCache(again, ROOM, files(), PART)
     assert read(again, cache, [1] * 9, CHAT) == 8

@@ -141,7 +141,7 @@ class PartFiles:
     def read_all(self) -> Iterator[Part]:
         """What is there, without keys and values. What an interrupted write left of any model is deleted."""
         for path in _found(self._root, f"*/*/*{_UNFINISHED}"):
-            writer = path.suffixes[0][1:]
+            writer = path.stem.partition(".")[2]
             if not writer.isdecimal() or int(writer) == os.getpid() or not psutil.pid_exists(int(writer)):
                 _unlink(path)
         for path in _found(self._folder, f"*/*{_SUFFIX}"):
