@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,10 @@ from headstart import library
 from headstart.engine.audit import AuditPlan, audit
 from headstart.engine.backends.genai.engine import load as load_genai
 from headstart.engine.bench.prompts import read_prompts
-from headstart.engine.engine import LoadOptions, Mode, Numerics, Origin, Sampling, Speculation
+from headstart.engine.engine import Keep, LoadOptions, Message, Mode, Numerics, Origin, Sampling, Speculation
 from headstart.engine.local import LocalEngine, load
 from headstart.errors import MismatchedDraftError
-from tests.engine.answers import PLAIN, ask, collected, request
+from tests.engine.answers import PLAIN, Answer, ask, collected, request
 
 AUTO = Speculation()
 FIXED = Speculation(Mode.FIXED, 5)
@@ -52,6 +53,31 @@ def test_smollm2_in_exact_numerics_writes_the_plain_text(real_smollm2: Path, sam
             for speculation in (AUTO, FIXED):
                 guessed = ask(engine, request(prompt, sampling=sampling, speculation=speculation, tokens=60))
                 assert guessed.essence == plain.essence
+
+
+@pytest.mark.parametrize(("numerics", "speculation"), [(Numerics.FAST, PLAIN), (Numerics.EXACT, AUTO)])
+def test_a_chat_of_smollm2_goes_on_after_a_restart_as_if_there_had_been_none(
+    real_smollm2: Path, numerics: Numerics, speculation: Speculation
+) -> None:
+    """The bits of keys and values are the same, and so is the text; in fast numerics where the passes are the same."""
+    begun = [Message("user", "\n\n".join(prompt.text for prompt in read_prompts(3)))]
+    with closing(load(LoadOptions(real_smollm2, numerics=numerics))) as engine:
+
+        def answer(conversation: list[Message]) -> Answer:
+            wanted = request(conversation, speculation=speculation, tokens=40)
+            return ask(engine, replace(wanted, keep=Keep("chat", 2**30)))
+
+        longer = [*begun, Message("assistant", answer(begun).text), Message("user", "Go on.")]
+        uninterrupted = answer(longer)
+        engine.forget(["chat"])
+        engine.forget_all()
+        answer(begun)
+        while engine.store_one():
+            pass
+        engine.forget_all()
+        restored = answer(longer)
+    assert restored.stats.reused_tokens > 600
+    assert restored.essence == uninterrupted.essence
 
 
 def test_genai_writes_the_same_plain_text_of_smollm2(real_smollm2: Path) -> None:
