@@ -162,6 +162,10 @@ def test_further_lines_say_where_tokens_and_time_come_from() -> None:
         "Estimate: 1,234 ms saved against plain decoding",
         "Context: 111 of 2,048 tokens",
     ]
+    known = live_answer.details(
+        live_answer.keep(replace(STATS, prompt_tokens=4120, reused_tokens=4100), FinishReason.STOP)
+    )
+    assert "Prompt: 4,120 tokens, 4,100 of them read before" in known.splitlines()
     lost = live_answer.details(live_answer.keep(replace(STATS, ledger_ms=-20.0), FinishReason.STOP))
     assert "Estimate: 20 ms lost against plain decoding" in lost
     assert live_answer.lines({}) == ""

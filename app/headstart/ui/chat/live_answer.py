@@ -80,8 +80,8 @@ def notice(kept: Kept) -> str:
 
 
 def details(kept: Kept) -> str:
-    """Further lines: tokens by origin, time by part, what speculation saved, context."""
-    found = (_origins(kept), _time(kept), _ledger(kept), _context(kept))
+    """Further lines: tokens by origin, time by part, what speculation saved, prompt, context."""
+    found = (_origins(kept), _time(kept), _ledger(kept), _prompt(kept), _context(kept))
     return "\n".join(text for text in found if text)
 
 
@@ -166,6 +166,15 @@ def _ledger(kept: Kept) -> str:
         else translate("AnswerReport", "Estimate: {} ms lost against plain decoding")
     )
     return words.format(whole(abs(earned)))
+
+
+def _prompt(kept: Kept) -> str:
+    tokens, known = _number(kept, "prompt_tokens"), _number(kept, "reused_tokens")
+    if not tokens or not known:
+        return ""
+    return translate("AnswerReport", "Prompt: {tokens} tokens, {known} of them read before").format(
+        tokens=whole(tokens), known=whole(known)
+    )
 
 
 def _context(kept: Kept) -> str:

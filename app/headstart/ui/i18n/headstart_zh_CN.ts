@@ -606,6 +606,10 @@
         <translation>估算：比普通解码多用 {} 毫秒</translation>
     </message>
     <message>
+        <source>Prompt: {tokens} tokens, {known} of them read before</source>
+        <translation>提示：{tokens} 个 token，其中 {known} 个已读取过</translation>
+    </message>
+    <message>
         <source>Context: {used} of {room} tokens</source>
         <translation>上下文：已用 {used}/{room} token</translation>
     </message>

@@ -606,6 +606,10 @@
         <translation>估算：比一般解碼多用 {} 毫秒</translation>
     </message>
     <message>
+        <source>Prompt: {tokens} tokens, {known} of them read before</source>
+        <translation>提示：{tokens} 個 token，其中 {known} 個已讀取過</translation>
+    </message>
+    <message>
         <source>Context: {used} of {room} tokens</source>
         <translation>上下文：已用 {used}/{room} token</translation>
     </message>
