@@ -64,7 +64,7 @@ def test_no_fault_of_a_file_loses_anything(home: Path, attempt: Callable[[Path, 
         attempt(home, Random(seed))
 
 
-@pytest.mark.parametrize("rounds", [2, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.slow)])
 def test_of_what_is_kept_of_prompts_a_kill_leaves_whole_parts(home: Path, rounds: int) -> None:
     for seed in range(rounds):
         kills.kill_keeper(home, Random(seed))
