@@ -149,7 +149,7 @@ class EngineKind(StrEnum):
 class KvPrecision(StrEnum):
     """How keys and values are kept. What an 8-bit cache saves it costs in precision: rejected guesses leave a trace."""
 
-    AUTO = "auto"  # 16 bits
+    AUTO = "auto"  # 16 bits, in exact numerics 32
     F16 = "f16"
     U8 = "u8"
 
@@ -309,7 +309,8 @@ class LoadConfig:
     ignore_memory: bool = parameter(default=False, meaning="Load although the memory seems too small.", in_window=False)
     kv_precision: KvPrecision = parameter(
         KvPrecision.AUTO,
-        "How the model remembers a chat: 8 bits take less room, but rejected guesses leave a trace; automatic is 16.",
+        "How the model remembers a chat: 8 bits take less room, but rejected guesses leave a trace. "
+        "Automatic is 16, and 32 in exact numerics.",
         title="Keys and values",
     )
 

@@ -41,6 +41,12 @@ def _tokens(path: Path) -> list[int]:
     return list(array("i", whole[32 : 32 + 4 * int.from_bytes(whole[8:12], "little")]))
 
 
+def started(files: Callable[[], PartFiles]) -> tuple[RememberingToy, PrefixCache]:
+    """A runner that has read nothing yet, with what is on disk."""
+    runner = RememberingToy()
+    return runner, PrefixCache(runner, ROOM, files(), PART)
+
+
 def store_all(cache: PrefixCache) -> int:
     written = 0
     while cache.store_one():
@@ -70,8 +76,7 @@ def test_what_is_read_ahead_need_not_be_read_later() -> None:
 
 
 def test_what_is_read_ahead_reaches_the_disk_when_it_is_asked_for(files: Callable[[], PartFiles]) -> None:
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, files(), PART)
+    runner, cache = started(files)
     prompt = [1, 2, 3, 4, 5, 0, 1, 2, 3]
     assert list(cache.read_ahead([*prompt, 4, 4], CHAT))
     assert store_all(cache) == 0
@@ -82,8 +87,7 @@ def test_what_is_read_ahead_reaches_the_disk_when_it_is_asked_for(files: Callabl
 
 
 def test_what_is_read_ahead_takes_nothing_off_the_disk(files: Callable[[], PartFiles], tmp_path: Path) -> None:
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, files(), PART)
+    runner, cache = started(files)
     asked = [1, 2, 3, 4, 5]
     read(runner, cache, asked, CHAT)
     store_all(cache)
@@ -98,8 +102,7 @@ def test_what_is_read_ahead_takes_nothing_off_the_disk(files: Callable[[], PartF
 
 @pytest.mark.parametrize("is_stored", [True, False])
 def test_what_is_read_ahead_takes_nothing_from_the_disk(files: Callable[[], PartFiles], is_stored: bool) -> None:
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, files(), PART)
+    runner, cache = started(files)
     prompt = [1, 2, 3, 4, 5, 0]
     read(runner, cache, prompt, CHAT)
     if is_stored:
@@ -111,8 +114,7 @@ def test_what_is_read_ahead_takes_nothing_from_the_disk(files: Callable[[], Part
 
 
 def test_an_end_that_grew_by_what_was_read_ahead_is_kept_once(files: Callable[[], PartFiles], tmp_path: Path) -> None:
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, files(), PART)
+    runner, cache = started(files)
     prompt = [1, 2, 3, 4, 5, 0]
     read(runner, cache, prompt, CHAT)
     store_all(cache)
@@ -124,8 +126,7 @@ def test_an_end_that_grew_by_what_was_read_ahead_is_kept_once(files: Callable[[]
 
 
 def test_what_another_program_asked_first_is_kept_for_a_chat(files: Callable[[], PartFiles]) -> None:
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, files(), PART)
+    runner, cache = started(files)
     prompt = [1, 2, 3, 4, 5, 0, 1, 2]
     read(runner, cache, prompt)
     assert store_all(cache) == 0
@@ -161,24 +162,21 @@ def test_what_was_used_last_stays_and_ends_go_before_beginnings() -> None:
 
 def test_a_conversation_is_known_after_a_restart(files: Callable[[], PartFiles], tmp_path: Path) -> None:
     prompt = [1, 2, 3, 4, 5, 0, 1, 2, 3, 4]
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, files(), PART)
+    runner, cache = started(files)
     read(runner, cache, prompt, CHAT)
     assert store_all(cache) == 3
     assert not cache.store_one()
     if os.name != "nt":
         folders = [path for path in (tmp_path / "prompts").rglob("*") if path.is_dir()]
         assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "prompts", *folders)} == {0o700}
-    again = RememberingToy()
-    restarted = PrefixCache(again, ROOM, files(), PART)
+    again, restarted = started(files)
     assert read(again, restarted, [*prompt, 5, 5], CHAT) == 10
     assert store_all(restarted) == 1  # its end, which is longer now
     assert len(list(tmp_path.rglob("*.part"))) == 3
 
 
 def test_what_is_on_disk_is_known_before_it_is_used(files: Callable[[], PartFiles]) -> None:
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, files(), PART)
+    runner, cache = started(files)
     read(runner, cache, [1, 2, 3, 4, 5, 0], CHAT)
     store_all(cache)
     restarted = PrefixCache(RememberingToy(), ROOM, files(), PART)
@@ -187,8 +185,7 @@ def test_what_is_on_disk_is_known_before_it_is_used(files: Callable[[], PartFile
 
 
 def test_what_no_conversation_wants_kept_never_reaches_the_disk(files: Callable[[], PartFiles], tmp_path: Path) -> None:
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, files(), PART)
+    runner, cache = started(files)
     read(runner, cache, [1, 2, 3, 4, 5], None)
     read(runner, cache, [2, 2, 3, 4, 5], CHAT)
     store_all(cache)
@@ -201,8 +198,7 @@ def test_what_no_conversation_wants_kept_never_reaches_the_disk(files: Callable[
 @pytest.mark.parametrize("fault", ["flipped", "cut", "empty", "another's", "gone"])
 def test_a_damaged_file_is_read_again(files: Callable[[], PartFiles], tmp_path: Path, fault: str) -> None:
     prompt = list(range(6)) * 2
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, files(), PART)
+    runner, cache = started(files)
     read(runner, cache, prompt, CHAT)
     store_all(cache)
     for path in tmp_path.rglob("*.part"):
@@ -218,8 +214,7 @@ def test_a_damaged_file_is_read_again(files: Callable[[], PartFiles], tmp_path: 
             path.rename(path.with_name("00" * 16 + ".part"))
         else:
             path.unlink()
-    again = RememberingToy()
-    cache = PrefixCache(again, ROOM, files(), PART)
+    again, cache = started(files)
     assert read(again, cache, prompt, CHAT) == 0
     store_all(cache)
     last = RememberingToy()
@@ -231,12 +226,10 @@ def test_a_file_that_goes_while_the_model_is_loaded_is_read_again(
     files: Callable[[], PartFiles], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     prompt = list(range(6)) * 2
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, files(), PART)
+    runner, cache = started(files)
     read(runner, cache, prompt, CHAT)
     store_all(cache)
-    again = RememberingToy()
-    cache = PrefixCache(again, ROOM, files(), PART)
+    again, cache = started(files)
     for path in tmp_path.rglob("*.part"):
         if _tokens(path) == prompt[4:8]:
             path.write_bytes(path.read_bytes()[:-30])
@@ -248,12 +241,10 @@ def test_a_part_that_another_process_deletes_is_read_again_and_not_complained_of
     files: Callable[[], PartFiles], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     prompt = [1, 2, 3, 4, 5, 0, 1, 2, 3]
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, files(), PART)
+    runner, cache = started(files)
     read(runner, cache, prompt, CHAT)
     store_all(cache)
-    again = RememberingToy()
-    cache = PrefixCache(again, ROOM, files(), PART)
+    again, cache = started(files)
     read(again, cache, [2], CHAT)  # now it knows what is there
     next(path for path in tmp_path.rglob("*.part") if _tokens(path) == prompt[4:8]).unlink()
     assert read(again, cache, prompt, CHAT) == 4
@@ -263,8 +254,7 @@ def test_a_part_that_another_process_deletes_is_read_again_and_not_complained_of
 def test_those_of_another_model_or_of_an_interrupted_write_are_not_seen(
     files: Callable[[], PartFiles], tmp_path: Path
 ) -> None:
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, files(), PART)
+    runner, cache = started(files)
     read(runner, cache, [1] * 9, CHAT)
     store_all(cache)
     other = PartFiles(tmp_path / "prompts", identity_of(["model", "bf16"]))
@@ -278,8 +268,7 @@ def test_those_of_another_model_or_of_an_interrupted_write_are_not_seen(
 
 
 def test_the_oldest_go_where_the_disk_has_its_share(files: Callable[[], PartFiles], tmp_path: Path) -> None:
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, files(), PART)
+    runner, cache = started(files)
     read(runner, cache, [1] * 4, CHAT)
     store_all(cache)
     (only,) = tmp_path.rglob("*.part")
@@ -298,8 +287,7 @@ def test_a_full_disk_is_said_once_and_ends_no_answer(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(PartFiles, "write", full)
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, files(), PART)
+    runner, cache = started(files)
     read(runner, cache, [1] * 9, CHAT)
     store_all(cache)
     read(runner, cache, [2] * 9, CHAT)
@@ -309,8 +297,7 @@ def test_a_full_disk_is_said_once_and_ends_no_answer(
 
 
 def test_nothing_is_left_of_a_conversation_that_was_deleted(files: Callable[[], PartFiles], tmp_path: Path) -> None:
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, files(), PART)
+    runner, cache = started(files)
     read(runner, cache, [1] * 9, Keep("another", ROOM))
     read(runner, cache, [2] * 9, CHAT)
     store_all(cache)
@@ -428,8 +415,7 @@ def test_in_another_folder_nothing_of_the_first_is_seen_and_a_key_still_seals(
 ) -> None:
     prompt = [1, 2, 3, 4, 5, 0, 1, 2]
     sealed = Keep("chat", ROOM, KEY)
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, files(), PART)
+    runner, cache = started(files)
     read(runner, cache, prompt, sealed)
     store_all(cache)
     kept = {path: path.read_bytes() for path in tmp_path.rglob("*.part")}
@@ -444,8 +430,7 @@ def test_in_another_folder_nothing_of_the_first_is_seen_and_a_key_still_seals(
 
 
 def test_what_waits_to_be_kept_is_not_written_with_another_key(files: Callable[[], PartFiles], tmp_path: Path) -> None:
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, files(), PART)
+    runner, cache = started(files)
     read(runner, cache, PROMPT, SEALED)
     read(runner, cache, [5] * 6, Keep("another", ROOM))
     store_all(cache)
@@ -473,8 +458,7 @@ def test_a_key_is_in_no_text_made_of_a_request(
 def test_what_a_text_begins_with_is_written_first_and_deleted_last(
     files: Callable[[], PartFiles], tmp_path: Path
 ) -> None:
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, files(), PART)
+    runner, cache = started(files)
     prompt = [1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5, 1]
     read(runner, cache, prompt, CHAT)
     assert cache.store_one()
@@ -490,8 +474,7 @@ def test_what_a_text_begins_with_is_written_first_and_deleted_last(
 
 
 def test_what_is_used_from_memory_is_not_old_on_disk(files: Callable[[], PartFiles], tmp_path: Path) -> None:
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, files(), PART)
+    runner, cache = started(files)
     for tokens in ([1] * 4, [2] * 4):
         read(runner, cache, tokens, CHAT)
         store_all(cache)
@@ -503,8 +486,7 @@ def test_what_is_used_from_memory_is_not_old_on_disk(files: Callable[[], PartFil
 
 
 def test_a_clock_that_was_ahead_holds_up_no_new_part(files: Callable[[], PartFiles], tmp_path: Path) -> None:
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, files(), PART)
+    runner, cache = started(files)
     read(runner, cache, [1] * 4, CHAT)
     store_all(cache)
     (only,) = tmp_path.rglob("*.part")
@@ -516,8 +498,7 @@ def test_a_clock_that_was_ahead_holds_up_no_new_part(files: Callable[[], PartFil
 
 
 def test_a_beginning_that_another_program_had_read_first_is_kept_too(files: Callable[[], PartFiles]) -> None:
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, files(), PART)
+    runner, cache = started(files)
     for tokens in ([1] * 4, [2]):
         read(runner, cache, tokens, None)
     read(runner, cache, [1] * 9, CHAT)
@@ -529,8 +510,7 @@ def test_a_beginning_that_another_program_had_read_first_is_kept_too(files: Call
 def test_one_who_goes_on_with_a_text_takes_nothing_from_its_chat(
     files: Callable[[], PartFiles], tmp_path: Path
 ) -> None:
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, files(), PART)
+    runner, cache = started(files)
     read(runner, cache, [1] * 6, CHAT)
     store_all(cache)
     read(runner, cache, [1] * 7, None)
@@ -542,8 +522,7 @@ def test_one_who_goes_on_with_a_text_takes_nothing_from_its_chat(
 def test_what_is_kept_nowhere_is_never_written_as_the_end_of_a_chat(
     files: Callable[[], PartFiles], tmp_path: Path
 ) -> None:
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, files(), PART)
+    runner, cache = started(files)
     read(runner, cache, [1, 1, 1, 5], None)
     read(runner, cache, [1, 1], CHAT)
     store_all(cache)
@@ -556,12 +535,10 @@ def test_a_full_disk_leaves_what_is_there_to_be_used(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, files(), PART)
+    runner, cache = started(files)
     read(runner, cache, [1] * 9, CHAT)
     store_all(cache)
-    again = RememberingToy()
-    cache = PrefixCache(again, ROOM, files(), PART)
+    again, cache = started(files)
     read(again, cache, [2] * 9, CHAT)
     monkeypatch.setattr(os, "replace", full)
     store_all(cache)
@@ -574,8 +551,7 @@ def test_a_full_disk_leaves_what_is_there_to_be_used(
 def test_a_chat_that_is_deleted_while_it_is_written_stops_nothing(
     files: Callable[[], PartFiles], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, files(), PART)
+    runner, cache = started(files)
     read(runner, cache, [1] * 4, CHAT)
     replace = os.replace
 
@@ -595,16 +571,14 @@ def test_a_chat_that_is_deleted_while_it_is_written_stops_nothing(
 def test_what_is_in_the_way_or_goes_meanwhile_fails_no_answer(
     files: Callable[[], PartFiles], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, files(), PART)
+    runner, cache = started(files)
     read(runner, cache, [1] * 9, CHAT)
     store_all(cache)
     folder = next(tmp_path.rglob("*.part")).parent
     for name in ("a.new", "a.part"):
         (folder / name).mkdir()
     (folder / ".new").touch()
-    again = RememberingToy()
-    cache = PrefixCache(again, ROOM, files(), PART)
+    again, cache = started(files)
     assert read(again, cache, [1] * 9, CHAT) == 8
     read(again, cache, [2] * 9, Keep("small", 1))
     glob = Path.glob
@@ -621,8 +595,7 @@ def test_what_is_in_the_way_or_goes_meanwhile_fails_no_answer(
 
 
 def test_without_chats_all_that_is_kept_is_dropped(files: Callable[[], PartFiles], tmp_path: Path) -> None:
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, files(), PART)
+    runner, cache = started(files)
     read(runner, cache, [3] * 9, None)
     read(runner, cache, [1] * 9, Keep("another", ROOM))
     assert cache.store_one()
@@ -653,8 +626,7 @@ def test_no_name_of_a_chat_leads_out_of_the_folder(name: str) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="a person's folders are their own there")
 def test_others_may_not_read_what_is_kept(files: Callable[[], PartFiles], tmp_path: Path) -> None:
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, files(), PART)
+    runner, cache = started(files)
     read(runner, cache, [1] * 4, CHAT)
     store_all(cache)
     (only,) = tmp_path.rglob("*.part")

@@ -19,12 +19,13 @@ VERIFY = 6  # tokens of a typical verification; with 1 it spans what decoding do
 
 def properties(numerics: Numerics, hint: str = "f32", kv: KvPrecision = KvPrecision.AUTO) -> Properties:
     """OpenVINO properties of a compiled model. A 16-bit cache by itself: rejected tokens spoil an 8-bit one."""
-    own = "bf16" if hint == "bf16" else "f16"
-    common = {"PERFORMANCE_HINT": "LATENCY", "KV_CACHE_PRECISION": own if kv is KvPrecision.AUTO else kv.value}
     if numerics is Numerics.EXACT:
         # What is rounded here makes a token's logits depend on how many are computed with it: by up to 0.0001 with
         # neither activations nor cache rounded, by 0.008 with a cache of 16 bits (SmolLM2, 45 tokens).
-        return {**common, "KV_CACHE_PRECISION": "f32", "INFERENCE_PRECISION_HINT": "f32", _GROUP: "0"}
+        in_full = {"KV_CACHE_PRECISION": "f32", "INFERENCE_PRECISION_HINT": "f32", _GROUP: "0"}
+        return {"PERFORMANCE_HINT": "LATENCY", **in_full}
+    own = "bf16" if hint == "bf16" else "f16"
+    common = {"PERFORMANCE_HINT": "LATENCY", "KV_CACHE_PRECISION": own if kv is KvPrecision.AUTO else kv.value}
     if hint.startswith(_GROUPED):
         group = hint.removeprefix(_GROUPED)
         return {**common, "INFERENCE_PRECISION_HINT": "f32", _GROUP: group}

@@ -4818,10 +4818,6 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>由谁运行模型：自动时凡 Headstart 可用之处用它，其余用 OpenVINO GenAI。</translation>
     </message>
     <message>
-        <source>How the model remembers a chat: 8 bits take less room, but rejected guesses leave a trace; automatic is 16.</source>
-        <translation>模型以何种精度记住对话：8 位占用更少内存，但被拒绝的猜测会留下痕迹；自动为 16 位。</translation>
-    </message>
-    <message>
         <source>Who decides how far to guess ahead.</source>
         <translation>由谁决定预先猜测多少。</translation>
     </message>
@@ -4844,6 +4840,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Gigabytes for what a model has read of your chats. An old chat then answers at once, even after a restart. 0 keeps nothing. If your chats are encrypted, so is this.</source>
         <translation>用于保存模型已读取的对话内容的空间（GB）。这样旧对话即使在重新启动后也能立即回答。0 表示不保存。如果对话已加密，这些内容也会加密。</translation>
+    </message>
+    <message>
+        <source>How the model remembers a chat: 8 bits take less room, but rejected guesses leave a trace. Automatic is 16, and 32 in exact numerics.</source>
+        <translation>模型以何种精度记住对话：8 位占用更少内存，但被拒绝的猜测会留下痕迹。自动为 16 位，精确运算时为 32 位。</translation>
     </message>
     <message>
         <source>How freely words are chosen; 0 always takes the likeliest.</source>

@@ -4818,10 +4818,6 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>由誰執行模型：自動時凡 Headstart 可用之處用它，其餘用 OpenVINO GenAI。</translation>
     </message>
     <message>
-        <source>How the model remembers a chat: 8 bits take less room, but rejected guesses leave a trace; automatic is 16.</source>
-        <translation>模型以何種精度記住對話：8 位元占用較少記憶體，但被拒絕的猜測會留下痕跡；自動為 16 位元。</translation>
-    </message>
-    <message>
         <source>Who decides how far to guess ahead.</source>
         <translation>由誰決定預先猜測多少。</translation>
     </message>
@@ -4844,6 +4840,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Gigabytes for what a model has read of your chats. An old chat then answers at once, even after a restart. 0 keeps nothing. If your chats are encrypted, so is this.</source>
         <translation>用於保存模型已讀取的對話內容的空間（GB）。這樣舊對話即使在重新啟動後也能立即回答。0 表示不保存。如果對話已加密，這些內容也會加密。</translation>
+    </message>
+    <message>
+        <source>How the model remembers a chat: 8 bits take less room, but rejected guesses leave a trace. Automatic is 16, and 32 in exact numerics.</source>
+        <translation>模型以何種精度記住對話：8 位元占用較少記憶體，但被拒絕的猜測會留下痕跡。自動為 16 位元，精確運算時為 32 位元。</translation>
     </message>
     <message>
         <source>How freely words are chosen; 0 always takes the likeliest.</source>
