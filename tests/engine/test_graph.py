@@ -6,9 +6,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 from headstart.engine.engine import Numerics
-from headstart.engine.runners.graph import CHOSEN_ROWS, Ids, gather_rows, keep_rows
+from headstart.engine.runners.graph import (
+    CHOSEN_ROWS,
+    HIDDEN_STATES,
+    Ids,
+    add_taps,
+    gather_rows,
+    keep_rows,
+    tapped_layers,
+)
 from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runners.precision import properties
 from headstart.engine.runners.stateful import StatefulRunner
@@ -146,3 +155,34 @@ def test_a_runner_with_a_trimmed_head_gives_the_same_logits(tiny_draft: Path, ki
     assert whole.vocabulary == trimmed.vocabulary == 624
     expected = whole.forward([5, 1, 9, 9, 0], rows=3)
     np.testing.assert_allclose(trimmed.forward([5, 1, 9, 9, 0], rows=3), expected[:, kept], atol=1e-5)
+
+
+def test_the_layers_that_a_head_reads_are_those_of_openvino_genai() -> None:
+    assert [tapped_layers(layers) for layers in (10, 28, 30)] == [(2, 5, 7), (2, 14, 25), (2, 15, 27)]
+
+
+def test_taps_are_what_a_layer_hands_on(tiny_target: Path, tiny_source: Path) -> None:
+    """Behind the last layer stand only the norm and the output head."""
+    model = core().read_model(tiny_target / "openvino_model.xml")
+    assert add_taps(model, (0, 1))
+    compiled = core().compile_model(model, "CPU", dict(EXACT))
+    places = np.arange(TEXT.size)[None]
+    inputs = {
+        "input_ids": TEXT,
+        "attention_mask": np.ones_like(TEXT),
+        "position_ids": places,
+        "beam_idx": np.zeros(1, np.int32),
+    }
+    found = compiled(inputs)
+    first, last = np.split(found[HIDDEN_STATES], 2, axis=-1)
+    assert np.abs(last - first).max() > 0.1
+    weights = load_file(tiny_source / "model.safetensors")
+    scale = np.sqrt((last**2).mean(axis=-1, keepdims=True) + 1e-6)
+    expected = last / scale * weights["model.norm.weight"].astype(np.float32) @ weights["lm_head.weight"].T
+    np.testing.assert_allclose(found[0], expected, rtol=1e-2, atol=1e-2)
+
+
+def test_taps_of_a_layer_that_is_missing_change_nothing(tiny_target: Path) -> None:
+    model = core().read_model(tiny_target / "openvino_model.xml")
+    assert not add_taps(model, (0, 2))
+    assert len(model.outputs) == 1

@@ -1,5 +1,7 @@
-"""Edits of a model's graph before it is compiled: logits only for chosen positions, and only of chosen tokens."""
+"""Edits of a model's graph before it is compiled: logits of chosen places and tokens, hidden states beside them."""
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,8 @@ from headstart.engine.runtime import openvino
 Ids = NDArray[np.int64]
 
 CHOSEN_ROWS = "sampled_tokens_indices"  # the name that OpenVINO's own pipelines use for this input
+HIDDEN_STATES = "hidden_states"  # the output that `add_taps` adds
+LEAST_LAYERS = 10  # of a model that an EAGLE-3 head can read; OpenVINO GenAI refuses fewer
 _ELEMENTWISE = {"Add", "Convert", "Divide", "Multiply", "Tanh"}  # what stands between the head and the result
 _UNPACKING = {"Convert", "Multiply", "Reshape", "Subtract"}  # what makes numbers of compressed weights
 
@@ -31,6 +35,40 @@ def gather_rows(model: Any, axis: int) -> bool:
     model.add_parameters([rows])
     model.validate_nodes_and_infer_types()
     return True
+
+
+def tapped_layers(layers: int) -> tuple[int, int, int]:
+    """The decoder layers, counted from 0, whose outputs an EAGLE-3 head reads, of a model that has so many layers.
+
+    They are those that OpenVINO GenAI reads (`extract_eagle3_info_from_config`), so that heads run in both.
+    """
+    assert layers >= LEAST_LAYERS
+    return 2, layers // 2, layers - 3
+
+
+def add_taps(model: Any, layers: Sequence[int]) -> bool:
+    """Add an output HIDDEN_STATES: side by side, what each of these decoder layers (from 0) hands on to the next.
+
+    That is the residual stream behind the layer, [..., len(layers) * hidden size], for every position, whatever
+    `gather_rows` does to the logits. Call it on the model as it was read, before a transformation to paged attention.
+    Returns False, leaving the model as it was, where a layer is not found.
+    """
+    ends: dict[int, Any] = {}
+    for node in model.get_ordered_ops():  # the last sum of a layer is that of its second half
+        found = _SUM_OF_A_LAYER.search(node.get_friendly_name())
+        if found and node.get_type_name() == "Add":
+            ends[int(found["layer"])] = node
+    if not set(layers) <= set(ends):
+        return False
+    ov = openvino()
+    taps = ov.opset13.concat([ends[layer] for layer in layers], -1)
+    taps.output(0).set_names({HIDDEN_STATES})
+    model.add_results([ov.opset13.result(taps)])
+    model.validate_nodes_and_infer_types()
+    return True
+
+
+_SUM_OF_A_LAYER = re.compile(r"\.layers\.(?P<layer>\d+)/")
 
 
 def output_head(model: Any) -> Any | None:
