@@ -15,6 +15,7 @@ from headstart.errors import BrokenModelError, Translatable
 FILE_NAME = "manifest.json"
 SCHEMA = 1
 TARGET_FOLDER = "target"
+HEAD_FOLDER = "head"  # in a model folder: an EAGLE-3 head for it
 DRAFT_FOLDER = "draft"
 TOKENIZER_FILE = "openvino_tokenizer.bin"
 # Patterns in it by which earlier exports joined "digits one by one" with the splitting of words. The first is no
@@ -212,6 +213,12 @@ def read(folder: Path) -> Manifest | PairManifest:
         return msgspec.convert(data, wanted)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter: a name with half a character
         raise BrokenModelError("{path} is damaged ({error}); export the model again.", path=path, error=error) from None
+
+
+def head_folder(folder: Path) -> Path | None:
+    """Of the EAGLE-3 head that a model folder has of its own; None: it has none."""
+    head = folder / HEAD_FOLDER
+    return head if (head / FILE_NAME).is_file() else None
 
 
 def read_model(folder: Path) -> Manifest:

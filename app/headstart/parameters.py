@@ -127,6 +127,7 @@ class Drafter(StrEnum):
 
     ANY = "any"  # the one that promises most
     DRAFT = "draft"  # the draft model alone
+    EAGLE = "eagle"  # the EAGLE-3 head alone
     NGRAM = "ngram"  # the text itself alone
     TABLE = "table"  # the table of usual words alone
 

@@ -122,8 +122,8 @@ class _Whim(DraftPlan):
         offer = situation.offers.get(Origin.NGRAM)
         if offer and most > 0:
             choices.append((Origin.NGRAM, dice.randint(1, min(len(offer.tokens), most))))
-        if situation.lag is not None and most > 0:
-            choices.append((situation.model, min(15, most)))
+        if situation.lags and most > 0:
+            choices.append((next(iter(situation.lags)), min(15, most)))
         self.drafter, self.limit = dice.choice(choices)
 
     def wants_more(self, draft: Draft) -> bool:

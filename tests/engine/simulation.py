@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from bench.research import replay
 from bench.research.recordings import Offer, Text, run_length
-from headstart.engine.engine import Speculation
+from headstart.engine.engine import Origin, Speculation
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
 
@@ -23,7 +23,7 @@ HOPELESS: Mixture = ((1.0, 0.0),)
 
 def costs(draft_ms: float = 24.0) -> Costs:
     """The prices of the machine that the figures above are from, where changing the size of a pass was free."""
-    return Costs(Curve(TARGET_MS, switch_ms=0.0), Curve({1: draft_ms}, switch_ms=0.0))
+    return Costs(Curve(TARGET_MS, switch_ms=0.0), {Origin.DRAFT: Curve({1: draft_ms}, switch_ms=0.0)})
 
 
 class Machine(replay.Machine):

@@ -22,7 +22,7 @@ from headstart.engine.audit import (
 )
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import FinishReason, LoadOptions, Mode, Round, Sampling, Speculation
+from headstart.engine.engine import FinishReason, LoadOptions, Mode, Origin, Round, Sampling, Speculation
 from headstart.engine.local import load
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
@@ -51,7 +51,7 @@ def written(
 ) -> Answered:
     """An answer by fixed speculation with a draft that often errs."""
     drafters = toy_drafters(target, ToyRunner(VOCABULARY, blur=0.7))
-    decoder = Decoder(target, drafters, Policy(Costs(Curve({1: 70.0, 8: 90.0}), Curve({1: 20.0}))))
+    decoder = Decoder(target, drafters, Policy(Costs(Curve({1: 70.0, 8: 90.0}), {Origin.DRAFT: Curve({1: 20.0})})))
     job = Job(PROMPT, tokens, stop, sampling, Speculation(Mode.FIXED, 5))
     events = list(decoder.run(job, CancelEvent()))
     ids = tuple(token.id for event in events if isinstance(event, Round) for token in event.tokens)

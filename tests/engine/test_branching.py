@@ -12,7 +12,7 @@ import pytest
 
 from headstart.engine import loading
 from headstart.engine.drafters.base import Draft
-from headstart.engine.engine import Mode, Numerics, Sampling, Speculation
+from headstart.engine.engine import Mode, Numerics, Origin, Sampling, Speculation
 from headstart.engine.loading import Place, branch_error, fault, load_model
 from headstart.engine.local import LocalEngine
 from headstart.engine.policy.cost_model import Costs, Curve
@@ -178,7 +178,9 @@ def test_passes_that_are_filled_up_write_the_plain_text_up_to_the_end_of_the_con
 
     def filled(context: int) -> Decoder:
         target = BranchingToy(VOCABULARY, context, 3)
-        policy = Policy(Costs(Curve({1: 70.0, 8: 79.0, 16: 95.0}, switch_ms=15.0), Curve({1: 12.0}, switch_ms=5.0)))
+        policy = Policy(
+            Costs(Curve({1: 70.0, 8: 79.0, 16: 95.0}, switch_ms=15.0), {Origin.DRAFT: Curve({1: 12.0}, switch_ms=5.0)})
+        )
         policy.observers.append(lambda _plan, outcome: sizes.append(outcome.size))
         return Decoder(target, toy_drafters(target, ToyRunner(VOCABULARY, context, 3, blur=0.2)), policy)
 
@@ -202,7 +204,7 @@ def test_a_branch_is_taken_at_the_first_wrong_candidate_only() -> None:
 
 
 def toy_decoder(target: ToyRunner, learned: Callable[[Outcome], Any] | None = None) -> Decoder:
-    policy = Eager(Costs(Curve({1: 70.0, 8: 79.0, 16: 95.0}), Curve({1: 12.0})))
+    policy = Eager(Costs(Curve({1: 70.0, 8: 79.0, 16: 95.0}), {Origin.DRAFT: Curve({1: 12.0})}))
     if learned:
         policy.observers.append(lambda _plan, outcome: learned(outcome))
     return Decoder(target, toy_drafters(target, ToyRunner(VOCABULARY, 1000, 3, blur=0.8)), policy)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headstart.engine.drafters.base import Draft
+from headstart.engine.engine import Origin
 from headstart.engine.policy.acceptance import DraftCalibration, FreeCalibration
 from headstart.engine.policy.cost_model import Costs, Curve, Kept
 from headstart.engine.policy.stopping import mean
@@ -186,9 +187,9 @@ class TestCosts:
     """Prices of a round."""
 
     def test_another_size_costs_a_switch_and_reading_a_switch_there_and_back(self) -> None:
-        costs = Costs(Curve(TABLE, switch_ms=6.0), Curve({1: 20.0, 5: 28.0}, switch_ms=3.0))
+        costs = Costs(Curve(TABLE, switch_ms=6.0), {Origin.DRAFT: Curve({1: 20.0, 5: 28.0}, switch_ms=3.0)})
         assert costs.verify(3, 0) == pytest.approx([71.0, 78.0, 79.0])
-        assert costs.drafting(5, 0) == pytest.approx((20.0, 14.0))
+        assert costs.drafting(Origin.DRAFT, 5, 0) == pytest.approx((20.0, 14.0))
 
     def test_a_pass_is_filled_up_until_that_cost_as_much_as_another_size(self) -> None:
         costs = Costs(Curve({1: 70.0, 4: 76.0, 8: 90.0}, switch_ms=10.0))
@@ -199,12 +200,12 @@ class TestCosts:
 
     @pytest.mark.parametrize(("switch_ms", "tokens"), [(0.0, 1), (3.0, 1), (5.0, 2)])
     def test_a_draft_reads_a_token_again_where_another_size_costs_more(self, switch_ms: float, tokens: int) -> None:
-        costs = Costs(Curve(TABLE), Curve({1: 20.0, 5: 28.0}, switch_ms))
-        assert costs.draft_pass == tokens
-        step_ms, catch_up_ms = costs.drafting(2, 0)
+        costs = Costs(Curve(TABLE), {Origin.DRAFT: Curve({1: 20.0, 5: 28.0}, switch_ms)})
+        assert costs.pass_of(Origin.DRAFT) == tokens
+        step_ms, catch_up_ms = costs.drafting(Origin.DRAFT, 2, 0)
         assert step_ms == pytest.approx({1: 20.0, 2: 22.0}[tokens])
         assert catch_up_ms == pytest.approx({1: 2.0 + 2 * switch_ms, 2: 0.0}[tokens])
 
     def test_a_draft_that_nobody_measured_is_guessed_from_the_target(self) -> None:
-        step_ms, _ = Costs(Curve(TABLE)).drafting(1, 0)
+        step_ms, _ = Costs(Curve(TABLE)).drafting(Origin.DRAFT, 1, 0)
         assert 0.2 * 71.0 < step_ms < 0.4 * 71.0

@@ -688,7 +688,7 @@ class TestPolicy:
         for drafter in (Drafter.DRAFT, Drafter.NGRAM):
             assert Origin.TABLE not in play(a_policy(Speculation(drafter=drafter)), 40, held=2)
         alone = a_policy(Speculation(drafter=Drafter.TABLE))
-        both = replace(OFFERED, offers=copied(8, 8) | offered(), lag=1)
+        both = replace(OFFERED, offers=copied(8, 8) | offered(), lags={Origin.DRAFT: 1})
         assert alone.plan(both).drafter == Origin.TABLE
         assert a_policy().plan(both).drafter != Origin.TABLE
 

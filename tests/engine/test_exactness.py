@@ -31,7 +31,7 @@ def toy_decoder(*, draft: bool = True, blur: float = 0.7, context: int = 4096, s
     target = ToyRunner(VOCABULARY, context, seed)
     drafters = toy_drafters(target, ToyRunner(VOCABULARY, context, seed, blur) if draft else None)
     # Prices as on a real machine; the toy itself costs nothing.
-    return Decoder(target, drafters, Policy(Costs(Curve(TABLE), Curve({1: 20.0}) if draft else None)))
+    return Decoder(target, drafters, Policy(Costs(Curve(TABLE), {Origin.DRAFT: Curve({1: 20.0})} if draft else {})))
 
 
 def write(decoder: Decoder, job: Job, stop_after: int | None = None) -> tuple[list[int], list[Round], FinishReason]:
@@ -143,7 +143,7 @@ def small_text_probabilities(runner: ToyRunner, prompt: Sequence[int]) -> dict[t
 
 def sampled_texts(speculation: Speculation, samples: int) -> Counter[tuple[int, ...]]:
     target, draft = ToyRunner(SMALL, 64, seed=9), ToyRunner(SMALL, 64, seed=9, blur=1.0)
-    policy = Policy(Costs(Curve(TABLE), Curve({1: 20.0})))
+    policy = Policy(Costs(Curve(TABLE), {Origin.DRAFT: Curve({1: 20.0})}))
     decoder = Decoder(target, toy_drafters(target, draft), policy)
     counts: Counter[tuple[int, ...]] = Counter()
     for seed in range(samples):

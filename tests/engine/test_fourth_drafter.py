@@ -63,7 +63,7 @@ def registered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def decoder(target: ToyRunner, *, draft: bool = False) -> Decoder:
     small = ToyRunner(VOCABULARY, 4096, seed=3, blur=0.7) if draft else None
-    return Decoder(target, toy_drafters(target, small), Policy(Costs(Curve(TABLE), Curve({1: 20.0}))))
+    return Decoder(target, toy_drafters(target, small), Policy(Costs(Curve(TABLE), {Origin.DRAFT: Curve({1: 20.0})})))
 
 
 @pytest.mark.parametrize("is_free", [True, False])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from headstart.engine.drafters.base import NO_DRAFT, Draft
 from headstart.engine.engine import Drafter, Mode, Origin, Speculation, Timing
+from headstart.engine.policy.acceptance import DraftCalibration
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.loss_budget import Books, Ledger
 from headstart.engine.policy.policy import DraftPlan, Policy
@@ -22,11 +23,18 @@ from tests.engine.rounds import copied, guessed, outcome, planned, tokens
 
 TARGET_MS = {1: 71.0, 2: 72.0, 3: 73.0, 4: 75.0, 6: 82.0, 8: 92.0, 12: 110.0, 16: 140.0}
 DRAFT_MS = {1: 24.0, 8: 33.0, 16: 54.0, 32: 95.0}
-BEGIN = Situation(context=100, remaining=200, lag=1)
+BEGIN = Situation(context=100, remaining=200, lags={Origin.DRAFT: 1})
+
+
+def drafted(policy: Policy) -> DraftCalibration:
+    """What it learned of the draft model."""
+    return policy.acceptance.models[Origin.DRAFT]
 
 
 def a_policy(speculation: Speculation | None = None, *, draft: bool = True) -> Policy:
-    policy = Policy(Costs(Curve(TARGET_MS, switch_ms=0.0), Curve(DRAFT_MS, switch_ms=0.0) if draft else None))
+    policy = Policy(
+        Costs(Curve(TARGET_MS, switch_ms=0.0), {Origin.DRAFT: Curve(DRAFT_MS, switch_ms=0.0)} if draft else {})
+    )
     policy.begin_answer(speculation or Speculation())
     return policy
 
@@ -67,7 +75,7 @@ def learn(policy: Policy, situation: Situation, *what: Any, **more: Any) -> Draf
 def plans_after(policy: Policy, situation: Situation, tokens: int) -> str:
     """Who drafts once so many tokens were written plainly."""
     for _ in range(tokens):
-        learn(policy, replace(situation, lag=None), 0, 0)
+        learn(policy, replace(situation, lags={}), 0, 0)
     return policy.plan(situation).drafter
 
 
@@ -158,7 +166,7 @@ class TestStopping:
         assert draft(a_policy(), BEGIN, [0.99] * 4 + [0.05] * 8)[1] == 5
 
     def test_candidates_not_worth_their_verification_are_dropped(self) -> None:
-        policy = Policy(Costs(Curve({1: 70.0, 2: 95.0, 3: 120.0, 4: 145.0}), Curve({1: 5.0})))
+        policy = Policy(Costs(Curve({1: 70.0, 2: 95.0, 3: 120.0, 4: 145.0}), {Origin.DRAFT: Curve({1: 5.0})}))
         plan = policy.plan(BEGIN)
         assert plan.drafter == Origin.DRAFT
         assert checked(plan, guessed([0.02])) == 0
@@ -168,13 +176,13 @@ class TestStopping:
         policies = [a_policy(), a_policy()]
         for policy, right in zip(policies, (1, 0), strict=True):
             learn(policy, BEGIN, 0, 0, (0.5,), right=right)
-        assert policies[0].acceptance.draft.predict(0.5) > policies[1].acceptance.draft.predict(0.5)
+        assert drafted(policies[0]).predict(0.5) > policies[1].acceptance.models[Origin.DRAFT].predict(0.5)
 
     def test_only_positions_after_accepted_ones_are_labels(self) -> None:
         policies = [a_policy(), a_policy()]
         for policy, guesses in zip(policies, (1, 4), strict=True):
             learn(policy, BEGIN, guesses, 0, (0.9,) * guesses)
-        assert policies[0].acceptance.draft.predict(0.9) == policies[1].acceptance.draft.predict(0.9)
+        assert drafted(policies[0]).predict(0.9) == policies[1].acceptance.models[Origin.DRAFT].predict(0.9)
 
     def test_a_failing_draft_is_given_up_and_tried_again_later(self) -> None:
         policy = a_policy()
@@ -261,17 +269,17 @@ class TestDrafters:
         policy = a_policy()
         before = chance(policy, 2, 1)
         for _ in range(10):
-            learn(policy, replace(BEGIN, lag=None, offers=copied(5, 2, right=0)), 0, 0)
+            learn(policy, replace(BEGIN, lags={}, offers=copied(5, 2, right=0)), 0, 0)
         assert chance(policy, 2, 1) < before / 2
 
     def test_an_offer_known_only_in_part_teaches_only_that_part(self) -> None:
         policy = a_policy()
         second = chance(policy, 2, 2)
-        learn(policy, replace(BEGIN, lag=None, offers=copied(5, 2, right=1)), 0, 0)
+        learn(policy, replace(BEGIN, lags={}, offers=copied(5, 2, right=1)), 0, 0)
         assert chance(policy, 2, 2) == second
 
     def test_reading_a_long_prompt_waits_until_ngrams_had_their_chance(self) -> None:
-        policy, prompt = a_policy(), Situation(context=700, remaining=1000, lag=700)
+        policy, prompt = a_policy(), Situation(context=700, remaining=1000, lags={Origin.DRAFT: 700})
         policy.begin_answer(Speculation(), expected_tokens=1000)
         assert policy.plan(prompt).drafter == Origin.TARGET
         assert plans_after(policy, prompt, tokens=20) == Origin.DRAFT
@@ -280,19 +288,19 @@ class TestDrafters:
         policy = a_policy()
         for _ in range(20):
             learn(policy, BEGIN, 4, 4, (0.98,) * 4)
-        copied = replace(BEGIN, lag=80, remaining=60)
+        copied = replace(BEGIN, lags={Origin.DRAFT: 80}, remaining=60)
         assert policy.plan(copied).drafter == Origin.DRAFT
 
     def test_reading_the_prompt_pays_from_about_a_tenth_of_it_in_output(self) -> None:
         def reads(expected: int) -> bool:
-            policy = Policy(Costs(Curve(TARGET_MS), Curve({1: 18.5, 8: 33.0, 16: 54.0, 32: 95.0})))
+            policy = Policy(Costs(Curve(TARGET_MS), {Origin.DRAFT: Curve({1: 18.5, 8: 33.0, 16: 54.0, 32: 95.0})}))
             policy.begin_answer(Speculation(), expected_tokens=expected)
-            return plans_after(policy, Situation(1000, 4000, lag=1000), tokens=42) == Origin.DRAFT
+            return plans_after(policy, Situation(1000, 4000, lags={Origin.DRAFT: 1000}), tokens=42) == Origin.DRAFT
 
         assert [reads(expected) for expected in (60, 300)] == [False, True]
 
     def test_the_usual_length_of_answers_is_learned(self) -> None:
-        policy, prompt = a_policy(), Situation(context=1500, remaining=4000, lag=1500)
+        policy, prompt = a_policy(), Situation(context=1500, remaining=4000, lags={Origin.DRAFT: 1500})
         assert policy.plan(prompt).drafter == Origin.TARGET
         for _ in range(12):
             policy.begin_answer(Speculation(Mode.OFF))
@@ -334,7 +342,7 @@ class TestStorage:
         policy = a_policy()
         fail(policy, 40)
         for _ in range(10):
-            learn(policy, replace(BEGIN, lag=None, offers=copied(5, 2, right=0)), 0, 0)
+            learn(policy, replace(BEGIN, lags={}, offers=copied(5, 2, right=0)), 0, 0)
         data: dict[str, Any] = json.loads(json.dumps(policy.to_json()))
         return data
 
@@ -342,7 +350,7 @@ class TestStorage:
         restored = Policy.from_json(self.stored())
         assert restored is not None
         assert restored.to_json() == self.stored()
-        assert restored.acceptance.draft.predict(0.6) < a_policy().acceptance.draft.predict(0.6)
+        assert drafted(restored).predict(0.6) < drafted(a_policy()).predict(0.6)
         assert chance(restored, 2, 1) < chance(a_policy(), 2, 1)
 
     @pytest.mark.parametrize(
@@ -354,21 +362,24 @@ class TestStorage:
         ],
     )
     def test_without_prices_it_is_none(self, prices: object) -> None:
-        assert Policy.from_json(self.stored() | {"costs": {"target": prices, "draft": None}}) is None
+        assert Policy.from_json(self.stored() | {"costs": {"target": prices, "models": {}}}) is None
 
     @pytest.mark.parametrize(
         "learned",
         [
-            *({"draft": [0.9, wrong]} for wrong in ("x", 1e9, float("nan"))),
-            *({"draft": None}, {"draft": 7}, {"draft": {}}, {"draft": [0.9]}, {"free": None}, {"free": []}),
+            *(
+                {"models": {"draft": wrong}}
+                for wrong in ([0.9, "x"], [0.9, 1e9], [0.9, float("nan")], None, 7, {}, [0.9])
+            ),
+            *({"models": None}, {"models": []}, {"free": None}, {"free": []}),
             {"free": {"n-gram": {"match 2 0": [-1.0, 2.0], "match 2 1": [3.0, 2.0]}}},
         ],
     )
     def test_what_makes_no_sense_starts_from_its_prior(self, learned: dict[str, object]) -> None:
         restored, new = Policy.from_json(self.stored() | learned | {"usual_tokens": "x"}), a_policy()
         assert restored is not None
-        if "draft" in learned:
-            assert restored.acceptance.draft.to_json() == new.acceptance.draft.to_json()
+        if "models" in learned:
+            assert drafted(restored).to_json() == drafted(new).to_json()
         else:
             assert chance(restored, 2, 1) == chance(new, 2, 1)
 
@@ -419,17 +430,17 @@ def test_a_target_that_cannot_branch_is_asked_for_none() -> None:
 
 def test_a_branch_that_holds_teaches_that_the_first_choice_was_wrong() -> None:
     policy = a_policy()
-    before = policy.acceptance.draft.predict(0.6)
+    before = drafted(policy).predict(0.6)
     guessed = Draft((0,), (0.6,), runners_up=((Guess(7, 0.3),),), branches=(Branch(1, 7),))
     plan = policy.plan(BEGIN)
     policy.observe(plan, Outcome(plan.situation, plan.drafter, guessed, guessed, (7, 8), Timing(24.0, 75.0, 1.0), 3))
-    assert policy.acceptance.draft.predict(0.6) < before
+    assert drafted(policy).predict(0.6) < before
 
 
 STEP_MS, SWITCH_MS = 60.0, 6.0
-HERE = Situation(context=0, remaining=100, lag=1)
+HERE = Situation(context=0, remaining=100, lags={Origin.DRAFT: 1})
 # A flat machine on which a change of size costs a tenth of a step.
-FLAT = Costs(Curve({1: STEP_MS, 16: STEP_MS}, SWITCH_MS), Curve({1: 15.0}, switch_ms=0.0))
+FLAT = Costs(Curve({1: STEP_MS, 16: STEP_MS}, SWITCH_MS), {Origin.DRAFT: Curve({1: 15.0}, switch_ms=0.0)})
 
 
 def enter(books: Books, drafter: Origin, ms: float, accepted: int = 0) -> None:

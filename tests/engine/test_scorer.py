@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from headstart.engine.detokenizer import AnswerText, Scorer
-from headstart.engine.engine import Mode, Request, Sampling, Scored, Speculation
+from headstart.engine.engine import Mode, Origin, Request, Sampling, Scored, Speculation
 from headstart.engine.grammar import Spelling
 from headstart.engine.local import LocalEngine
 from headstart.engine.policy.cost_model import Costs, Curve
@@ -84,7 +84,9 @@ def test_a_witness_sees_the_row_of_each_token(trial: int, *, branches: bool) -> 
     seen: list[tuple[Row, int]] = []
     job = replace(random_job(rng, random_speculation(rng)), witness=lambda row, token: seen.append((row.copy(), token)))
     target, draft = BranchingToy(VOCABULARY, seed=3), ToyRunner(VOCABULARY, seed=3, blur=1.0)
-    branching = Decoder(target, toy_drafters(target, draft), Eager(Costs(Curve(TABLE), Curve({1: 20.0}))))
+    branching = Decoder(
+        target, toy_drafters(target, draft), Eager(Costs(Curve(TABLE), {Origin.DRAFT: Curve({1: 20.0})}))
+    )
     if branches:
         job = replace(job, speculation=Speculation(), max_new_tokens=90, stop_ids=frozenset())
     tokens, _, _ = write(branching if branches else toy_decoder(blur=rng.choice([0.4, 1.0])), job)

@@ -11,7 +11,7 @@ import pytest
 from bench.research import replay as rules
 from bench.research.recordings import Recording, Text, read_recordings
 from bench.research.replay import policy_ms
-from headstart.engine.engine import Drafter, Speculation
+from headstart.engine.engine import Drafter, Origin, Speculation
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
 from tests.engine import simulation
@@ -100,7 +100,7 @@ def test_what_was_learned_does_not_hurt_the_next_answer() -> None:
 
 
 def test_works_with_the_prices_of_another_machine() -> None:
-    policy = Policy(Costs(Curve.shipped(60.0), Curve.shipped(20.0)))
+    policy = Policy(Costs(Curve.shipped(60.0), {Origin.DRAFT: Curve.shipped(20.0)}))
     assert speedup(TEXTS["code"], lambda text: adaptive_ms(deepcopy(policy), text)) >= 0.95 * adaptive("code")
 
 

@@ -46,7 +46,7 @@ class Machine:
         """Drafting them, reading `lag` tokens before the first."""
         if not candidates:
             return 0.0
-        step_ms, catch_up_ms = self.costs.drafting(lag, context)
+        step_ms, catch_up_ms = self.costs.drafting(Origin.DRAFT, lag, context)
         return (candidates * step_ms + catch_up_ms) * self.pace(context)
 
     def pace(self, _context: int) -> float:
@@ -82,7 +82,8 @@ class Replay:
         """What a policy is told before a round."""
         offer = self.text.offers[self.at]
         offers: dict[str, Draft] = {Origin.NGRAM: offer.at(self.at)} if offer else {}
-        return Situation(self.context, self.remaining, offers, self.context - self._read if draft else None)
+        lags = {Origin.DRAFT.value: self.context - self._read} if draft else {}
+        return Situation(self.context, self.remaining, offers, lags)
 
     def propose(self, wants_more: WantsMore) -> Draft:
         """As Drafter.propose."""
@@ -180,7 +181,7 @@ def oracle_ms(text: Text, machine: Machine, foresight: Foresight | None = None) 
     for at in reversed(range(len(text))):
         context = text.prompt + at
         verify = machine.costs.verify(len(text) - at, context)
-        step_ms, _ = machine.costs.drafting(1, context)
+        step_ms, _ = machine.costs.drafting(Origin.DRAFT, 1, context)
         rest.append(
             min(
                 drafted * step_ms + verify[k] + rest[-1 - k]
@@ -225,7 +226,7 @@ class _Foreseeing(Policy):
         """As Policy.begin_answer, with accounts that are never empty."""
         super().begin_answer(speculation, expected_tokens)
         self._books.pace = _Steady(self.pace / self.plain_ms)
-        self._books.draft_used = True
+        self._books.used.add(Origin.DRAFT)
         for name in (Origin.DRAFT, Origin.NGRAM, Origin.TABLE):
             self._books.accounts[name].balance = math.inf
 

@@ -15,7 +15,8 @@ from headstart.engine.engine import KvPrecision, LoadOptions, Numerics, Precisio
 from headstart.engine.measurements import Measurements
 from headstart.engine.memory import released
 from headstart.engine.runners.graph import Ids
-from headstart.engine.runners.paged import BranchingRunner, PagedRunner
+from headstart.engine.runners.head import HeadRunner
+from headstart.engine.runners.paged import BranchingRunner, Edit, PagedRunner
 from headstart.engine.runners.precision import (
     VERIFY,
     Properties,
@@ -186,6 +187,7 @@ class Place:
     properties: Properties = field(default_factory=dict)  # of OpenVINO, before those chosen here; not where exact
     kv: KvPrecision = KvPrecision.AUTO
     precision: Precision = Precision.AUTO
+    edit: Edit | None = None  # of its graph
 
 
 @dataclass(frozen=True)
@@ -229,7 +231,7 @@ def load_model(folder: Path, place: Place, measured: Path, watcher: Watcher | No
     if is_new and _is_trusted(wanted, device) and place.context >= ROOM:
         watcher.when_settled()
         with released(folder / _WEIGHTS):
-            build = partial(_runner, folder=folder, device=device, chosen=wanted, context=place.context, kept=kept)
+            build = partial(_runner, folder=folder, device=device, chosen=wanted, place=place, kept=kept)
             runner = proven_as_loaded(build, measurements)
         if runner is not None:
             return LoadedModel(runner, manifest, measurements, wanted, (), runner.kept)
@@ -239,11 +241,26 @@ def load_model(folder: Path, place: Place, measured: Path, watcher: Watcher | No
     watcher.when_settled()
     try:
         with released(folder / _WEIGHTS):
-            runner = _runner(kind, folder, device, chosen, place.context, kept)
+            runner = _runner(kind, folder, device, chosen, place, kept)
             warm_up(runner)
     except RuntimeError as error:
         raise refusal(folder, device, first_line(error)) from None
     return LoadedModel(runner, manifest, measurements, chosen, notes, runner.kept)
+
+
+def load_head(folder: Path, place: Place, measured: Path) -> LoadedModel:
+    """An EAGLE-3 head, proven to forget rejected tokens, and warm. Raises what `load_model` raises."""
+    manifest, device, measurements = _whole(folder, place.device, measured)
+    try:
+        with released(folder / _WEIGHTS):
+            runner = HeadRunner(folder, device, plain(), place.context)
+            warm_up(runner)
+        found = fault(runner) if place.context >= ROOM else ""
+    except RuntimeError as error:
+        found = first_line(error)
+    if found:
+        raise refusal(folder, device, found)
+    return LoadedModel(runner, manifest, measurements, plain())
 
 
 def fast_properties(folder: Path, device: str, measured: Path, kv: KvPrecision = KvPrecision.AUTO) -> Properties:
@@ -286,7 +303,9 @@ def pass_times(measurements: Measurements, hints: Sequence[str]) -> Mapping[str,
 
 def builder(kind: str, folder: Path, device: str) -> Callable[[Properties, int], AnyRunner]:
     """A function that compiles a model with properties and a context; `kind` is a name in RUNNERS."""
-    return lambda chosen, context: _runner(RUNNERS[kind], folder, device, chosen, context, None)
+    return lambda chosen, context: _runner(
+        RUNNERS[kind], folder, device, chosen, Place(device, Numerics.FAST, context), None
+    )
 
 
 def require_whole(folder: Path, device: str, measured: Path) -> None:
@@ -383,11 +402,14 @@ def _whole(folder: Path, device: str, measured: Path) -> tuple[manifests.Manifes
 
 
 def _runner(
-    kind: RunnerClass, folder: Path, device: str, chosen: Properties, context: int, kept: Ids | None
+    kind: RunnerClass, folder: Path, device: str, chosen: Properties, place: Place, kept: Ids | None
 ) -> AnyRunner:
+    if kind is StatefulRunner:
+        return StatefulRunner(folder, device, chosen, place.context, kept)
     # Where a branch holds, its keys are moved; 8-bit ones cannot be, as they share a scale with their neighbours.
     scaled = kind is BranchingRunner and chosen.get("KV_CACHE_PRECISION") == KvPrecision.U8.value
-    return (PagedRunner if scaled else kind)(folder, device, chosen, context, kept)
+    paged = BranchingRunner if kind is BranchingRunner and not scaled else PagedRunner
+    return paged(folder, device, chosen, place.context, kept, place.edit)
 
 
 def _trial_subject(folder: Path, manifest: manifests.Manifest, device: str, measurements: Measurements) -> Subject:

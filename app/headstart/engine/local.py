@@ -1,7 +1,7 @@
 """Headstart's own engine: one target with its drafters, from messages to text."""
 
 import logging
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from headstart.engine.engine import (
     FinishReason,
     LoadOptions,
     Numerics,
+    Origin,
     Phase,
     Prefill,
     Request,
@@ -27,11 +28,12 @@ from headstart.engine.engine import (
     Tracing,
 )
 from headstart.engine.grammar import Spelling
-from headstart.engine.loading import LoadedModel, Place, Watcher, load_model
+from headstart.engine.loading import LoadedModel, Place, Watcher, load_head, load_model
 from headstart.engine.measurements import Measurements
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
 from headstart.engine.prefix_cache import PartFiles, PrefixCache, identity_of
+from headstart.engine.runners.head import HeadRunner, Taps
 from headstart.engine.runners.precision import name_of, pass_ms
 from headstart.engine.runners.runner import NonFiniteError
 from headstart.engine.sequence import Job
@@ -60,41 +62,42 @@ class LocalEngine:
         learned: Measurements | None = None,
         tracing: Tracing | None = None,
         reload: Callable[[], LoadedModel] | None = None,
+        head: LoadedModel | None = None,
     ) -> None:
         """`learned` keeps the policy's costs and calibrations of this pair; a recording leaves them as they are.
 
         `reload` loads the target again, in what its arithmetic may be by then.
         """
-        learned = learned or _learned(target, draft)
+        drafting = {Origin.DRAFT.value: draft, Origin.EAGLE.value: head}
+        self._drafting = {name: model for name, model in drafting.items() if model}
+        learned = learned or _learned(target, self._drafting)
         self.target = target
         self.draft = draft
         self.tokenizer = tokenizer
         self._learned = learned
         self._reload = reload
-        self._policy = _restored_policy(target, draft, learned, tracing.depth if tracing else None)
+        self._policy = _restored_policy(target, self._drafting, learned, tracing.depth if tracing else None)
         self._trace = Trace(tracing, learned.subject, self._policy) if tracing else None
-        small, listed = (draft.runner, draft.kept) if draft else (None, None)
-        costs = self._policy.costs
-        if small is not None and not small.can_branch:  # what is read again leaves holes in other caches
-            costs.draft_pass = 1
+        passes = self._policy.costs.passes
+        if draft and not draft.runner.can_branch:  # what is read again leaves holes in other caches
+            passes[Origin.DRAFT] = 1
+        if head:  # of what it would read again the hidden states are gone
+            passes[Origin.EAGLE] = 1
         self._prefixes = [_prefixes(model) for model in (target, draft) if model]
-        own = self._prefixes[1] if draft else None
-        sources = Sources(target.runner, tokenizer.folder, target.manifest, small, listed, costs.draft_pass, own)
-        self._drafters = drafters_of(sources)
-        self._decoder = Decoder(target.runner, self._drafters, self._policy, self._prefixes[0])
+        self._decoder = self._new_decoder()
         self._stop_ids = frozenset(target.manifest.tokenizer.stop_ids)
         self.sampling = generation_config.read(tokenizer.folder)
         self._spelling = Spelling(tokenizer.folder, target.runner.vocabulary, target.manifest.tokenizer.stop_ids)
 
     @property
     def models(self) -> tuple[manifests.Manifest, ...]:
-        """What is known of the target, then of the draft."""
-        return tuple(model.manifest for model in (self.target, self.draft) if model)
+        """What is known of the target, then of the models that draft."""
+        return tuple(model.manifest for model in (self.target, *self._drafting.values()))
 
     @property
     def notes(self) -> tuple[Translatable, ...]:
         """What a person should know of how the models were loaded, in sentences."""
-        return tuple(note for model in (self.target, self.draft) if model for note in model.notes)
+        return tuple(note for model in (self.target, *self._drafting.values()) for note in model.notes)
 
     @property
     def context(self) -> int:
@@ -155,7 +158,7 @@ class LocalEngine:
         """Free the models: the last reference to their memory is dropped here. Closing again does nothing."""
         if self._trace:
             self._trace.close()
-        for name in ("_decoder", "_drafters", "_prefixes", "target", "draft"):
+        for name in ("_decoder", "_prefixes", "_drafting", "target", "draft"):
             vars(self).pop(name, None)
 
     def _events(
@@ -192,7 +195,7 @@ class LocalEngine:
         del self._decoder, self.target, self._prefixes[0]  # there may be no room for both
         self.target = self._reload()
         self._prefixes.insert(0, _prefixes(self.target))
-        self._decoder = Decoder(self.target.runner, self._drafters, self._policy, self._prefixes[0])
+        self._decoder = self._new_decoder()
         was, now = name_of(broken.properties), name_of(self.target.properties)
         _log.warning("%s gave results that are not numbers in %s; it goes on in %s", broken.manifest.name, was, now)
         return Translatable(
@@ -201,6 +204,17 @@ class LocalEngine:
             was=was,
             now=now,
         )
+
+    def _new_decoder(self) -> Decoder:
+        """Of the target as it is loaded now."""
+        target, draft, head = self.target, self.draft, self._drafting.get(Origin.EAGLE)
+        sources = Sources(target.runner, self.tokenizer.folder, target.manifest)
+        if draft:
+            reads = self._policy.costs.pass_of(Origin.DRAFT)
+            sources = replace(sources, draft=draft.runner, listed=draft.kept, reads=reads, prefixes=self._prefixes[1])
+        if head and isinstance(head.runner, HeadRunner):
+            sources = replace(sources, head=head.runner)
+        return Decoder(target.runner, drafters_of(sources), self._policy, self._prefixes[0])
 
     def _job(self, request: Request, scorer: Scorer | None, written: tuple[int, ...]) -> Job:
         job = Job(
@@ -244,7 +258,9 @@ def load(options: LoadOptions, tell: Callable[[Phase], None] = lambda _: None) -
         devices.require(options.draft_device, "--draft-device")
     draft_manifest = manifests.read_model(options.draft) if options.draft else None
     memory.require(manifests.read_model(options.target), draft_manifest, options)
-    place = target_place(options)
+    folder = head_of(options, draft_manifest)
+    head = load_head(folder, _place(options.target, options), measured) if folder else None
+    place = target_place(options, folder)
 
     def load_target(watcher: Watcher | None = None) -> LoadedModel:
         tell(Phase.MODEL)
@@ -260,16 +276,25 @@ def load(options: LoadOptions, tell: Callable[[Phase], None] = lambda _: None) -
         target = load_target(watcher)
         tokenizer = reading[0].result()
     draft = None
-    if options.draft:
+    if options.draft and folder != options.draft:
         tell(Phase.DRAFT)
         draft = load_model(options.draft, draft_place(options.draft, options), measured)
     tell(Phase.WARM_UP)
-    return LocalEngine(target, draft, tokenizer, tracing=options.tracing, reload=load_target)
+    return LocalEngine(target, draft, tokenizer, tracing=options.tracing, reload=load_target, head=head)
 
 
-def target_place(options: LoadOptions) -> Place:
-    """Where the target runs."""
-    return replace(_place(options.target, options), properties=options.properties, precision=options.precision)
+def head_of(options: LoadOptions, draft: manifests.Manifest | None) -> Path | None:
+    """The folder of the EAGLE-3 head: the draft where it is one, or else what the target has of its own."""
+    if devices.kind(options.device) != "CPU":  # nothing is known of hidden states elsewhere
+        return None
+    return options.draft if draft and draft.is_eagle else manifests.head_folder(options.target)
+
+
+def target_place(options: LoadOptions, head: Path | None = None) -> Place:
+    """Where the target runs. `head`: the folder of the EAGLE-3 head that reads its hidden states."""
+    edit = Taps(head) if head else None
+    place = replace(_place(options.target, options), edit=edit)
+    return replace(place, properties=options.properties, precision=options.precision)
 
 
 def draft_place(folder: Path, options: LoadOptions) -> Place:
@@ -294,26 +319,27 @@ def _prefixes(model: LoadedModel) -> PrefixCache:
     return PrefixCache(model.runner, min(_MOST_KEPT, memory.free_memory() // 8), files)
 
 
-def _learned(target: LoadedModel, draft: LoadedModel | None) -> Measurements:
+def _learned(target: LoadedModel, drafting: Mapping[str, LoadedModel]) -> Measurements:
     subject: dict[str, object] = {"target": target.measurements.subject, "properties": target.properties}
-    if draft:
-        subject |= {"draft": draft.measurements.subject, "draft properties": draft.properties}
-        if draft.kept is not None:
-            subject |= {"draft rows": draft.kept.size}
+    for name, model in drafting.items():
+        subject |= {name: model.measurements.subject, f"{name} properties": model.properties}
+        if model.kept is not None:
+            subject |= {f"{name} rows": model.kept.size}
     return Measurements(paths.measurements_folder(), f"{target.manifest.name}-policy", subject)
 
 
 def _restored_policy(
-    target: LoadedModel, draft: LoadedModel | None, learned: Measurements, depth: int | None
+    target: LoadedModel, drafting: Mapping[str, LoadedModel], learned: Measurements, depth: int | None
 ) -> Policy:
     """With a depth, one that records. Prices that a trial measured replace shipped ones once."""
     kind = Policy if depth is None else Recorder
-    models = [model for model in (target, draft) if model]
-    trials = [validation.known(model.measurements, model.properties) for model in models]
-    is_measured = all(trial and trial.ms for trial in trials)
+    models = {Origin.TARGET.value: target, **drafting}
+    trials = {name: validation.known(model.measurements, model.properties) for name, model in models.items()}
+    is_measured = all(trial and trial.ms for name, trial in trials.items() if name != Origin.EAGLE)
     policy = kind.from_json(learned.get(_POLICY))
     if policy is None or (is_measured and not learned.get(_PRICES)):
-        costs = Costs(*map(_curve, models, trials))
+        curves = {name: _curve(model, trials[name]) for name, model in models.items()}
+        costs = Costs(curves.pop(Origin.TARGET), curves)
         policy = policy or kind(costs)
         policy.costs = costs
         learned.put(_POLICY, policy.to_json())

@@ -71,13 +71,11 @@ class Decoder:
                 lags[name] = price
             elif price == 0 and (offer := drafter.propose(sequence, lambda _: True)).tokens:
                 offers[name] = offer
-        model, lag = next(iter(lags.items()), (Origin.DRAFT, None))
         situation = Situation(
             context=len(sequence.context),
             remaining=sequence.most_candidates + 1,
             offers=offers,
-            lag=lag,
-            model=model,
+            lags=lags,
             room=sequence.room,
             can_branch=self._target.can_branch,
         )

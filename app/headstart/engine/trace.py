@@ -80,7 +80,7 @@ class Trace:
         line = {
             "context": situation.context,
             "remaining": situation.remaining,
-            "lag": situation.lag,
+            "lags": dict(situation.lags),
             "offer": [len(offer.tokens), offer.match_length, outcome.matching(offer)] if offer else None,
             "drafter": outcome.drafter,
             "planned": plan.limit,
@@ -141,8 +141,8 @@ class RecordingPlan(DraftPlan):
         """`depth`: guesses to check."""
         super().__init__(situation, known)
         self._depth, drafted = depth, min(depth + 1, situation.remaining - 1)
-        drafts = situation.lag is not None and drafted > 0
-        self.drafter, self.limit = (situation.model, drafted) if drafts else (Origin.TARGET, 0)
+        model = next(iter(situation.lags), None) if drafted > 0 else None
+        self.drafter, self.limit = (model, drafted) if model else (Origin.TARGET, 0)
 
     def wants_more(self, draft: Draft) -> bool:
         """Up to the depth."""

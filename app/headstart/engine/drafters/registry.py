@@ -7,8 +7,11 @@ from pathlib import Path
 from headstart.engine.drafters import table
 from headstart.engine.drafters.base import Drafter
 from headstart.engine.drafters.draft_model import DraftModel
+from headstart.engine.drafters.eagle import EagleDrafter
 from headstart.engine.drafters.ngram import NgramDrafter
 from headstart.engine.prefix_cache import PrefixCache
+from headstart.engine.runners.head import HeadRunner
+from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runners.runner import Runner
 from headstart.engine.sampling import Ids
 from headstart.manifest import Manifest
@@ -25,6 +28,7 @@ class Sources:
     listed: Ids | None = None  # tokens that the draft's output head scores where it is trimmed
     reads: int = 1  # tokens that the draft reads in a pass
     prefixes: PrefixCache | None = None  # of the draft
+    head: HeadRunner | None = None
     copier: NgramDrafter = field(default_factory=NgramDrafter)
 
 
@@ -35,12 +39,20 @@ def _draft_model(sources: Sources) -> DraftModel | None:
     return DraftModel(sources.draft, width, sources.listed, copier, reads, sources.prefixes)
 
 
+def _head(sources: Sources) -> EagleDrafter | None:
+    target, head = sources.target, sources.head
+    if head is None or not isinstance(target, PagedRunner) or target.hidden is None:
+        return None
+    return EagleDrafter(head, target.vocabulary, head.listed, sources.copier, target=target)
+
+
 def _table(sources: Sources) -> table.TableDrafter | None:
     return table.read(sources.folder, sources.manifest) if sources.folder and sources.manifest else None
 
 
 DRAFTERS: list[Callable[[Sources], Drafter | None]] = [
     _draft_model,
+    _head,
     lambda sources: sources.copier,
     _table,
 ]

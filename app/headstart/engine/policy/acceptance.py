@@ -152,7 +152,7 @@ class Acceptance:
 
     def __init__(self) -> None:
         """Start from the priors."""
-        self.draft = DraftCalibration()
+        self.models = defaultdict[str, DraftCalibration](DraftCalibration)  # by drafter
         self.free = defaultdict[str, FreeCalibration](FreeCalibration)  # by drafter
 
     def copied(self, draft: Draft, count: int) -> list[float]:
@@ -161,7 +161,8 @@ class Acceptance:
 
     def learn(self, outcome: Outcome) -> None:
         """Take in what became of a round."""
-        self._learn_draft(outcome)
+        for name in outcome.situation.lags:
+            self._learn_model(name, outcome)
         for name, offer in outcome.situation.offers.items():
             held = outcome.matching(offer)
             self.free[name].learn(offer, held, min(held, outcome.accepted) + 1)
@@ -170,28 +171,31 @@ class Acceptance:
         if outcome.is_drafted and tail > 0:
             self.free[Origin.NGRAM].learn(_tail(outcome.checked, drafted, tail), held, max(held + 1, 0))
 
-    def _learn_draft(self, outcome: Outcome) -> None:
-        confidences = outcome.confidences
+    def _learn_model(self, name: str, outcome: Outcome) -> None:
+        model = self.models[name]
+        confidences = outcome.confidences if outcome.drafter == name else ()
         labels = min(len(confidences), outcome.in_line + 1)
         if not labels or outcome.matched is None:
             # A round of n-grams says little about how far the text around it has moved on.
-            self.draft.relax(1 if outcome.drafter == Origin.NGRAM else outcome.tokens)
+            model.relax(1 if outcome.drafter == Origin.NGRAM else outcome.tokens)
             return
-        self.draft.expect(confidences)
+        model.expect(confidences)
         for position, confidence in enumerate(confidences[:labels], start=1):
-            self.draft.learn(confidence, accepted=position <= outcome.matched)
+            model.learn(confidence, accepted=position <= outcome.matched)
 
     def to_json(self) -> dict[str, Any]:
         """What is worth keeping between runs."""
+        models = {name: calibration.to_json() for name, calibration in self.models.items()}
         free = {name: calibration.to_json() for name, calibration in self.free.items()}
-        return {"draft": self.draft.to_json(), "free": free}
+        return {"models": models, "free": free}
 
     @classmethod
     def from_json(cls, data: Mapping[Any, Any]) -> "Acceptance":
         """What was stored; each part that cannot be read starts from its prior."""
         acceptance = cls()
-        acceptance.draft.restore(data.get("draft"))
-        free = data.get("free")
+        models, free = data.get("models"), data.get("free")
+        for name, stored in models.items() if isinstance(models, dict) else ():
+            acceptance.models[name].restore(stored)
         for name, stored in free.items() if isinstance(free, dict) else ():
             acceptance.free[name].restore(stored)
         return acceptance

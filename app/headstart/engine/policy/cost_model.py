@@ -4,6 +4,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -177,20 +178,19 @@ class Kept:
 
 
 class Costs:
-    """The prices of a round: passes of the target, with the work around them, and passes of the draft."""
+    """The prices of a round: passes of the target, with the work around them, and passes of models that draft."""
 
-    def __init__(self, target: Curve, draft: Curve | None = None) -> None:
-        """`draft`: None where there is no draft model yet; should one draft after all, its price is guessed first."""
+    def __init__(self, target: Curve, models: Mapping[str, Curve] = MappingProxyType({})) -> None:
+        """`models`: by drafter. Should another one draft after all, its price is guessed first."""
         self.target = target
-        self._draft = draft
-        self.draft_pass = 1 if draft is None else _usual_pass(draft)  # tokens
+        self._models = dict(models)
+        self.passes = {name: _usual_pass(curve) for name, curve in models.items()}  # tokens of a drafter's pass
 
-    @property
-    def draft(self) -> Curve:
-        """Passes of the draft model."""
-        if self._draft is None:
-            self._draft = Curve.shipped(_DRAFT_STEP * self.target.ms(1))
-        return self._draft
+    def model(self, drafter: str) -> Curve:
+        """Passes of a model that drafts."""
+        if drafter not in self._models:
+            self._models[drafter] = Curve.shipped(_DRAFT_STEP * self.target.ms(1))
+        return self._models[drafter]
 
     def verify(self, limit: int, context: int, kept: "Kept | None" = None) -> list[float]:
         """Milliseconds of a round that verifies 1, 2, .. `limit` tokens, drafting apart.
@@ -214,23 +214,30 @@ class Costs:
         """A change of size, less what it cost so far to keep the last one; later rounds share it."""
         return max(self.target.switch_ms - kept.spent_ms, 0.0)
 
-    def drafting(self, lag: int, context: int) -> tuple[float, float]:
+    def pass_of(self, drafter: str) -> int:
+        """Tokens that it reads for each guess: where fewer are new, some again."""
+        return self.passes.get(drafter, 1)
+
+    def drafting(self, drafter: str, lag: int, context: int) -> tuple[float, float]:
         """Milliseconds of one draft token, and of what the first costs more because `lag` tokens are read before it."""
-        step = self.draft.ms(self.draft_pass, context)
-        if lag <= self.draft_pass:
+        curve, size = self.model(drafter), self.pass_of(drafter)
+        step = curve.ms(size, context)
+        if lag <= size:
             return step, 0.0
-        return step, self.draft.ms(lag, context) + 2 * self.draft.switch_ms - step  # there and back
+        return step, curve.ms(lag, context) + 2 * curve.switch_ms - step  # there and back
 
     def to_json(self) -> dict[str, Any]:
         """What is worth keeping between runs."""
-        return {"target": self.target.to_json(), "draft": self._draft and self._draft.to_json()}
+        models = {name: curve.to_json() for name, curve in self._models.items()}
+        return {"target": self.target.to_json(), "models": models}
 
     @classmethod
     def from_json(cls, data: object) -> "Costs | None":
         """The stored prices; None where those of the target cannot be read."""
         match data:
-            case {"target": target, "draft": draft} if curve := Curve.from_json(target):
-                return cls(curve, Curve.from_json(draft))
+            case {"target": target, "models": dict() as models} if curve := Curve.from_json(target):
+                known = {name: Curve.from_json(stored) for name, stored in models.items()}
+                return cls(curve, {name: model for name, model in known.items() if model})
         return None
 
 

@@ -96,12 +96,13 @@ class Books:
     def __init__(self) -> None:
         """Begin an answer."""
         self.emitted = 0
-        self.draft_used = False
+        self.used: set[str] = set()  # models that drafted
         self.last_pass = _PREFILL  # tokens that the target verified last
         self.kept = Kept()
         self.pace = Pace()  # of rounds that n-grams did not write
         self.accounts = defaultdict[str, Ledger](lambda: Ledger(_ALLOWANCE))
         self.accounts[Origin.DRAFT] = Ledger(_DRAFT_ALLOWANCE)
+        self.accounts[Origin.EAGLE] = Ledger(_DRAFT_ALLOWANCE)
         self.accounts[Origin.NGRAM] = Ledger(_NGRAM_ALLOWANCE)
         self._switched_for: str | None = None  # whose round left the target at another size than plain steps have
 
@@ -126,9 +127,10 @@ class Books:
                 account.wait(outcome.tokens)
         if outcome.drafter != Origin.NGRAM:
             if outcome.confidences and outcome.lag > BULK:  # reading a long text is no part of the pace
-                ms -= costs.drafting(outcome.lag, outcome.situation.context)[1]
+                ms -= costs.drafting(outcome.drafter, outcome.lag, outcome.situation.context)[1]
             self.pace.add(outcome.tokens, max(ms, 0.0))
-        self.draft_used = self.draft_used or bool(outcome.confidences)
+        if outcome.confidences:
+            self.used.add(outcome.drafter)
         self._keep_size(outcome, costs)
 
     def _charge_the_step(self, outcome: Outcome, ms: float, plain_ms: float, switch_ms: float) -> float:

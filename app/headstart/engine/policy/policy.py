@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from headstart.engine.drafters.base import NO_DRAFT, Draft
 from headstart.engine.engine import Drafter, Mode, Origin, Speculation, Timing
-from headstart.engine.policy.acceptance import Acceptance
+from headstart.engine.policy.acceptance import Acceptance, DraftCalibration
 from headstart.engine.policy.cost_model import BULK, Costs, is_figure
 from headstart.engine.policy.loss_budget import Books
 from headstart.engine.policy.rounds import Outcome, Situation
@@ -21,10 +21,32 @@ _SHARED = 8  # rounds that share the cost of a catch-up
 _PATIENCE = (
     1 / 32
 )  # tokens written first, times the square of the plain steps that reading costs: a long text is a gamble
-_NAMES = {Drafter.DRAFT: Origin.DRAFT, Drafter.NGRAM: Origin.NGRAM, Drafter.TABLE: Origin.TABLE}
+_NAMES = {
+    Drafter.DRAFT: Origin.DRAFT,
+    Drafter.EAGLE: Origin.EAGLE,
+    Drafter.NGRAM: Origin.NGRAM,
+    Drafter.TABLE: Origin.TABLE,
+}
 _UNPRICED = Prices((0.0,), 0.0, 0.0)
 _USUAL_TOKENS = 200.0  # length of an answer before any was seen
 _NEW_ANSWER = 0.2  # weight of the newest answer in the usual length
+
+
+@dataclass(frozen=True)
+class PricedModel:
+    """What a round costs that a model drafts, what it is expected to gain, tokens over a plain step, and its pace."""
+
+    prices: Prices
+    gain: float = 0.0
+    reachable: float = 0.0  # tokens a millisecond
+
+    @property
+    def merit(self) -> tuple[bool, float]:
+        """What the best of several is chosen by."""
+        return self.gain > 0.0, self.reachable
+
+
+_USELESS = PricedModel(_UNPRICED)
 
 
 @dataclass(frozen=True)
@@ -50,7 +72,6 @@ class DraftPlan:
         self.prices = _UNPRICED
         self.guessed = self.checked = NO_DRAFT
         self._known = known
-        self._outlook = known.acceptance.draft.outlook
         self._chances: list[float] = []  # of the candidates that a model drafted
         cap = speculation.num_assistant_tokens or LONGEST
         most = min(cap, LONGEST if speculation.mode is Mode.AUTO else cap, situation.remaining - 1)
@@ -63,19 +84,24 @@ class DraftPlan:
 
     @property
     def offer(self) -> Draft | None:
-        """What the chosen drafter guesses for nothing; None where a draft model is to guess."""
-        if self.drafter == self.situation.model:
+        """What the chosen drafter guesses for nothing; None where a model is to guess."""
+        if self.is_drafted:
             return None
         return self.situation.offers.get(self.drafter, NO_DRAFT)
 
+    @property
+    def is_drafted(self) -> bool:
+        """Whether a model is to guess."""
+        return self.drafter in self.situation.lags
+
     def wants_more(self, draft: Draft) -> bool:
-        """Whether the draft model is to guess one more token behind these; n-grams may have continued them."""
+        """Whether the model is to guess one more token behind these; n-grams may have continued them."""
         drafted = len(draft.confidences)
         if drafted >= self.limit or self._below_threshold(draft.confidences):
             return False
         if self._is_fixed or not drafted:
             return True
-        survival, following = self._survival(draft.confidences), self._outlook[1]
+        survival, following = self._survival(draft.confidences), self._calibration.outlook[1]
         ahead = (mean(following),) * (_HORIZON - 1)
         gain = drafting_gain(self.prices, drafted, survival, following, ahead)
         return gain > max(0.0, self._tail_gain(draft, survival))
@@ -83,7 +109,7 @@ class DraftPlan:
     def trim(self, draft: Draft) -> Draft:
         """Of what was guessed, the beginning that pays, with the branches that pay beside it; note both."""
         self.guessed = draft
-        if self.drafter != self.situation.model:
+        if not self.is_drafted:
             self.checked = draft.beginning(self.limit)
             return self.checked
         kept = self._kept(draft)
@@ -111,10 +137,10 @@ class DraftPlan:
         return self._known.speculation.mode is Mode.FIXED
 
     def _fix(self, most: int) -> None:
-        """As many as the user asked for: of the draft model if there is one, else of a drafter that offers some."""
+        """As many as the user asked for: of a model if there is one, else of a drafter that offers some."""
         situation = self.situation
-        if situation.lag is not None:
-            self.drafter, self.limit = situation.model, most
+        if situation.lags:
+            self.drafter, self.limit = next(iter(situation.lags)), most
         elif situation.offers:
             self.drafter, offer = next(iter(situation.offers.items()))
             self.limit = min(most, len(offer.tokens))
@@ -123,7 +149,9 @@ class DraftPlan:
         """Take the drafter that is expected to gain most over a plain step."""
         situation, books = self.situation, self._known.books
         verify = self._known.costs.verify(most + 1, situation.context, books.kept)
-        gain = self._price_draft(verify) if situation.lag is not None else 0.0
+        priced = {name: self._price_model(name, verify) for name in situation.lags}
+        model = max(priced, key=lambda name: priced[name].merit, default="")
+        gain, self.prices = (priced[model].gain, priced[model].prices) if model else (0.0, _UNPRICED)
         worth = self.prices.rate or 1 / verify[0]
         offered = {name: self._price_free(name, offer, verify, worth) for name, offer in situation.offers.items()}
         # What copies, or models, has seen this text; others are asked where none of these pays.
@@ -133,40 +161,42 @@ class DraftPlan:
             self.drafter = max(copies or pays, key=lambda name: offered[name][0])
             self.limit = offered[self.drafter][1]
         elif gain > 0.0:
-            account, catch_up_ms = books.accounts[situation.model], self._drafting_ms[1]
-            if self._lag > BULK and account.balance * verify[0] < catch_up_ms:
+            account, catch_up_ms = books.accounts[model], self._drafting_ms(model)[1]
+            if situation.lags[model] > BULK and account.balance * verify[0] < catch_up_ms:
                 account.invest(catch_up_ms / verify[0])
-            self.drafter, self.limit = situation.model, affordable(self.prices, most, account.credit * verify[0])
+            self.drafter, self.limit = model, affordable(self.prices, most, account.credit * verify[0])
 
     @property
-    def _lag(self) -> int:
-        return self.situation.lag or 1
+    def _calibration(self) -> DraftCalibration:
+        """Of the model that drafts."""
+        return self._known.acceptance.models[self.drafter]
 
-    @property
-    def _drafting_ms(self) -> tuple[float, float]:
+    def _drafting_ms(self, model: str) -> tuple[float, float]:
         """Milliseconds of a drafted token, and of what the model must read first."""
-        return self._known.costs.drafting(self._lag, self.situation.context)
+        return self._known.costs.drafting(model, self.situation.lags[model], self.situation.context)
 
-    def _price_draft(self, verify: list[float]) -> float:
-        """Set the prices of a drafted round; return the tokens it is expected to gain over a plain step."""
+    def _price_model(self, model: str, verify: list[float]) -> "PricedModel":
+        """The prices of a round that this model drafts."""
         books, plain_rate = self._known.books, 1 / verify[0]
-        account = books.accounts[self.situation.model]
+        account = books.accounts[model]
         if not account.open:
-            return 0.0
-        step_ms, catch_up_ms = self._drafting_ms
-        first, further = self._outlook
+            return _USELESS
+        step_ms, catch_up_ms = self._drafting_ms(model)
+        first, further = self._known.acceptance.models[model].outlook
         ahead = [mean(further)] * (len(verify) - 2)
         reachable = best_rate(Prices(verify, step_ms, plain_rate), [mean(first), *ahead])
-        self.prices = Prices(verify, step_ms, books.pace.within(plain_rate, reachable, _RATE_LIMIT * reachable))
-        gain = drafting_gain(self.prices, 0, 1.0, first, ahead)
-        if books.draft_used:
-            gain -= self.prices.rate * catch_up_ms / _SHARED
+        prices = Prices(verify, step_ms, books.pace.within(plain_rate, reachable, _RATE_LIMIT * reachable))
+        gain = drafting_gain(prices, 0, 1.0, first, ahead)
+        is_used = model in books.used
+        if is_used:
+            gain -= prices.rate * catch_up_ms / _SHARED
         elif books.emitted < _PATIENCE * (catch_up_ms * plain_rate) ** 2:
-            return 0.0
-        covered = books.draft_used and account.balance > catch_up_ms * plain_rate
-        if self._lag > BULK and not covered and not self._pays(catch_up_ms, plain_rate, reachable):
-            return 0.0
-        return gain
+            return PricedModel(prices)
+        covered = is_used and account.balance > catch_up_ms * plain_rate
+        is_long = self.situation.lags[model] > BULK
+        if is_long and not covered and not self._pays(catch_up_ms, plain_rate, reachable):
+            return PricedModel(prices)
+        return PricedModel(prices, gain, reachable)
 
     def _pays(self, catch_up_ms: float, plain_rate: float, reachable: float) -> bool:
         """Whether drafting at the reachable rate saves more on the rest of the answer than a catch-up costs.
@@ -250,7 +280,7 @@ class DraftPlan:
     def _survival(self, confidences: Sequence[float]) -> float:
         """The chance that all these candidates hold; each is judged once."""
         for position in range(len(self._chances) + 1, len(confidences) + 1):
-            self._chances.append(self._known.acceptance.draft.predict(confidences[position - 1]))
+            self._chances.append(self._calibration.predict(confidences[position - 1]))
         return math.prod(self._chances)
 
 
@@ -260,7 +290,7 @@ def _permitted(situation: Situation, drafter: Drafter) -> Situation:
         return situation
     name = _NAMES[drafter]
     offers = {each: offer for each, offer in situation.offers.items() if each == name}
-    return replace(situation, lag=situation.lag if situation.model == name else None, offers=offers)
+    return replace(situation, lags={each: lag for each, lag in situation.lags.items() if each == name}, offers=offers)
 
 
 Observer = Callable[[DraftPlan, Outcome], None]
@@ -337,7 +367,8 @@ class Policy:
         switched = self._books.last_pass != tokens
         self.costs.target.observe(tokens, context, timing.verify_ms + timing.other_ms, switches=switched)
         if outcome.confidences:
-            size, further = self.costs.draft_pass, len(outcome.confidences) - 1
+            curve, size = self.costs.model(outcome.drafter), self.costs.pass_of(outcome.drafter)
+            further = len(outcome.confidences) - 1
             tokens = max(outcome.lag, size)
             switches = (tokens > size) + (tokens > size and further > 0)
-            self.costs.draft.observe(tokens, context, timing.draft_ms, further, size, switches)
+            curve.observe(tokens, context, timing.draft_ms, further, size, switches)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from headstart.engine.drafters.base import Draft
-from headstart.engine.engine import Origin, Timing
+from headstart.engine.engine import Timing
 from headstart.engine.policy.cost_model import BULK
 from headstart.engine.runners.runner import common_prefix
 
@@ -17,8 +17,7 @@ class Situation:
     context: int  # tokens in the target's cache
     remaining: int  # tokens that may still be emitted
     offers: Mapping[str, Draft] = field(default_factory=dict)  # by drafter: guesses that cost nothing; none is empty
-    lag: int | None = None  # tokens that a draft model reads before it guesses, at least 1; None: there is none
-    model: str = Origin.DRAFT  # name of that drafter
+    lags: Mapping[str, int] = field(default_factory=dict)  # by model that drafts: tokens it reads first, at least 1
     room: int = BULK  # tokens that a pass may hold
     can_branch: bool = True  # whether the target checks several tokens for the same place
 
@@ -62,22 +61,22 @@ class Outcome:
 
     @property
     def is_drafted(self) -> bool:
-        """Whether a draft model was to guess."""
-        return self.drafter == self.situation.model
+        """Whether a model was to guess."""
+        return self.drafter in self.situation.lags
 
     @property
     def lag(self) -> int:
         """Tokens that it read before its first guess."""
-        return max(self.situation.lag or 1, 1)
+        return max(self.situation.lags.get(self.drafter, 1), 1)
 
     @property
     def confidences(self) -> Sequence[float]:
-        """Of all tokens that a draft model guessed."""
+        """Of all tokens that a model guessed."""
         return self.guessed.confidences if self.is_drafted else ()
 
     @cached_property
     def matched(self) -> int | None:
-        """How many of these tokens, from the first, are those that came; None: no draft model was to guess."""
+        """How many of these tokens, from the first, are those that came; None: no model was to guess."""
         return self.matching(self.guessed.beginning(len(self.confidences))) if self.is_drafted else None
 
     def matching(self, draft: Draft) -> int:

@@ -53,11 +53,7 @@ def add_taps(model: Any, layers: Sequence[int]) -> bool:
     `gather_rows` does to the logits. Call it on the model as it was read, before a transformation to paged attention.
     Returns False, leaving the model as it was, where a layer is not found.
     """
-    ends: dict[int, Any] = {}
-    for node in model.get_ordered_ops():  # the last sum of a layer is that of its second half
-        found = _SUM_OF_A_LAYER.search(node.get_friendly_name())
-        if found and node.get_type_name() == "Add":
-            ends[int(found["layer"])] = node
+    ends = _ends_of_layers(model)
     if not set(layers) <= set(ends):
         return False
     ov = openvino()
@@ -66,6 +62,21 @@ def add_taps(model: Any, layers: Sequence[int]) -> bool:
     model.add_results([ov.opset13.result(taps)])
     model.validate_nodes_and_infer_types()
     return True
+
+
+def count_layers(model: Any) -> int:
+    """The decoder layers of a model as it was read."""
+    return len(_ends_of_layers(model))
+
+
+def _ends_of_layers(model: Any) -> dict[int, Any]:
+    """By layer: the last sum in it, which is that of its second half."""
+    ends: dict[int, Any] = {}
+    for node in model.get_ordered_ops():
+        found = _SUM_OF_A_LAYER.search(node.get_friendly_name())
+        if found and node.get_type_name() == "Add":
+            ends[int(found["layer"])] = node
+    return ends
 
 
 _SUM_OF_A_LAYER = re.compile(r"\.layers\.(?P<layer>\d+)/")

@@ -3,7 +3,7 @@
 Forgetting tokens is a smaller `past_lens`: no copy, and bit-exact with a 16-bit or 32-bit cache.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,27 +12,48 @@ from numpy.typing import NDArray
 
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.runners.graph import CHOSEN_ROWS, Ids, gather_rows, keep_rows
-from headstart.engine.runners.runner import Branch, Inputs, Interrupted, Logits, Saved, infer, raise_if_set, unlike
+from headstart.engine.runners.runner import (
+    Branch,
+    Hidden,
+    Inputs,
+    Interrupted,
+    Logits,
+    Saved,
+    infer,
+    raise_if_set,
+    unlike,
+)
 from headstart.engine.runtime import core, openvino
 
 _CACHE_INPUTS = ("key_cache.", "value_cache.")
+Edit = Callable[[Any], None]  # of a model's graph, before anything else is done to it
 _SPARE = 2  # places beyond the context: a recovery takes up to three where a cancelled call found at least one
 
 
 class PagedRunner:
-    """One sequence over one block table that is contiguous from the start."""
+    """One sequence over one block table that is contiguous from the start.
+
+    `hidden`: the hidden state of each token in its cache that an EAGLE-3 head reads, from the place `hidden_from` on;
+    None where the graph gives none.
+    """
 
     can_branch = False
 
     def __init__(
-        self, folder: Path, device: str, properties: Mapping[str, str], context: int, kept: Ids | None = None
+        self,
+        folder: Path,
+        device: str,
+        properties: Mapping[str, str],
+        context: int,
+        kept: Ids | None = None,
+        edit: Edit | None = None,
     ) -> None:
         """Compile `folder`'s model with room for `context` tokens; memory is used as it fills.
 
-        `kept`: the rows that its output head is cut down to, where it can be: `self.kept` tells.
+        `kept`: the rows that its output head is cut down to, where it can be: `self.kept` tells. `edit`: see Edit.
         Raises RuntimeError when OpenVINO refuses the transformation or the device; the caller words it.
         """
-        model = _paged_model(folder, allow_qq_bias=self.can_branch)
+        model = _paged_model(folder, edit, allow_qq_bias=self.can_branch)
         self.vocabulary: int = model.output(0).get_partial_shape()[2].get_length()
         self.kept = kept if kept is not None and keep_rows(model, kept) else None
         compiled = core().compile_model(model, device, dict(properties))
@@ -44,6 +65,7 @@ class PagedRunner:
         self._branches: Sequence[Branch] = ()  # of the last pass
         self._fork = 0  # tokens before these
         self._bind_cache(compiled, context)
+        self.hidden, self.hidden_from = self._room_for_hidden(compiled), 0
 
     @property
     def tokens(self) -> Sequence[int]:
@@ -70,6 +92,8 @@ class PagedRunner:
             self._recover(count)
             raise
         self._finished = count
+        if self.hidden is not None:  # as the keys: those of branches behind the others
+            self.hidden[past : past + count] = self._request.get_output_tensor(1).data[:, 0]
         self._tokens.extend(ids)
         self._branches, self._fork = tuple(branches), len(self._tokens)
         logits: Logits = self._request.get_output_tensor(0).data[:, 0, :]
@@ -78,6 +102,7 @@ class PagedRunner:
     def rollback(self, length: int, branch: int | None = None) -> None:
         """See Runner.rollback."""
         del self._tokens[length:]
+        self.hidden_from = min(self.hidden_from, len(self._tokens))
         if branch is not None:
             self._keep(length, branch)
 
@@ -99,6 +124,7 @@ class PagedRunner:
             slots[...] = saved[start : start + wanted * size].reshape(slots.shape)
             start += present * size
         self._tokens.extend(tokens)
+        self.hidden_from = len(self._tokens)
         return True
 
     def _keep(self, place: int, number: int) -> None:
@@ -108,6 +134,8 @@ class PagedRunner:
         for cache in self.caches:  # [blocks, heads, tokens of a block, size]
             slots = cache.data
             slots[place // self.block, :, place % self.block] = slots[source // self.block, :, source % self.block]
+        if self.hidden is not None:
+            self.hidden[place] = self.hidden[source]
         self._tokens.append(self._branches[number].token)
 
     def _recover(self, cancelled: int) -> None:
@@ -133,6 +161,11 @@ class PagedRunner:
             self.caches.append(ov.Tensor(port.element_type, ov.Shape(shape)))
             self._request.set_tensor(port, self.caches[-1])
         self._table = np.arange(blocks, dtype=np.int32)
+
+    def _room_for_hidden(self, compiled: Any) -> Hidden | None:
+        """None where the model gives none."""
+        widths = [port.partial_shape[-1].get_length() for port in compiled.outputs[1:]]
+        return np.zeros([self.context + _SPARE, *widths], np.float32) if widths else None
 
     def _set_inputs(self, ids: Sequence[int], branches: Sequence[Branch], past: int, rows: int) -> None:
         count = len(ids) + len(branches)
@@ -160,12 +193,18 @@ class BranchingRunner(PagedRunner):
     can_branch = True
 
     def __init__(
-        self, folder: Path, device: str, properties: Mapping[str, str], context: int, kept: Ids | None = None
+        self,
+        folder: Path,
+        device: str,
+        properties: Mapping[str, str],
+        context: int,
+        kept: Ids | None = None,
+        edit: Edit | None = None,
     ) -> None:
         """See PagedRunner. Tried on processors only: elsewhere it raises RuntimeError."""
         if device != "CPU":
             raise RuntimeError(f"nothing is known of branches on {device}")
-        super().__init__(folder, device, properties, context, kept)
+        super().__init__(folder, device, properties, context, kept, edit)
 
     def _set_inputs(self, ids: Sequence[int], branches: Sequence[Branch], past: int, rows: int) -> None:
         super()._set_inputs(ids, branches, past, rows)
@@ -185,10 +224,12 @@ def _bias(count: int, branches: Sequence[Branch]) -> NDArray[np.uint8]:
     return seen
 
 
-def _paged_model(folder: Path, *, allow_qq_bias: bool) -> Any:
+def _paged_model(folder: Path, edit: Edit | None, *, allow_qq_bias: bool) -> Any:
     from openvino._offline_transformations import paged_attention_transformation  # noqa: PLC0415
 
     model = core().read_model(folder / "openvino_model.xml")
+    if edit is not None:
+        edit(model)
     paged_attention_transformation(model, allow_qq_bias=allow_qq_bias)
     if not gather_rows(model, axis=0):
         raise RuntimeError("no output head was found")

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from headstart.engine.cancelling import CancelEvent
 
 Logits = NDArray[np.float32]  # [rows, vocabulary]
+Hidden = NDArray[np.float32]  # hidden states: [tokens, width]
 Saved = NDArray[np.uint8]  # keys and values of some tokens, as their runner laid them out: [bytes]
 
 PREFILL_CHUNK = 256  # tokens a call: little is lost by Stop; of 3,072 tokens chunks of 1,024 read 1.27x as fast

@@ -1,0 +1,116 @@
+"""An EAGLE-3 head (Li et al. 2025, EAGLE-3): a decoder layer that guesses from what its target computes anyway.
+
+It reads a token together with the target's hidden states of the token before it, and behind these its own guesses
+together with its own hidden states. The matrix that makes one hidden state of three runs within the target's graph.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headstart.engine.cancelling import CancelEvent
+from headstart.engine.runners.graph import HIDDEN_STATES, LEAST_LAYERS, Ids, add_taps, count_layers, tapped_layers
+from headstart.engine.runners.paged import PagedRunner
+from headstart.engine.runners.runner import Branch, Hidden, Logits
+from headstart.engine.runtime import core, openvino
+
+_MAPPING = "d2t"  # output: what to add to the number of a row to get its token
+
+
+class HeadRunner(PagedRunner):
+    """A head with keys and values of its own. Without branches: what it guesses is checked by the target."""
+
+    def __init__(self, folder: Path, device: str, properties: Mapping[str, str], context: int) -> None:
+        """See PagedRunner. Raises RuntimeError, too, where the model is no such head."""
+        model = core().read_model(folder / "openvino_model.xml")
+        self.listed: Ids = _cut_off_mapping(model)  # tokens that its logits score, rising
+        super().__init__(folder, device, properties, context, edit=_without_target)
+        self._given: Hidden | None = None
+        self.width: int = 0 if self.hidden is None else self.hidden.shape[1]
+
+    def read(self, ids: Sequence[int], hidden: Hidden, cancel: CancelEvent | None = None) -> Logits:
+        """Append tokens, each with the hidden state of the token before it: [tokens, width]; as Runner.forward."""
+        self._given = hidden
+        try:
+            return self.forward(ids, cancel=cancel)
+        finally:
+            self._given = None
+
+    def _set_inputs(self, ids: Sequence[int], branches: Sequence[Branch], past: int, rows: int) -> None:
+        super()._set_inputs(ids, branches, past, rows)
+        given = np.zeros((len(ids), self.width), np.float32) if self._given is None else self._given
+        self._inputs.write(HIDDEN_STATES, given[:, None])
+
+
+class Taps:
+    """What a head changes in the graph of its target: hidden states come out, as the head reads them."""
+
+    def __init__(self, folder: Path) -> None:
+        """Those of the head in this folder."""
+        self._folder = folder
+
+    def __call__(self, model: Any) -> None:
+        """Edit the target. Raises RuntimeError where the head does not fit."""
+        layers = count_layers(model)
+        if layers < LEAST_LAYERS or not add_taps(model, tapped_layers(layers)):
+            raise RuntimeError("it has no layers that an EAGLE-3 head can read")
+        weights = _first_matrix(core().read_model(self._folder / "openvino_model.xml")).input_value(1)
+        operations = openvino().opset13
+        result = next(each for each in model.get_results() if HIDDEN_STATES in each.input_value(0).get_names())
+        taps = result.input_value(0)
+        if taps.get_partial_shape()[-1] != weights.get_partial_shape()[-1]:
+            raise RuntimeError(f"{self._folder.name} is an EAGLE-3 head for another model")
+        taps.set_names(set())
+        made = operations.matmul(taps, weights, transpose_a=False, transpose_b=True)
+        made.output(0).set_names({HIDDEN_STATES})
+        result.input(0).replace_source_output(made.output(0))
+        model.validate_nodes_and_infer_types()
+
+
+def _first_matrix(model: Any) -> Any:
+    """The one that makes one hidden state of the target's three."""
+    (given,) = [node for node in model.get_parameters() if node.get_friendly_name() == HIDDEN_STATES] or [None]
+    node = given
+    while node is not None and node.get_type_name() != "MatMul":
+        node = next((target.get_node() for target in node.output(0).get_target_inputs()), None)
+    if node is None:
+        raise RuntimeError("it is no EAGLE-3 head")
+    return node
+
+
+def _cut_off_mapping(model: Any) -> Ids:
+    """The token that each row of the logits stands for."""
+    result = next((each for each in model.get_results() if _MAPPING in each.input_value(0).get_names()), None)
+    source = result.input_value(0).get_node() if result else None
+    if result is None or source is None or source.get_type_name() != "Constant":
+        raise RuntimeError("it does not say which tokens it guesses")
+    offsets = np.asarray(source.data, np.int64)
+    listed: Ids = np.arange(offsets.size) + offsets
+    if np.any(np.diff(listed) <= 0):
+        raise RuntimeError("the tokens that it guesses are not in order")
+    model.remove_result(result)
+    return listed
+
+
+def _without_target(model: Any) -> None:
+    """Let the head read one hidden state, and give that of its layer."""
+    _cut_off_mapping(model)
+    operations = openvino().opset13
+    matrix = _first_matrix(model)
+    width = matrix.get_output_partial_shape(0)[-1].get_length()
+    (old,) = (node for node in model.get_parameters() if node.get_friendly_name() == HIDDEN_STATES)
+    given = operations.parameter([-1, -1, width], np.float32, name=HIDDEN_STATES)
+    given.output(0).set_names({HIDDEN_STATES})
+    matrix.output(0).replace(given.output(0))
+    model.remove_parameter(old)
+    model.add_parameters([given])
+    last = [node for node in model.get_ordered_ops() if _is_sum_of_the_layer(node)][-1]
+    result = operations.result(last)
+    model.add_results([result])
+    model.validate_nodes_and_infer_types()
+
+
+def _is_sum_of_the_layer(node: Any) -> bool:
+    return node.get_type_name() == "Add" and ".midlayer/" in node.get_friendly_name()
