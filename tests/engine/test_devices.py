@@ -63,7 +63,7 @@ OURS, GENAI = EngineChoice(EngineKind.HEADSTART), EngineKind.GENAI
 BECAUSE = "OpenVINO GenAI runs this model because"
 NPU_ONLY = f"{BECAUSE} Headstart's own engine cannot use an NPU."
 UNFIT = f"{BECAUSE} Headstart's own engine failed a check of this device (paged: no)."
-HEAD = f"{BECAUSE} the draft a-head is an EAGLE-3 head, which Headstart's own engine cannot use."
+HEAD = f"{BECAUSE} Headstart's own engine uses the EAGLE-3 head a-head on a processor only."
 
 
 def _unasked() -> str:
@@ -79,7 +79,8 @@ def _unasked() -> str:
         (replace(OPTIONS, device="GPU.1"), None, "paged: no", EngineChoice(GENAI, UNFIT)),
         (replace(OPTIONS, device="npu"), None, None, EngineChoice(GENAI, NPU_ONLY)),
         (replace(OPTIONS, draft_device="NPU"), None, None, EngineChoice(GENAI, NPU_ONLY)),
-        (OPTIONS, "a-head", None, EngineChoice(GENAI, HEAD)),
+        (OPTIONS, "a-head", None, OURS),
+        (replace(OPTIONS, device="GPU"), "a-head", None, EngineChoice(GENAI, HEAD)),
         (replace(OPTIONS, engine=GENAI), None, None, EngineChoice(GENAI)),
         (replace(OPTIONS, engine=EngineKind.HEADSTART, device="GPU"), None, None, OURS),
     ],
@@ -93,7 +94,7 @@ def test_the_engine_suits_them(
 @pytest.mark.parametrize(
     ("options", "head", "sentence"),
     [
-        (OPTIONS, "a-head", "a-head is an EAGLE-3 head, which only OpenVINO GenAI can use: leave out --engine headst"),
+        (replace(OPTIONS, device="GPU"), "a-head", "Headstart's own engine uses the EAGLE-3 head a-head on a process"),
         (replace(OPTIONS, device="NPU"), None, "An NPU compiles a fixed prompt length in, while Headstart's own engi"),
     ],
 )

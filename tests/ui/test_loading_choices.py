@@ -135,7 +135,8 @@ def test_what_refuses_headstarts_own_engine_is_told(root: Path, tmp_path: Path) 
     assert not reasons["genai"]
     assert not any(reason for _, _, reason in model_choices.engines([target], Settings()))
     head = Model("head", folder, replace(target.manifest, architecture="LlamaEagle3"))
-    reasons = {value: reason for value, _, reason in model_choices.engines([target, head], Settings())}
-    assert reasons == {"auto": "", ours: "head is an EAGLE-3 head", "genai": ""}
+    assert not any(reason for _, _, reason in model_choices.engines([target, head], Settings()))
+    reasons = {value: reason for value, _, reason in model_choices.engines([target, head], Settings(device="GPU"))}
+    assert reasons == {"auto": "", ours: "it uses the EAGLE-3 head head on a processor only", "genai": ""}
     npu = model_choices.kv_precisions(Settings(device="NPU"))
     assert [bool(reason) for _, _, reason in npu] == [False, False, True]

@@ -378,8 +378,9 @@ def _raised(error: HeadstartError) -> object:
 
 CASES: dict[str, tuple[Callable[[], object], str]] = {
     "head": (
-        lambda: _refused(head="eagle"),
-        "eagle is an EAGLE-3 head, which only OpenVINO GenAI can use: set “Engine” to “Automatic”.",
+        lambda: _refused(head="eagle", device="GPU"),
+        "Headstart's own engine uses the EAGLE-3 head eagle on a processor only: set “Engine” to “Automatic”, or "
+        "“Device” to CPU.",
     ),
     "npu": (
         lambda: _refused(device="NPU"),

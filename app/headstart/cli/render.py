@@ -72,6 +72,7 @@ def print_rows(rows: Sequence[Sequence[str]]) -> None:
 STYLES = {
     Origin.TARGET: Style(),
     Origin.DRAFT: Style(color="green", underline=True),
+    Origin.EAGLE: Style(color="blue", bold=True, underline=True),
     Origin.NGRAM: Style(color="magenta", bold=True, underline=True),
     Origin.TABLE: Style(color="cyan", italic=True, underline=True),
     Origin.UNKNOWN: Style(),
@@ -79,6 +80,7 @@ STYLES = {
 _LEGEND = {
     Origin.TARGET: "the model itself",
     Origin.DRAFT: "draft model, underlined",
+    Origin.EAGLE: "EAGLE-3 head, bold and underlined",
     Origin.NGRAM: "n-gram, bold and underlined",
     Origin.TABLE: "table, italic and underlined",
 }
@@ -282,7 +284,7 @@ def _is_untold(stats: Stats) -> bool:
 
 def _origins(stats: Stats) -> str:
     total = sum(stats.by_origin.values()) or 1
-    rare = (Origin.TABLE, Origin.UNKNOWN)  # few have a table
+    rare = (Origin.EAGLE, Origin.TABLE, Origin.UNKNOWN)  # few have those
     shown = [origin for origin in Origin if origin not in rare or stats.by_origin.get(origin)]
     shares = [f"{origin} {stats.by_origin.get(origin, 0) / total:.0%}" for origin in shown]
     return f"tokens by origin: {', '.join(shares)}"

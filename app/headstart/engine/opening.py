@@ -274,8 +274,8 @@ def _open_remote(options: LoadOptions, tell: Tell) -> Opened:
 
 def _no_bench(_order: Bench, _tell: Callable[[BenchReport], None], _cancel: CancelEvent) -> NoReturn:
     raise SettingsError(
-        "A benchmark times Headstart's own engine, and OpenVINO GenAI beside it: load the model on a CPU, "
-        "without an EAGLE-3 head, and run it again."
+        "A benchmark times Headstart's own engine, and OpenVINO GenAI beside it: load the model on a CPU, and run it "
+        "again."
     )
 
 
@@ -351,14 +351,17 @@ def choose(options: LoadOptions, head: str | None, check: Callable[[], str]) -> 
     if options.engine is EngineKind.GENAI:
         return EngineChoice(EngineKind.GENAI)
     against = ""
-    if head:
-        against = f"the draft {head} is an EAGLE-3 head, which Headstart's own engine cannot use"
+    elsewhere = head is not None and kinds != {"CPU"}
+    if elsewhere:
+        against = f"Headstart's own engine uses the EAGLE-3 head {head} on a processor only"
     elif "NPU" in kinds:
         against = "Headstart's own engine cannot use an NPU"
     if options.engine is EngineKind.HEADSTART:
-        if head:
+        if elsewhere:
             raise SettingsError(
-                "{head} is an EAGLE-3 head, which only OpenVINO GenAI can use: leave out --engine headstart.", head=head
+                "Headstart's own engine uses the EAGLE-3 head {head} on a processor only: leave out --engine "
+                "headstart, or use --device CPU.",
+                head=head,
             )
         if against:
             raise SettingsError(

@@ -130,6 +130,7 @@ def _origins(kept: Kept) -> str:
         return ""
     names = {
         "draft": translate("AnswerReport", "draft"),
+        "eagle": translate("AnswerReport", "EAGLE-3 head"),
         "n-gram": translate("AnswerReport", "n-gram"),
         "table": translate("AnswerReport", "usual words"),
         "target": translate("AnswerReport", "target"),

@@ -48,14 +48,14 @@ class MessageAction(StrEnum):
 class RoundNote:
     """The draft / verify round that a run of text came from: `accepted` of `drafted` guesses held."""
 
-    drafter: str  # "draft", "n-gram", "table" or "target" (nothing was drafted)
+    drafter: str  # "draft", "eagle", "n-gram", "table" or "target" (nothing was drafted)
     drafted: int
     accepted: int
 
 
 @dataclass(frozen=True)
 class OriginRun:
-    """`length` characters of the message's text by who proposed them: "draft", "n-gram", "table" or "target"."""
+    """`length` characters of the message's text by who proposed them: "draft", "eagle", "n-gram", "table" or "target"."""
 
     length: int
     origin: str

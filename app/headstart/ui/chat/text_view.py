@@ -251,6 +251,7 @@ class TextView(QTextBrowser):
     def _describe(self, run: OriginRun) -> str:
         names = {
             "draft": self.tr("Draft model"),
+            "eagle": self.tr("EAGLE-3 head"),
             "n-gram": self.tr("N-gram of the text"),
             "table": self.tr("Table of usual words"),
             "target": self.tr("Target"),

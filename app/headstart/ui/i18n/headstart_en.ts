@@ -64,6 +64,10 @@
         <translation>Exporting {name} needs {wanted} of disk space at {place}, but only {free} is free; make room there.</translation>
     </message>
     <message>
+        <source>Headstart&apos;s own engine uses the EAGLE-3 head {head} on a processor only: leave out --engine headstart, or use --device CPU.</source>
+        <translation>Headstart&apos;s own engine uses the EAGLE-3 head {head} on a processor only: set “Engine” to “Automatic”, or “Device” to CPU.</translation>
+    </message>
+    <message>
         <source>Name what to export: a recipe, a hub id, a folder or a .gguf file (--list shows recipes).</source>
         <translation>Name what to export: a recipe, a hub id, a folder or a .gguf file.</translation>
     </message>
@@ -206,10 +210,6 @@
     <message>
         <source>{folder} wants to run Python code of its own ({code_key} in {path}), which is refused; if you have read that code and trust it, add --trust-remote-code.</source>
         <translation>{folder} wants to run Python code of its own ({code_key} in {path}), which is refused; choose another model.</translation>
-    </message>
-    <message>
-        <source>{head} is an EAGLE-3 head, which only OpenVINO GenAI can use: leave out --engine headstart.</source>
-        <translation>{head} is an EAGLE-3 head, which only OpenVINO GenAI can use: set “Engine” to “Automatic”.</translation>
     </message>
     <message>
         <source>{host} can be reached from other computers: add --allow-network if that is what you want, or leave out --host to stay on this one.</source>

@@ -566,6 +566,10 @@
         <translation>草稿</translation>
     </message>
     <message>
+        <source>EAGLE-3 head</source>
+        <translation>EAGLE-3 草稿头</translation>
+    </message>
+    <message>
         <source>n-gram</source>
         <translation>n-gram</translation>
     </message>
@@ -733,6 +737,10 @@
     <message>
         <source>draft</source>
         <translation>草稿模型</translation>
+    </message>
+    <message>
+        <source>eagle</source>
+        <translation>EAGLE-3 草稿头</translation>
     </message>
     <message>
         <source>ngram</source>
@@ -1702,10 +1710,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>基准测试至少需要一个提示、一次重复和两个 token 的回答。</translation>
     </message>
     <message>
-        <source>A benchmark times Headstart&apos;s own engine, and OpenVINO GenAI beside it: load the model on a CPU, without an EAGLE-3 head, and run it again.</source>
-        <translation>基准测试测量 Headstart 自己的引擎，并与 OpenVINO GenAI 比较：请在 CPU 上加载模型，不使用 EAGLE-3 草稿头，然后重新运行。</translation>
-    </message>
-    <message>
         <source>A draft of {target}&apos;s own weights has its revision: leave out --draft-revision.</source>
         <translation>由 {target} 自身权重制成的草稿模型使用同一修订版本：不能另外指定。</translation>
     </message>
@@ -1796,6 +1800,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Headstart runs a model on one device, not on {device}; present: {here}. Choose one with {option}, or AUTO.</source>
         <translation>Headstart 在一个设备上运行模型，而不是 {device}；现有设备：{here}。请用{option}选择其一，或选 AUTO。</translation>
+    </message>
+    <message>
+        <source>Headstart&apos;s own engine uses the EAGLE-3 head {head} on a processor only: leave out --engine headstart, or use --device CPU.</source>
+        <translation>Headstart 自己的引擎只在处理器上使用 EAGLE-3 草稿头 {head}：请将引擎改为自动，或将设备改为 CPU。</translation>
     </message>
     <message>
         <source>INT4 weights</source>
@@ -2148,6 +2156,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The model cannot write answers with OpenVINO GenAI ({reason}).</source>
         <translation>该模型无法用 OpenVINO GenAI 写出回答（{reason}）。</translation>
+    </message>
+    <message>
+        <source>A benchmark times Headstart&apos;s own engine, and OpenVINO GenAI beside it: load the model on a CPU, and run it again.</source>
+        <translation>基准测试测量 Headstart 自己的引擎，并与 OpenVINO GenAI 比较：请在 CPU 上加载模型，然后重新运行。</translation>
     </message>
     <message>
         <source>The tokenizer in {folder} is damaged ({reason}); export the model again.</source>
@@ -2572,10 +2584,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{head} is an EAGLE-3 head of a kind that cannot be converted ({model_type}, {num_hidden_layers} layers); choose one of a single Llama layer.</source>
         <translation>{head} 是无法转换的 EAGLE-3 草稿头（{model_type}，{num_hidden_layers} 层）；请选择只有一个 Llama 层的草稿头。</translation>
-    </message>
-    <message>
-        <source>{head} is an EAGLE-3 head, which only OpenVINO GenAI can use: leave out --engine headstart.</source>
-        <translation>{head} 是 EAGLE-3 草稿头，只有 OpenVINO GenAI 能使用：请将引擎改为自动。</translation>
     </message>
     <message>
         <source>{host} can be reached from other computers: add --allow-network if that is what you want, or leave out --host to stay on this one.</source>
@@ -3085,6 +3093,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>草稿模型</translation>
     </message>
     <message>
+        <source>EAGLE-3 head</source>
+        <translation>EAGLE-3 草稿头</translation>
+    </message>
+    <message>
         <source>n-gram</source>
         <translation>n-gram</translation>
     </message>
@@ -3222,8 +3234,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>上下文为 {tokens} 个 token 时：16 位占用 {full}，8 位占用 {small}，可节省 {saved}。</translation>
     </message>
     <message>
-        <source>{} is an EAGLE-3 head</source>
-        <translation>{} 是 EAGLE-3 草稿头</translation>
+        <source>it uses the EAGLE-3 head {} on a processor only</source>
+        <translation>它只在处理器上使用 EAGLE-3 草稿头 {}</translation>
     </message>
     <message>
         <source>an NPU runs nothing else than OpenVINO GenAI</source>
@@ -5126,6 +5138,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Draft model</source>
         <translation>草稿模型</translation>
+    </message>
+    <message>
+        <source>EAGLE-3 head</source>
+        <translation>EAGLE-3 草稿头</translation>
     </message>
     <message>
         <source>N-gram of the text</source>

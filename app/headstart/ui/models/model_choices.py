@@ -167,7 +167,7 @@ def _compare(key: _Key, target: Model, draft: Model, _task: BackgroundTask) -> t
     return key, library.vocabulary_difference(target, draft) or ""
 
 
-_NPU = "NPU"
+_GPU, _NPU = "GPU", "NPU"
 
 
 def engines(models: Sequence[Model], settings: Settings) -> Choices:
@@ -197,8 +197,8 @@ def kv_note(models: Sequence[Model], settings: Settings) -> str:
 
 def _against_ours(models: Sequence[Model], settings: Settings) -> str:
     head = next((model.name for model in models if model.manifest.is_eagle), "")
-    if head:
-        return translate("LoadingChoices", "{} is an EAGLE-3 head").format(head)
+    if head and settings.device.startswith(_GPU):
+        return translate("LoadingChoices", "it uses the EAGLE-3 head {} on a processor only").format(head)
     on_npu = any(place.startswith(_NPU) for place in (settings.device, settings.draft_device))
     return translate("LoadingChoices", "an NPU runs nothing else than OpenVINO GenAI") if on_npu else ""
 

@@ -91,6 +91,7 @@ _TRANSLATED: tuple[Any, ...] = (
     QT_TRANSLATE_NOOP("Benchmark", "plain"),
     QT_TRANSLATE_NOOP("Benchmark", "auto"),
     QT_TRANSLATE_NOOP("Benchmark", "draft"),
+    QT_TRANSLATE_NOOP("Benchmark", "eagle"),
     QT_TRANSLATE_NOOP("Benchmark", "ngram"),
     QT_TRANSLATE_NOOP("Benchmark", "fixed"),
     QT_TRANSLATE_NOOP("Benchmark", "threshold"),
