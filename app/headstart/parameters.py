@@ -323,7 +323,7 @@ class EngineConfig(LoadConfig):
     engine: EngineKind = parameter(
         EngineKind.AUTO,
         "Who runs the model: automatic takes Headstart wherever it works, and OpenVINO GenAI elsewhere.",
-        detail="genai: on an NPU, on a GPU where a check of Headstart fails, and with an EAGLE-3 head that is a draft there",
+        detail="genai: on an NPU, and on a GPU where a check of Headstart fails or the draft is an EAGLE-3 head",
     )
 
 

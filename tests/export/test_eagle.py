@@ -1,34 +1,47 @@
-"""An EAGLE-3 head as a draft: exported, run end to end by OpenVINO GenAI, and refused where it does not fit."""
+"""An EAGLE-3 head: exported, run by Headstart's own engine and by OpenVINO GenAI, and refused where it does not fit."""
 
-from collections.abc import Iterator
+import random
+import shutil
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from headstart import manifest
 from headstart.engine import opening
-from headstart.engine.backends.genai.engine import GenaiEngine
 from headstart.engine.bench.peers import EagleSource, GenaiModel, PeerOptions
 from headstart.engine.bench.prompts import BenchPrompt
+from headstart.engine.drafters.eagle import EagleDrafter
 from headstart.engine.engine import (
+    Drafter,
     Engine,
     EngineKind,
     Finish,
     LoadOptions,
     Message,
+    Mode,
     Numerics,
     Request,
+    Sampling,
     Speculation,
 )
+from headstart.engine.local import LocalEngine
+from headstart.engine.runners.head import HeadRunner, Taps
+from headstart.engine.runners.paged import BranchingRunner
 from headstart.engine.runners.precision import properties
+from headstart.engine.runners.runner import Branch
 from headstart.engine.runtime import openvino
+from headstart.engine.sequence import Job, Sequence
 from headstart.engine.tokenizer import Tokenizer
-from headstart.errors import PeerError, SettingsError
+from headstart.errors import BrokenModelError, PeerError
 from tests.export import tiny_head
 from tests.export.conftest import Offline, Outcome
 from tests.export.test_end_to_end import with_layers
 
+FIXED = Speculation(mode=Mode.FIXED, drafter=Drafter.EAGLE, num_assistant_tokens=3)
+EXACT = properties(Numerics.EXACT)
 QUESTION = Request((Message("user", "Question 1: what is new?"),), max_new_tokens=48)
 MISFITS = {
     "wide": ({"hidden_size": 128}, "wide cannot guess for deep: it was made for a hidden size of 128, but deep has 64"),
@@ -78,14 +91,50 @@ def plain(exports: Exports, tmp_path_factory: pytest.TempPathFactory) -> tuple[i
 
 
 @pytest.fixture(scope="module")
-def guessing(exports: Exports, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GenaiEngine]:
-    """The pair with whatever engine is chosen for it."""
+def engines(exports: Exports, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[EngineKind, Engine]]:
+    """The pair with each engine; Headstart's own is chosen by itself."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HEADSTART_HOME", str(tmp_path_factory.mktemp("home")))
-        engine = opening.load(exports.options)
-    assert isinstance(engine, GenaiEngine)
+        chosen = opening.load(exports.options), opening.load(replace(exports.options, engine=EngineKind.GENAI))
+    loaded = {engine.kind: engine for engine in chosen}
+    assert list(loaded) == [EngineKind.HEADSTART, EngineKind.GENAI]
+    yield loaded
+    for engine in loaded.values():
+        engine.close()
+
+
+@pytest.fixture
+def own(engines: Mapping[EngineKind, Engine]) -> LocalEngine:
+    """Headstart's own engine with the pair."""
+    engine = engines[EngineKind.HEADSTART]
+    assert isinstance(engine, LocalEngine)
+    return engine
+
+
+@pytest.fixture(scope="module")
+def alone(exports: Exports, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEngine]:
+    """The target without a head, which guesses nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEADSTART_HOME", str(tmp_path_factory.mktemp("home")))
+        engine = opening.load(replace(exports.options, draft=None))
+    assert isinstance(engine, LocalEngine)
     yield engine
     engine.close()
+
+
+def a_target(exports: Exports) -> BranchingRunner:
+    """One that gives hidden states to the head."""
+    return BranchingRunner(exports.pair / "target", "CPU", EXACT, 400, edit=Taps(exports.pair / "draft"))
+
+
+def a_head(exports: Exports) -> HeadRunner:
+    """One with an empty cache."""
+    return HeadRunner(exports.pair / "draft", "CPU", EXACT, 400)
+
+
+def a_job(prompt: list[int]) -> Job:
+    """An answer without an end."""
+    return Job(tuple(prompt), 400, frozenset(), Sampling(), Speculation())
 
 
 def finished(engine: Engine, request: Request = QUESTION) -> Finish:
@@ -114,20 +163,115 @@ def test_it_is_its_source(exports: Exports) -> None:
     assert float(line.partition("its source on ")[2].partition("%")[0]) > 90
 
 
-@pytest.mark.parametrize(
-    "speculation",
-    [
-        Speculation(),
-        Speculation(num_assistant_tokens=2),
-        Speculation(num_assistant_tokens=6),
-    ],
-)
-def test_guesses_change_no_text(guessing: GenaiEngine, plain: tuple[int, ...], speculation: Speculation) -> None:
-    found = finished(guessing, replace(QUESTION, speculation=speculation))
+@pytest.mark.parametrize("length", [1, 2, 6])
+def test_both_engines_guess_alike_and_guesses_change_no_text(
+    engines: Mapping[EngineKind, Engine], plain: tuple[int, ...], length: int
+) -> None:
+    own = Speculation(mode=Mode.FIXED, drafter=Drafter.EAGLE, num_assistant_tokens=length)
+    ours = finished(engines[EngineKind.HEADSTART], replace(QUESTION, speculation=own))
+    theirs = finished(
+        engines[EngineKind.GENAI], replace(QUESTION, speculation=Speculation(num_assistant_tokens=length))
+    )
+    assert ours.token_ids == theirs.token_ids == plain
+    assert 0 < ours.stats.accepted < ours.stats.drafted
+    assert (ours.stats.drafted, ours.stats.accepted) == (theirs.stats.drafted, theirs.stats.accepted)
+    assert ours.stats.by_origin["eagle"] == ours.stats.accepted
+
+
+@pytest.mark.parametrize("speculation", [Speculation(), Speculation(drafter=Drafter.EAGLE), FIXED])
+@pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.9, top_p=0.95, seed=7)])
+def test_no_text_depends_on_the_head_in_any_chat(
+    own: LocalEngine, alone: LocalEngine, speculation: Speculation, sampling: Sampling
+) -> None:
+    first, second = (Message("user", f"Question {number}: what is new?") for number in (1, 2))
+    chats = [(first,), (second,), (first, Message("assistant", "Nothing."), second), (first,)]
+    for messages in chats:
+        request = Request(messages, max_new_tokens=40, sampling=sampling)
+        guessed = finished(own, replace(request, speculation=speculation))
+        assert guessed.token_ids == finished(alone, request).token_ids
+
+
+def test_a_head_that_followed_a_text_guesses_as_one_that_reads_it_anew(exports: Exports) -> None:
+    target, head, fresh = a_target(exports), a_head(exports), a_head(exports)
+    dice = random.Random(3)
+    text = Sequence(a_job([dice.randrange(3, 400) for _ in range(30)]), 400)
+    follower, reader = (EagleDrafter(runner, 640, runner.listed, target=target) for runner in (head, fresh))
+    target.forward(text.context)
+    follower.begin(text)
+    for _ in range(40):
+        text.write([dice.randrange(3, 400)])
+        guessed = follower.propose(text, lambda draft: draft.size < 3)
+        target.forward([text.context[-1], *guessed.tokens], rows=1)
+        held = dice.randrange(len(guessed.tokens) + 1)
+        target.rollback(len(text.context) + held)
+        text.write(guessed.tokens[:held])
+        follower.accept(text, len(text.context))
+    text.write([5])
+    reader.begin(text)
+    drafts = [drafter.propose(text, lambda draft: draft.size < 5) for drafter in (follower, reader)]
+    assert drafts[0].tokens == drafts[1].tokens
+    assert drafts[0].confidences == pytest.approx(drafts[1].confidences, abs=1e-3)
+    assert [runner.tokens for runner in (head, fresh)] == [[*text.context[1:], *drafts[0].tokens[:-1]]] * 2
+
+
+def test_hidden_states_stay_with_their_tokens(exports: Exports) -> None:
+    target, fresh, dice = a_target(exports), a_target(exports), random.Random(5)
+    target.forward([dice.randrange(3, 400) for _ in range(20)])
+    for _ in range(60):
+        ids = [dice.randrange(3, 400) for _ in range(dice.randint(1, 5))]
+        branches = [Branch(dice.randrange(1, len(ids)), dice.randrange(3, 400)) for _ in range(2) if len(ids) > 1]
+        before = len(target.tokens)
+        target.forward(ids, branches)
+        number = dice.randrange(len(branches)) if branches and dice.random() < 0.5 else None
+        place = dice.randint(1, len(ids)) if number is None else branches[number].place
+        target.rollback(before + place, number)
+    assert target.hidden is not None
+    assert fresh.hidden is not None
+    fresh.forward(target.tokens)
+    count = len(target.tokens)
+    assert (target.hidden_from, fresh.hidden_from) == (0, 0)
+    assert np.abs(target.hidden[:count] - fresh.hidden[:count]).max() < 1e-3 * fresh.hidden[:count].std()
+
+
+def test_of_what_the_target_did_not_read_there_are_none(exports: Exports) -> None:
+    target, head = a_target(exports), a_head(exports)
+    read = list(range(5, 5 + 300))
+    target.forward(read)
+    saved = target.save(0, 256)
+    target.rollback(0)
+    assert target.restore(read[:256], saved)
+    assert target.hidden_from == 256
+    text = Sequence(a_job(read), 400)
+    drafter = EagleDrafter(head, 640, head.listed, target=target)
+    target.forward(read[256:])
+    drafter.begin(text)
+    text.write([7])
+    assert drafter.price(text) == 300 - 256
+    assert drafter.propose(text, lambda draft: draft.size < 2).tokens
+    assert list(head.tokens[:44]) == [*read[257:], 7]
+
+
+def test_a_model_may_have_a_head_of_its_own(
+    exports: Exports, plain: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADSTART_HOME", str(tmp_path / "home"))
+    model = shutil.copytree(exports.pair / "target", tmp_path / "model")
+    shutil.copytree(exports.pair / "draft", model / manifest.HEAD_FOLDER)
+    about = manifest.read_model(model)
+    manifest.write(model, replace(about, files=manifest.hash_files(model)))
+    engine = opening.load(replace(exports.options, target=model, draft=None))
+    found = finished(engine, replace(QUESTION, speculation=FIXED))
+    engine.close()
     assert found.token_ids == plain
-    assert 0 < found.stats.accepted < found.stats.drafted
-    assert found.stats.by_origin["draft"] == found.stats.accepted
-    assert "the draft head is an EAGLE-3 head" in guessing.reason
+    assert found.stats.by_origin["eagle"] > 0
+
+
+def test_a_head_for_another_model_is_refused(
+    exports: Exports, tiny_target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADSTART_HOME", str(tmp_path / "home"))
+    with pytest.raises(BrokenModelError, match="it has no layers that an EAGLE-3 head can read"):
+        opening.load(replace(exports.options, target=tiny_target))
 
 
 def test_a_benchmark_races_it_with_several_lengths(exports: Exports, plain: tuple[int, ...]) -> None:
@@ -147,11 +291,6 @@ def test_a_benchmark_says_why_a_draft_is_no_head(exports: Exports) -> None:
     source = EagleSource(GenaiModel(options.target, properties(Numerics.EXACT)), options.target.parent / "none")
     with pytest.raises(PeerError, match=r"EAGLE-3 stays out: .*\."), source.open(terms):
         pass
-
-
-def test_headstarts_own_engine_says_who_can(exports: Exports) -> None:
-    with pytest.raises(SettingsError, match="which only OpenVINO GenAI can use: leave out --engine headstart"):
-        opening.load(replace(exports.options, engine=EngineKind.HEADSTART))
 
 
 @pytest.mark.parametrize(

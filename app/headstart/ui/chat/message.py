@@ -55,7 +55,7 @@ class RoundNote:
 
 @dataclass(frozen=True)
 class OriginRun:
-    """`length` characters of the message's text by who proposed them: "draft", "eagle", "n-gram", "table" or "target"."""
+    """`length` characters of the message's text by who proposed them: the names of RoundNote.drafter."""
 
     length: int
     origin: str
