@@ -367,10 +367,8 @@ class TestStorage:
     @pytest.mark.parametrize(
         "learned",
         [
-            *(
-                {"models": {"draft": wrong}}
-                for wrong in ([0.9, "x"], [0.9, 1e9], [0.9, float("nan")], None, 7, {}, [0.9])
-            ),
+            *({"models": {"draft": [0.9, wrong]}} for wrong in ("x", 1e9, float("nan"))),
+            *({"models": {"draft": None}}, {"models": {"draft": 7}}, {"models": {"draft": [0.9]}}),
             *({"models": None}, {"models": []}, {"free": None}, {"free": []}),
             {"free": {"n-gram": {"match 2 0": [-1.0, 2.0], "match 2 1": [3.0, 2.0]}}},
         ],

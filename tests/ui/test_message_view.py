@@ -229,14 +229,14 @@ def test_every_origin_has_a_look_a_place_in_the_legend_and_words(show: Show) -> 
     assert swatches.keys() == known
     assert DARK.origins.keys() == LIGHT.origins.keys() == known - {Origin.TARGET.value}
     runs = tuple(OriginRun(4, origin, RoundNote(origin, 2, 1)) for origin in sorted(known))
-    view = show(_answer("aaa bbb ccc ddd", origins=runs))
+    view = show(_answer("aaa bbb ccc ddd eee", origins=runs))
     view.set_origins_visible(True)
-    for letter, origin in zip("abcd", sorted(known), strict=True):
+    for letter, origin in zip("abcde", sorted(known), strict=True):
         said = _text(view).tooltip_at(_point(_text(view), letter))
         assert said.endswith(" guessed 2, 1 held.")
         assert f" {origin} " not in said
     told = details({"by_origin": dict.fromkeys(known, 7)})
-    assert told == "Tokens by origin: draft 7, n-gram 7, usual words 7, target 7"
+    assert told == "Tokens by origin: draft 7, EAGLE-3 head 7, n-gram 7, usual words 7, target 7"
 
 
 def _grounds(text: TextView) -> dict[str, str]:

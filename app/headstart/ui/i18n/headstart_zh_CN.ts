@@ -3109,8 +3109,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>目标</translation>
     </message>
     <message>
-        <source>The target confirmed every token. Colours show who proposed it: the draft model, repeated text (n-grams), a table of what usually follows what, or the target itself.</source>
-        <translation>每个 token 都经过目标模型确认；颜色表示它由谁猜出：草稿模型、重复的文本 (n-gram)、统计常见后续的语料表，或只由目标模型自己生成。</translation>
+        <source>The target confirmed every token. Colours show who proposed it: the draft model, the EAGLE-3 head, repeated text (n-grams), a table of what usually follows what, or the target itself.</source>
+        <translation>每个 token 都经过目标模型确认；颜色表示它由谁猜出：草稿模型、EAGLE-3 草稿头、重复的文本 (n-gram)、统计常见后续的语料表，或只由目标模型自己生成。</translation>
     </message>
 </context>
 <context>

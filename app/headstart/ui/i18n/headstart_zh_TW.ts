@@ -3109,8 +3109,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>目標</translation>
     </message>
     <message>
-        <source>The target confirmed every token. Colours show who proposed it: the draft model, repeated text (n-grams), a table of what usually follows what, or the target itself.</source>
-        <translation>每個 token 都經過目標模型確認；顏色表示它由誰猜出：草稿模型、重複的文字 (n-gram)、統計常見後續的語料表，或只由目標模型自己產生。</translation>
+        <source>The target confirmed every token. Colours show who proposed it: the draft model, the EAGLE-3 head, repeated text (n-grams), a table of what usually follows what, or the target itself.</source>
+        <translation>每個 token 都經過目標模型確認；顏色表示它由誰猜出：草稿模型、EAGLE-3 草稿頭、重複的文字 (n-gram)、統計常見後續的語料表，或只由目標模型自己產生。</translation>
     </message>
 </context>
 <context>

@@ -240,8 +240,8 @@ class Legend(QWidget):
         row.addStretch(1)
         self.setToolTip(
             self.tr(
-                "The target confirmed every token. Colours show who proposed it: the draft model, repeated text "
-                "(n-grams), a table of what usually follows what, or the target itself."
+                "The target confirmed every token. Colours show who proposed it: the draft model, the EAGLE-3 head, "
+                "repeated text (n-grams), a table of what usually follows what, or the target itself."
             )
         )
         row.setAlignment(Qt.AlignmentFlag.AlignVCenter)

@@ -103,7 +103,7 @@ def _origins(draft: _Marked, eagle: _Marked, ngram: _Marked, table: _Marked) -> 
     return MappingProxyType(
         {
             "draft": OriginMark(*draft, Underline.DotLine),
-            "eagle": OriginMark(*eagle, Underline.SolidLine),
+            "eagle": OriginMark(*eagle, Underline.SingleUnderline),
             "n-gram": OriginMark(*ngram, Underline.DashUnderline),
             "table": OriginMark(*table, Underline.DashDotLine),
         }
