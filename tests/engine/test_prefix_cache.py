@@ -184,6 +184,16 @@ def test_what_is_on_disk_is_known_before_it_is_used(files: Callable[[], PartFile
     assert restarted.known([1, 2, 3, 4, 5, 0, 1], CHAT) == 6
 
 
+def test_parts_of_another_length_are_not_taken_for_tokens_elsewhere(files: Callable[[], PartFiles]) -> None:
+    """As where a later version cuts texts in another way."""
+    runner, cache = started(files)
+    read(runner, cache, [1] * 9, CHAT)
+    store_all(cache)
+    for length in (PART // 2, 2 * PART):
+        again = RememberingToy()
+        assert read(again, PrefixCache(again, ROOM, files(), length), [1] * 9, CHAT) == 0
+
+
 def test_what_no_conversation_wants_kept_never_reaches_the_disk(files: Callable[[], PartFiles], tmp_path: Path) -> None:
     runner, cache = started(files)
     read(runner, cache, [1, 2, 3, 4, 5], None)

@@ -237,7 +237,8 @@ class PrefixCache:
     def __init__(self, runner: Runner, most_bytes: int = 0, files: PartFiles | None = None, length: int = PART) -> None:
         """`most_bytes` of memory; 0: the runner's last text alone. `length`: tokens of a part, whole blocks."""
         self._runner, self._most_bytes, self._files, self._length = runner, most_bytes, files, length
-        self._root = bytes.fromhex(files.identity) if files else bytes(16)
+        # Parts of another length would be taken for tokens at other places where a text repeats itself.
+        self._root = bytes.fromhex(identity_of([files and files.identity, length]))
         self._after: defaultdict[bytes, list[Part]] = defaultdict(list)  # by the key of the part before
         self._held: OrderedDict[bytes, Part] = OrderedDict()  # those in memory, the least recently used first
         self._bytes = 0
