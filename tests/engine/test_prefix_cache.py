@@ -47,6 +47,11 @@ def started(files: Callable[[], PartFiles]) -> tuple[RememberingToy, PrefixCache
     return runner, PrefixCache(runner, ROOM, files(), PART)
 
 
+def room_for(parts: int, size: int) -> int:
+    """A share of the disk that holds so many parts; a sixteenth of it is left free."""
+    return parts * size * 16 // 15 + 1
+
+
 def store_all(cache: PrefixCache) -> int:
     written = 0
     while cache.store_one():
@@ -283,11 +288,45 @@ def test_the_oldest_go_where_the_disk_has_its_share(files: Callable[[], PartFile
     store_all(cache)
     (only,) = tmp_path.rglob("*.part")
     os.utime(only, (1, 1))
-    small = Keep("small", 2 * only.stat().st_size)
+    small = Keep("small", room_for(2, only.stat().st_size))
     read(runner, cache, [2] * 8, small)
     store_all(cache)
     assert not only.exists()
     assert len(list(tmp_path.rglob("*.part"))) == 2
+
+
+def test_two_models_keep_to_their_share_and_seldom_look_at_all_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, chance, glob = list[str](), random.Random(1), Path.glob
+
+    def counted(path: Path, pattern: str) -> Iterator[Path]:
+        looks.append(pattern)
+        return iter(glob(path, pattern))
+
+    monkeypatch.setattr(Path, "glob", counted)
+    root, share = tmp_path / "prompts", 20_000
+    caches = [PrefixCache(RememberingToy(), ROOM, PartFiles(root, identity_of(name)), PART) for name in ("a", "b")]
+    written = 0
+    for _ in range(80):
+        cache = chance.choice(caches)
+        prompt, keep = chance.choices(range(6), k=17), Keep("chat", share)
+        list(cache.read_ahead(prompt, keep))
+        cache.reuse(prompt, keep)
+        written += store_all(cache)
+        assert sum(path.stat().st_size for path in glob(root, "*/*/*")) <= share
+    assert written > 300
+    assert len(looks) < written / 3
+
+
+def test_a_smaller_share_counts_from_the_next_part_on(files: Callable[[], PartFiles], tmp_path: Path) -> None:
+    runner, cache = started(files)
+    read(runner, cache, [1, 2, 3, 4] * 12, CHAT)
+    store_all(cache)
+    (size,) = {path.stat().st_size for path in tmp_path.rglob("*.part") if len(_tokens(path)) == PART}
+    read(runner, cache, [5] * 4 + [0], Keep("small", room_for(3, size)))
+    store_all(cache)
+    assert len(list(tmp_path.rglob("*.part"))) == 3
 
 
 def test_a_full_disk_is_said_once_and_ends_no_answer(
@@ -477,7 +516,7 @@ def test_what_a_text_begins_with_is_written_first_and_deleted_last(
     store_all(cache)
     read(again, PrefixCache(again, ROOM, files(), PART), [*prompt, 5], CHAT)  # this is a use of all of them
     (size,) = {path.stat().st_size for path in tmp_path.rglob("*.part")}
-    read(runner, cache, [2], Keep("small", 3 * size))
+    read(runner, cache, [2], Keep("small", room_for(3, size)))
     store_all(cache)
     last = RememberingToy()
     assert read(last, PrefixCache(last, ROOM, files(), PART), [*prompt, 5], CHAT) == 2 * PART
@@ -490,7 +529,7 @@ def test_what_is_used_from_memory_is_not_old_on_disk(files: Callable[[], PartFil
         store_all(cache)
     read(runner, cache, [1] * 4 + [5], None)
     (size,) = {path.stat().st_size for path in tmp_path.rglob("*.part")}
-    read(runner, cache, [3] * 4, Keep("small", 2 * size))
+    read(runner, cache, [3] * 4, Keep("small", room_for(2, size)))
     store_all(cache)
     assert {_tokens(path)[0] for path in tmp_path.rglob("*.part")} == {1, 3}
 
@@ -502,7 +541,7 @@ def test_a_clock_that_was_ahead_holds_up_no_new_part(files: Callable[[], PartFil
     (only,) = tmp_path.rglob("*.part")
     later = time.time() + 10 * 365 * 24 * 3600
     os.utime(only, (later, later))
-    read(runner, cache, [2] * 4, Keep("small", only.stat().st_size))
+    read(runner, cache, [2] * 4, Keep("small", room_for(1, only.stat().st_size)))
     store_all(cache)
     assert [_tokens(path) for path in tmp_path.rglob("*.part")] == [[2] * 4]
 

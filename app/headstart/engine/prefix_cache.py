@@ -33,6 +33,7 @@ _MAGIC = b"headkv01"
 _HEAD = struct.Struct("<8sI")  # magic, number of tokens
 _ABOUT = struct.Struct("<I16s")  # checksum of keys and values, key of the part before
 _LONGEST = 4096  # tokens of a part that a damaged file may claim
+_SPARE = 16  # this part of the share on disk is left free: four writers fill it before any of them looks again
 
 Data = bytes | memoryview
 _log = logging.getLogger(__name__)
@@ -133,6 +134,7 @@ class PartFiles:
         self.identity = identity
         self._root, self._folder = folder, folder / identity
         self._seal = Plain()
+        self._until_look = 0  # bytes to write before the next look at what all take
 
     def use(self, key: str) -> None:
         """See only what is sealed with this key; if it is empty, only what is plain."""
@@ -149,7 +151,10 @@ class PartFiles:
                 yield self._begin(file, path)[0]
 
     def write(self, part: Part, most_bytes: int) -> None:
-        """Keep it, and delete the oldest of all models where they take more than `most_bytes`. Raises OSError."""
+        """Keep it, and delete the oldest of all models where they take more than `most_bytes`. Raises OSError.
+
+        To look at every file takes long where there are many, so it is not done each time.
+        """
         assert part.saved is not None
         path = self._path(part)
         own_folder.make(path.parent)
@@ -162,11 +167,16 @@ class PartFiles:
                 file.write(self._seal.close(about, self._place(path, "tokens")))
                 file.write(self._seal.close(part.saved.data, self._place(path, "values")))
             os.utime(unfinished, ns=(part.used, part.used))
+            size = unfinished.stat().st_size
             unfinished.replace(path)
         except OSError:
             _unlink(unfinished)
             raise
-        self._make_room(most_bytes)
+        step = most_bytes // _SPARE // 4
+        self._until_look = min(self._until_look, step) - size
+        if self._until_look < 0:
+            self._make_room(most_bytes)
+            self._until_look = step
 
     def read(self, part: Part) -> Saved | None:
         """Keys and values; None where they are gone or damaged."""
@@ -225,7 +235,7 @@ class PartFiles:
                 found.append((about.st_mtime_ns if about.st_mtime_ns <= now else 0, about.st_size, path))
         total = sum(size for _, size, _ in found)
         for _, size, path in sorted(found):
-            if total <= most_bytes:
+            if total <= most_bytes - most_bytes // _SPARE:
                 break
             _unlink(path)
             total -= size
