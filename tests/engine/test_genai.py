@@ -111,6 +111,19 @@ def test_plain_decoding_writes_what_our_engine_writes(plain: GenaiEngine, lone_e
     assert stats.decode_ms > 0
 
 
+def test_of_an_answer_without_tokens_only_the_prompt_is_read(either: GenaiEngine) -> None:
+    usual = told(either)
+    alone = told(either, replace(QUESTION, max_new_tokens=0))
+    assert (alone.text, alone.finish.token_ids, alone.finish.reason) == ("", (), FinishReason.LENGTH)
+    assert (alone.finish.stats.prompt_tokens, alone.finish.stats.output_tokens) == (usual.finish.stats.prompt_tokens, 0)
+    cancel = CancelEvent()
+    cancel.set()
+    *_, finish = either.generate(replace(QUESTION, max_new_tokens=0), cancel)
+    assert isinstance(finish, Finish)
+    assert finish.reason is FinishReason.CANCELLED
+    assert told(either).text == usual.text
+
+
 def test_a_repetition_ends_an_answer(either: GenaiEngine, lone_engine: LocalEngine, hasty: int) -> None:
     ours, theirs = told(lone_engine), told(either)
     assert (theirs.finish.reason, theirs.finish.stats.repeats) == (FinishReason.REPETITION, 4)

@@ -85,6 +85,16 @@ def test_an_answer_is_prefill_then_steps_then_one_finish(pair_engine: LocalEngin
     assert given.text == pair_engine.tokenizer.decode(given.ids)
 
 
+def test_of_an_answer_without_tokens_only_the_prompt_is_read(pair_engine: LocalEngine, usual: Answer) -> None:
+    alone = ask(forget(pair_engine), request(LIST, tokens=0))
+    assert (alone.steps, alone.ids, alone.reason) == ((), (), FinishReason.LENGTH)
+    given = ask(pair_engine, request(LIST, sampling=WARM))
+    assert given.essence == usual.essence
+    assert given.stats.reused_tokens == alone.stats.prompt_tokens - 1
+    cut = ask(forget(pair_engine), request(LONG, tokens=0), lambda event: isinstance(event, Prefill))
+    assert cut.reason is FinishReason.CANCELLED
+
+
 def test_an_answer_that_repeats_itself_ends_and_praises_nothing(pair_engine: LocalEngine) -> None:
     looping = Sampling(frequency_penalty=-10.0)  # what was written is written again
     plain = ask(forget(pair_engine), request(LIST, sampling=looping, tokens=400))

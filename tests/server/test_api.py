@@ -82,6 +82,21 @@ def test_a_streamed_answer_is_the_same_in_parts(client: openai.OpenAI) -> None:
     assert all(chunk.usage is None for chunk in chunks[:-1])
 
 
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
+def test_a_prompt_is_read_alone_where_no_tokens_are_asked_for(
+    client: openai.OpenAI, engine: ScriptedEngine, name: str
+) -> None:
+    create: Any = client.chat.completions.create
+    reply = create(model=MODEL, messages=HI, **{name: 0})
+    assert (reply.choices[0].message.content, reply.choices[0].finish_reason) == ("", "length")
+    assert (reply.usage.prompt_tokens, reply.usage.completion_tokens) == (1, 0)
+    first, last = create(model=MODEL, messages=HI, stream=True, **{name: 0})
+    assert (first.choices[0].delta.content, last.choices[0].finish_reason) == ("", "length")
+    text = client.completions.create(model=MODEL, prompt="Once", max_tokens=0)
+    assert (text.choices[0].text, text.choices[0].finish_reason) == ("", "length")
+    assert [request.max_new_tokens for request in engine.requests] == [0, 0, 0]
+
+
 def test_a_text_is_written_on(client: openai.OpenAI, engine: ScriptedEngine) -> None:
     whole = client.completions.create(model=MODEL, prompt="Once", max_tokens=100)
     assert (whole.choices[0].text, whole.choices[0].finish_reason) == (FOX, "stop")
@@ -172,7 +187,7 @@ def test_a_repetition_ends_where_that_is_asked_for(kind: str) -> None:
         ({"logit_bias": {"5": 1}}, "logit_bias", "favoured"),
         ({"temperature": 3}, "temperature", "<= 2.0"),
         ({"stop": ""}, "stop", "length >= 1"),
-        ({"max_tokens": 0}, "max_tokens", ">= 1"),
+        ({"max_tokens": -1}, "max_tokens", ">= 0"),
         ({"messages": []}, "messages", "length >= 1"),
         ({"logprobs": True, "top_logprobs": 21}, "top_logprobs", "<= 20"),
         ({"response_format": {"type": "json_schema"}}, "response_format", "missing required field"),

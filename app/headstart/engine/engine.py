@@ -82,6 +82,7 @@ class Request:
     `schema` is a JSON schema that the answer keeps to.
     `likeliest` asks how likely each token was, and for so many of the likeliest in its place; None: not asked.
     `stop_on_repetition` ends an answer that says the same again and again; False lets it go on.
+    `max_new_tokens` 0: the prompt is read and nothing is written, so that what begins like it begins at once.
     `keep`: where what is read may be kept on disk; None: nowhere.
     """
 
@@ -101,7 +102,7 @@ class Request:
         """Refuse what no engine could answer."""
         _require(bool(self.messages) or bool(self.prompt), "messages", "at least one", len(self.messages))
         _require(not (self.messages and self.prompt), "prompt", "alone, without messages", "beside messages")
-        _require(self.max_new_tokens >= 1, "max-new-tokens", "1 or more", self.max_new_tokens)
+        _require(self.max_new_tokens >= 0, "max-new-tokens", "0 or more", self.max_new_tokens)
         _require(all(self.stop), "stop", "not empty", "an empty string")
         likeliest = self.likeliest or 0
         _require(0 <= likeliest <= MOST_LIKELIEST, "likeliest", f"between 0 and {MOST_LIKELIEST}", likeliest)

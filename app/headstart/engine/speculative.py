@@ -33,7 +33,10 @@ class Decoder:
         self._policy.begin_answer(job.speculation)
         try:
             logits = yield from self._read_prompt(sequence)
-            yield self._first_round(sequence, logits)
+            if job.max_new_tokens:
+                yield self._first_round(sequence, logits)
+            else:
+                sequence.finish = FinishReason.LENGTH
             while not sequence.is_finished:
                 yield self._round(sequence)
         except Interrupted:

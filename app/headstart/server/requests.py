@@ -21,8 +21,9 @@ _MOST = 2**31 - 1  # of a whole number
 _Nothing = Annotated[list[Any], Meta(max_length=0, description="Not supported: leave it out.")]
 _NoBias = Annotated[dict[str, float], Meta(max_length=0, description="Not supported: leave it out.")]
 _One = Annotated[int, Meta(ge=1, le=1, description="One answer for each request.")]
-_Count = Annotated[int, Meta(ge=1, le=_MOST)]
-_Length = Annotated[int, Meta(ge=1, le=_MOST, description="Default: half the context.")]
+_READ_ALONE = "0: the prompt is read, and stays in memory for the next request that begins like it."
+_Count = Annotated[int, Meta(ge=0, le=_MOST, description=f"{_READ_ALONE} Default: 16.")]
+_Length = Annotated[int, Meta(ge=0, le=_MOST, description=f"{_READ_ALONE} Default: half the context.")]
 _Text = Annotated[str, Meta(min_length=1)]
 _Stops = Annotated[list[_Text], Meta(max_length=16)]
 _Repetition = Annotated[
@@ -217,7 +218,7 @@ def _with_whole_numbers(data: object) -> object:
 
 def chat_order(asked: ChatRequest, defaults: Defaults) -> Request:
     """The engine's request for a conversation."""
-    length = asked.max_completion_tokens or asked.max_tokens or defaults.length
+    length = _first(asked.max_completion_tokens, asked.max_tokens, defaults.length)
     messages = tuple(
         Message("system" if turn.role == "developer" else turn.role, _text(turn.content)) for turn in asked.messages
     )
@@ -229,7 +230,7 @@ def chat_order(asked: ChatRequest, defaults: Defaults) -> Request:
 def text_order(asked: TextRequest, defaults: Defaults) -> Request:
     """The engine's request for a text to continue."""
     prompt = asked.prompt if isinstance(asked.prompt, str) else asked.prompt[0]
-    length = asked.max_tokens or _USUAL_TEXT
+    length = _first(asked.max_tokens, _USUAL_TEXT)
     return replace(_order(asked, defaults, (), length, prompt), likeliest=asked.logprobs)
 
 
@@ -239,6 +240,11 @@ def _order(
     stops = (asked.stop,) if isinstance(asked.stop, str) else tuple(asked.stop or ())
     order = Request(messages, length, _sampling(asked, defaults), defaults.speculation, stops, prompt)
     return replace(order, stop_on_repetition=bool(asked.stop_on_repetition))
+
+
+def _first(*lengths: int | None) -> int:
+    """The first that was named; 0 is a length, too."""
+    return next(length for length in lengths if length is not None)
 
 
 def _likeliest(asked: ChatRequest) -> int | None:

@@ -111,6 +111,8 @@ class Answer:
 
     def take(self, batch: Batch) -> Step | None:
         """Take a batch; its step, if it has tokens."""
+        if not self.most and batch.end is not FinishReason.CANCELLED:  # GenAI writes a token at least
+            batch = Batch((), batch.milliseconds, batch.end and FinishReason.LENGTH)
         if batch.end is not None:
             self.reason = self.limit if batch.end is FinishReason.LENGTH else batch.end
         done = self._round(batch)
@@ -193,7 +195,7 @@ class GenaiEngine:
         left = self.context - len(prompt) + 1  # the last token need not be read
         most = min(request.max_new_tokens, left)
         limit = FinishReason.CONTEXT if left < request.max_new_tokens else FinishReason.LENGTH
-        config = configuration(request.sampling, most, self._stop_ids, chosen.settings)
+        config = configuration(request.sampling, max(most, 1), self._stop_ids, chosen.settings)
         return Answer(prompt, config, most, limit, chosen, self._stop_ids, text)
 
     def end(self, answer: Answer) -> Iterator[Step | Finish]:

@@ -1,0 +1,49 @@
+"""What clients have sent before stays in memory: of their next request only what is new is read."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headstart.engine.engine import LoadOptions
+from headstart.engine.local import load
+from tests.server.serving import MODEL, Running, serving
+
+LONG = "These are the terms of the work of number {}, and these are its conditions. " * 12
+
+
+@pytest.fixture(scope="module")
+def running(tiny_target: Path) -> Iterator[Running]:
+    with closing(load(LoadOptions(tiny_target))) as engine, serving(engine) as running:
+        yield running
+
+
+def test_two_clients_in_turn_keep_what_was_read_of_their_conversations(running: Running) -> None:
+    chats: list[list[Any]] = [[{"role": "user", "content": LONG.replace("{}", str(name))}] for name in (1, 2)]
+    with running.client() as first, running.client() as second:
+        for turn in range(3):
+            for client, messages in zip((first, second), chats, strict=True):
+                reply = client.chat.completions.create(model=MODEL, messages=messages, max_tokens=8, temperature=0)
+                usage: Any = reply.usage
+                new = usage.prompt_tokens - usage.prompt_tokens_details.cached_tokens
+                assert (new < 40) == (turn > 0)
+                messages += [
+                    {"role": "assistant", "content": reply.choices[0].message.content},
+                    {"role": "user", "content": "And then?"},
+                ]
+
+
+def test_a_prompt_that_was_read_alone_is_known_to_the_request_that_begins_like_it(running: Running) -> None:
+    document: Any = {"role": "system", "content": f"Read this. {LONG}"}
+    question: Any = {"role": "user", "content": "What are the terms?"}
+    other: Any = {"role": "user", "content": "What is another text?"}
+    with running.client() as client:
+        create = client.chat.completions.create
+        alone: Any = create(model=MODEL, messages=[document], max_tokens=0)
+        create(model=MODEL, messages=[other], max_tokens=8)
+        told: Any = create(model=MODEL, messages=[document, question], max_tokens=8)
+    assert (alone.choices[0].message.content, alone.usage.completion_tokens) == ("", 0)
+    assert alone.usage.prompt_tokens_details.cached_tokens < 0.1 * alone.usage.prompt_tokens
+    assert told.usage.prompt_tokens_details.cached_tokens > 0.9 * alone.usage.prompt_tokens
