@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headstart import manifest
+from headstart import manifest, token_table
 from headstart.engine import local
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters import table as usual_words
@@ -568,8 +568,8 @@ class TestTable:
     def test_counting_in_two_parts_is_counting_at_once(self) -> None:
         rng = np.random.default_rng(3)
         pieces = [rng.integers(0, 4, 400) for _ in range(2)]
-        once = counting.count(pieces)
-        twice = counting.count(pieces[1:], counting.count(pieces[:1]))
+        once = token_table.count(pieces)
+        twice = token_table.count(pieces[1:], token_table.count(pieces[:1]))
         assert twice["keys"].tolist() == once["keys"].tolist()
         assert twice["seen"].tolist() == once["seen"].tolist()  # of hits, those of the other tokens are forgotten
         assert (twice["hits"] <= once["hits"]).all()
@@ -577,9 +577,9 @@ class TestTable:
     def test_a_table_has_no_more_than_its_entries_and_the_most_telling_ones(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(counting, "MOST_ENTRIES", 4)
+        monkeypatch.setattr(token_table, "MOST_ENTRIES", 4)
         often, once = np.array([1, 2, 3, 4] * 20), np.array([9, 8, 7, 6, 5])
-        kept = counting.count([often, once])
+        kept = token_table.count([often, once])
         found = dict(zip(kept["keys"].tolist(), kept["hits"].tolist(), strict=True))
         best = [manifest.table_key(context) for context in ([3], [2, 3], [1, 2, 3])]
         (last,) = set(found) - set(best)
