@@ -1,8 +1,11 @@
 """What models keep on disk of the chats that they have read: a folder for each model, in it one for each chat."""
 
 import shutil
+from contextlib import suppress
 
 from headstart import paths
+
+ANSWERS = "answers"  # the file of a chat that a model learns from: see `engine/drafters/answer_table.py`
 
 
 def chats() -> set[str]:
@@ -20,3 +23,10 @@ def delete(*chat_ids: str) -> None:
 def delete_all() -> None:
     """What all models keep of all chats."""
     shutil.rmtree(paths.kept_prompts(), ignore_errors=True)
+
+
+def delete_learned() -> None:
+    """What all models have learned of all chats."""
+    for path in paths.kept_prompts().glob(f"*/*/{ANSWERS}"):
+        with suppress(OSError):
+            path.unlink()

@@ -13,14 +13,14 @@ def make(folder: Path) -> None:
     folder.mkdir(exist_ok=True)  # raises where a file is in the way
 
 
-def write(path: Path, text: str) -> None:
+def write(path: Path, content: str | bytes) -> None:
     """A file in its folder, whole or not at all: prompts and keys are private. Raises OSError."""
     make(path.parent)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")  # with mode 0600
     unfinished = Path(name)
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(path)

@@ -113,6 +113,13 @@ class Settings:
         low=0,
         high=1000,
     )
+    learn_from_answers: bool = _option(
+        default=False,
+        section="chat",
+        meaning="Answers in your chats teach what to guess, so that later ones come sooner. No answer changes. What a "
+        "chat taught stays on disk (if the disk for old chats is not 0), encrypted if your chats are, and is deleted "
+        "with the chat. Turning this off deletes all of it.",
+    )
     read_ahead: str = _option(
         "auto",
         "chat",

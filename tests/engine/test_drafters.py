@@ -25,7 +25,7 @@ from headstart.engine.drafters import table as usual_words
 from headstart.engine.drafters.base import NO_DRAFT, Draft, WantsMore
 from headstart.engine.drafters.draft_model import MOST_DRAFTED, DraftModel
 from headstart.engine.drafters.ngram import NgramDrafter
-from headstart.engine.drafters.table import TableDrafter
+from headstart.engine.drafters.table import Table, TableDrafter
 from headstart.engine.engine import Drafter, LoadOptions, Mode, Numerics, Origin, Sampling, Speculation, Timing
 from headstart.engine.loading import read_shortlist
 from headstart.engine.local import LocalEngine, load
@@ -506,7 +506,7 @@ def columns(entries: dict[tuple[int, ...], tuple[int, int, int]]) -> dict[str, A
 
 def a_table(entries: dict[tuple[int, ...], tuple[int, int, int]]) -> TableDrafter:
     """See columns."""
-    return TableDrafter(columns(entries))
+    return TableDrafter(Table(columns(entries)))
 
 
 def play(policy: Policy, rounds: int, held: int, cost_ms: float = 0.0) -> list[str]:
@@ -536,7 +536,7 @@ class TestTable:
         table = usual_words.read(model, described)
         assert table is not None
         ids = next(counting._tokenized(model, iter([TEXT]))).tolist()
-        chain = table.look_up(ids[:40], 4)
+        chain = TableDrafter(table).look_up(ids[:40], 4)
         assert chain.tokens == tuple(ids[40:44])
         assert min(chain.confidences) > 0.5
 
@@ -552,7 +552,7 @@ class TestTable:
         assert table is not None
         for text in (TEXT, "another work " * 9):  # both are known
             ids = next(counting._tokenized(model, iter([text]))).tolist()
-            assert table.look_up(ids[:20], 2).tokens == tuple(ids[20:22])
+            assert TableDrafter(table).look_up(ids[:20], 2).tokens == tuple(ids[20:22])
 
     def test_more_tokens_say_more_and_a_chain_ends_where_nothing_is_known(self) -> None:
         table = a_table({(1,): (2, 3, 5), (7, 1): (3, 9, 9), (1, 3): (4, 8, 9), (8, 7, 1): (5, 1, 1)})

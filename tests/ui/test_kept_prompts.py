@@ -62,6 +62,27 @@ def test_a_request_says_how_much_of_which_chat_may_be_kept(qtbot: QtBot, app: Pr
     assert wanted(orders) == [Keep(chat, 2_000_000_000), Keep(chat, 500_000_000), None]
 
 
+def test_a_chat_teaches_only_where_it_may(qtbot: QtBot, app: Program, orders: list[Order]) -> None:
+    ask(qtbot, app, "first")
+    app.settings.change(learn_from_answers=True)
+    ask(qtbot, app, "second")
+    app.settings.change(prompt_cache_gb=0.0)
+    ask(qtbot, app, "third")
+    assert [keep and keep.learns for keep in wanted(orders)] == [False, True, None]
+
+
+def test_what_was_learned_goes_as_soon_as_nothing_may_be(app: Program) -> None:
+    keep("a")
+    taught = paths.kept_prompts() / "model" / "a" / kept_prompts.ANSWERS
+    taught.write_bytes(b"tokens")
+    app.settings.change(learn_from_answers=True)
+    app.settings.change(theme="dark")
+    assert taught.exists()
+    app.settings.change(learn_from_answers=False)
+    assert not taught.exists()
+    assert kept_prompts.chats() == {"a"}
+
+
 @pytest.mark.parametrize("is_answering", [False, True])
 def test_with_a_chat_all_that_is_kept_of_it_goes(
     qtbot: QtBot, open_program: Callable[..., Program], orders: list[Order], is_answering: bool
@@ -106,8 +127,10 @@ def test_at_start_what_is_kept_of_chats_that_are_gone_is_deleted(
     store.delete(deleted.id)
     store.close()
     keep(here.id, deleted.id, "lost")
+    (paths.kept_prompts() / "model" / here.id / kept_prompts.ANSWERS).write_bytes(b"left by a kill")
     open_program(loaded=False)
     assert kept_prompts.chats() == {here.id}
+    assert not list(paths.kept_prompts().glob(f"*/*/{kept_prompts.ANSWERS}"))
     save(Settings(prompt_cache_gb=0.0))
     open_program(loaded=False)
     assert not kept_prompts.chats()

@@ -59,11 +59,13 @@ class Keep:
     """What a model reads of a chat is kept on disk, in a folder of this name; `most_bytes`: of all chats together.
 
     `key`: 64 bytes in hexadecimal digits that it is sealed with, in no text made of this; empty: it is not sealed.
+    `learns`: whether the answer teaches the model what to guess in later ones.
     """
 
     chat: str
     most_bytes: int
     key: str = field(default="", repr=False)
+    learns: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a name that leads to another folder."""

@@ -11,6 +11,7 @@ from headstart import paths
 from headstart.engine import devices, generation_config, grammar, memory, validation
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.detokenizer import AnswerText, Scorer, rest_of, step_of
+from headstart.engine.drafters.answer_table import AnswerTable
 from headstart.engine.drafters.registry import Sources, drafters_of
 from headstart.engine.engine import (
     EngineKind,
@@ -84,6 +85,7 @@ class LocalEngine:
         if head:  # of what it would read again the hidden states are gone
             passes[Origin.EAGLE] = 1
         self._prefixes = [_prefixes(model) for model in (target, draft) if model]
+        self._answers = _answers(target)
         self._decoder = self._new_decoder()
         self._stop_ids = frozenset(target.manifest.tokenizer.stop_ids)
         self.sampling = generation_config.read(tokenizer.folder)
@@ -132,17 +134,19 @@ class LocalEngine:
         Raises what a request with this prompt would raise.
         """
         prompt = self.tokenizer.prompt_of(request, self.context)
+        self._answers.use(request.keep)
         for prefixes in self._prefixes:
             yield from prefixes.read_ahead(prompt, request.keep)
 
     def store_one(self) -> bool:
-        """Write some of what was read to disk, where a request wanted it; whether there may be more."""
-        return any(prefixes.store_one() for prefixes in self._prefixes)
+        """Write some of what was read to disk, or learn from an answer, as requests want; whether there may be more."""
+        return any(prefixes.store_one() for prefixes in self._prefixes) or self._answers.store_one()
 
     def forget(self, chats: Collection[str]) -> None:
-        """Drop what was read of chats that were deleted; without any, of all that are kept on disk."""
+        """Drop what was read of chats that were deleted, and learned; without any, of all that are kept on disk."""
         for prefixes in self._prefixes:
             prefixes.forget(chats)
+        self._answers.forget(chats)
 
     def forget_all(self) -> None:
         """Read every prompt from its beginning again; what is on disk stays there."""
@@ -208,7 +212,7 @@ class LocalEngine:
     def _new_decoder(self) -> Decoder:
         """Of the target as it is loaded now."""
         target, draft, head = self.target, self.draft, self._drafting.get(Origin.EAGLE)
-        sources = Sources(target.runner, self.tokenizer.folder, target.manifest)
+        sources = Sources(target.runner, self.tokenizer.folder, target.manifest, answers=self._answers)
         if draft:
             reads = self._policy.costs.pass_of(Origin.DRAFT)
             sources = replace(sources, draft=draft.runner, listed=draft.kept, reads=reads, prefixes=self._prefixes[1])
@@ -317,6 +321,12 @@ def _prefixes(model: LoadedModel) -> PrefixCache:
     """Their tokens are those of the same weights, in the same arithmetic, on the same processor."""
     files = PartFiles(paths.kept_prompts(), identity_of([model.measurements.subject, model.properties]))
     return PrefixCache(model.runner, min(_MOST_KEPT, memory.free_memory() // 8), files)
+
+
+def _answers(target: LoadedModel) -> AnswerTable:
+    """However the target computes, its answers have the same tokens."""
+    identity = identity_of(["answers", target.manifest.name, target.manifest.tokenizer.fingerprint])
+    return AnswerTable(paths.kept_prompts(), identity, target.runner.vocabulary)
 
 
 def _learned(target: LoadedModel, drafting: Mapping[str, LoadedModel]) -> Measurements:

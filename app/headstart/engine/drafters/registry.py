@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from headstart.engine.drafters import table
+from headstart.engine.drafters.answer_table import AnswerTable
 from headstart.engine.drafters.base import Drafter
 from headstart.engine.drafters.draft_model import DraftModel
 from headstart.engine.drafters.eagle import EagleDrafter
@@ -29,6 +30,7 @@ class Sources:
     reads: int = 1  # tokens that the draft reads in a pass
     prefixes: PrefixCache | None = None  # of the draft
     head: HeadRunner | None = None
+    answers: AnswerTable | None = None
     copier: NgramDrafter = field(default_factory=NgramDrafter)
 
 
@@ -47,7 +49,10 @@ def _head(sources: Sources) -> EagleDrafter | None:
 
 
 def _table(sources: Sources) -> table.TableDrafter | None:
-    return table.read(sources.folder, sources.manifest) if sources.folder and sources.manifest else None
+    known = table.read(sources.folder, sources.manifest) if sources.folder and sources.manifest else None
+    if sources.answers:
+        return table.TableDrafter(known, sources.answers.begin)
+    return table.TableDrafter(known) if known else None
 
 
 DRAFTERS: list[Callable[[Sources], Drafter | None]] = [

@@ -7,7 +7,7 @@ and how often any token did. The exporter makes it from answers of the model (`h
 import json
 import zipfile
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,19 +29,37 @@ _COLUMNS = {"keys": "uint64", "tokens": "int32", "hits": "uint16", "seen": "uint
 _UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 
-class TableDrafter:
-    """Looks up the last three tokens, else the last two, else the last one, and goes on from what it found."""
+class Table:
+    """The columns of a file. The keys rise strictly; the others have a value for each."""
 
     def __init__(self, columns: Mapping[str, NDArray[Any]]) -> None:
-        """The columns of the file. The keys rise strictly; the others have a value for each."""
+        """See `token_table.count`."""
         # Views give plain numbers, which a search compares many times faster than numpy's.
         self._keys, self._tokens = columns["keys"].data, columns["tokens"].data
         self._chances = (columns["hits"] / (columns["seen"] + _UNSEEN)).data
 
+    def find(self, key: int) -> tuple[float, int] | None:
+        """How likely the likeliest token is after this context, and the token; None: the context is unknown."""
+        place = bisect_left(self._keys, key)
+        if place < len(self._keys) and self._keys[place] == key:
+            return self._chances[place], self._tokens[place]
+        return None
+
+
+class TableDrafter:
+    """Looks up the last three tokens, else the last two, else the last one, and goes on from what it found."""
+
+    def __init__(self, table: Table | None, learned: Callable[[Text], Table | None] = lambda _: None) -> None:
+        """`learned`: another one for an answer. Of entries for the same context the likelier one counts."""
+        self._own = self._tables = [table] if table else []
+        self._learned = learned
+
     name = origin = Origin.TABLE
 
     def begin(self, text: Text) -> None:
-        """It knows what it knows."""
+        """Look up in what was learned, too."""
+        learned = self._learned(text)
+        self._tables = [*self._own, learned] if learned else self._own
 
     def price(self, _text: Text) -> int:
         """Nothing."""
@@ -52,16 +70,16 @@ class TableDrafter:
         return self.look_up(text.context, min(TABLE_REACH, text.most_candidates))
 
     def accept(self, text: Text, held: int) -> None:
-        """It learns nothing."""
+        """It learns nothing before the answer is complete."""
 
     def look_up(self, context: Sequence[int], length: int) -> Draft:
-        """Up to `length` tokens that usually follow the end of `context`; fewer where the table knows no more."""
+        """Up to `length` tokens that usually follow the end of `context`; fewer where the tables know no more."""
         before = tuple(context[-manifests.TABLE_CONTEXT :])
         tokens: list[int] = []
         chances: list[float] = []
         survival = 1.0
-        while len(tokens) < length and (place := self._place(before)) is not None:
-            token, chance = self._tokens[place], self._chances[place]
+        while len(tokens) < length and (found := self._find(before)) is not None:
+            chance, token = found
             survival *= chance
             if survival < _LEAST:
                 break
@@ -70,17 +88,16 @@ class TableDrafter:
             before = (*before, token)[-manifests.TABLE_CONTEXT :]
         return Draft(tuple(tokens), tuple(chances))
 
-    def _place(self, before: tuple[int, ...]) -> int | None:
-        """Of the entry for the longest end of `before` that has one."""
-        for start in range(len(before)):
+    def _find(self, before: tuple[int, ...]) -> tuple[float, int] | None:
+        """The likeliest token behind the longest end of `before` that is known."""
+        for start in range(len(before) if self._tables else 0):
             key = manifests.table_key(before[start:])
-            place = bisect_left(self._keys, key)
-            if place < len(self._keys) and self._keys[place] == key:
-                return place
+            if known := [found for table in self._tables if (found := table.find(key))]:
+                return max(known)
         return None
 
 
-def read(folder: Path, manifest: Manifest) -> TableDrafter | None:
+def read(folder: Path, manifest: Manifest) -> Table | None:
     """The table that the manifest lists; None where it lists none.
 
     Raises BrokenModelError for one that is damaged or was built for another vocabulary.
@@ -100,7 +117,7 @@ def read(folder: Path, manifest: Manifest) -> TableDrafter | None:
         raise _broken(path, Translatable("is damaged ({error})", error=error)) from None
     if fingerprint != manifest.tokenizer.fingerprint:
         raise _broken(path, Translatable("was built for another vocabulary than that of {name}", name=manifest.name))
-    return TableDrafter(columns)
+    return Table(columns)
 
 
 def _check(columns: Mapping[str, NDArray[Any]], rows: int) -> None:

@@ -4702,6 +4702,10 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>旧对话的磁盘空间</translation>
     </message>
     <message>
+        <source>Learn from my answers</source>
+        <translation>从我的回答中学习</translation>
+    </message>
+    <message>
         <source>System</source>
         <translation>跟随系统</translation>
     </message>
@@ -4792,6 +4796,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Such a message shows how the answer begins, not only the chat&apos;s title.</source>
         <translation>通知中显示回答的开头，而不只是对话标题。</translation>
+    </message>
+    <message>
+        <source>Answers in your chats teach what to guess, so that later ones come sooner. No answer changes. What a chat taught stays on disk (if the disk for old chats is not 0), encrypted if your chats are, and is deleted with the chat. Turning this off deletes all of it.</source>
+        <translation>对话中的回答会教模型猜测后续内容，使以后的回答来得更快；回答的内容不会改变。从对话中学到的内容保存在磁盘上（前提是“旧对话的磁盘空间”不为 0），对话已加密时同样加密，并随对话一起删除。关闭此项会删除全部所学内容。</translation>
     </message>
     <message>
         <source>The model reads the open chat and what you type before you send it, so that the answer begins at once. Automatic does so on mains power only.</source>

@@ -44,6 +44,7 @@ _TITLES: Mapping[str, Any] = {
     "notifications": QT_TRANSLATE_NOOP("Settings", "Notifications"),
     "notification_text": QT_TRANSLATE_NOOP("Settings", "Text in notifications"),
     "prompt_cache_gb": QT_TRANSLATE_NOOP("Settings", "Disk for old chats"),
+    "learn_from_answers": QT_TRANSLATE_NOOP("Settings", "Learn from my answers"),
     "read_ahead": QT_TRANSLATE_NOOP("Settings", "Read ahead"),
     "model": QT_TRANSLATE_NOOP("Settings", "Model"),
     "draft": QT_TRANSLATE_NOOP("Settings", "Draft model"),

@@ -184,6 +184,8 @@ class ChatsController(QObject):
         if self._settings.prompt_cache_gb and not settings.prompt_cache_gb:
             self._loader.link.forget_chats()
             kept_prompts.delete_all()
+        if self._settings.learn_from_answers and not settings.learn_from_answers:
+            kept_prompts.delete_learned()
         self._settings = settings
         for session in self._sessions.values():
             session.program_settings = settings
@@ -280,6 +282,8 @@ class ChatsController(QObject):
             return
         if not self._settings.prompt_cache_gb:
             kept_prompts.delete_all()
+        if not self._settings.learn_from_answers:
+            kept_prompts.delete_learned()
         for chat_id in kept_prompts.chats():
             chat = self._store.chat(chat_id)
             if chat is None or chat.deleted is not None:
