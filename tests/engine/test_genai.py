@@ -111,6 +111,32 @@ def test_plain_decoding_writes_what_our_engine_writes(plain: GenaiEngine, lone_e
     assert stats.decode_ms > 0
 
 
+def test_of_two_chats_in_turn_only_what_is_new_is_read(either: GenaiEngine) -> None:
+    """GenAI reads 256 tokens in a step, and does not tell how many it knew."""
+
+    def reading(text: str) -> int:
+        answer = either.begin(replace(QUESTION, messages=(Message("user", text),), max_new_tokens=1))
+        batches = either._writer_for(answer.guessing.way).write(answer.prompt, answer.config, CancelEvent())
+        return sum(1 for batch in batches if not batch.tokens)
+
+    first, second = "The terms of the work. " * 40, "What else is new? " * 40
+    assert reading(first) > 0
+    assert reading(second) > 0
+    assert reading(f"{first} Go on.") == 0
+    assert reading(f"{second} Go on.") == 0
+
+
+def test_where_memory_is_scarce_there_is_room_for_one_text(
+    tiny_target: Path, lone_engine: LocalEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = memory.need([manifests.read_model(tiny_target)], bits=32).total
+    monkeypatch.setattr(memory, "free_memory", lambda: free)
+    engine = load(LoadOptions(tiny_target, numerics=Numerics.EXACT))
+    for question in (QUESTION, replace(QUESTION, messages=(Message("user", "word " * 200),)), QUESTION):
+        assert told(engine, question).text == told(lone_engine, question).text
+    engine.close()
+
+
 def test_of_an_answer_without_tokens_only_the_prompt_is_read(either: GenaiEngine) -> None:
     usual = told(either)
     alone = told(either, replace(QUESTION, max_new_tokens=0))
@@ -281,7 +307,8 @@ def test_the_stateful_pipeline_streams_and_can_be_stopped(
 ) -> None:
     """What an NPU runs, on a CPU."""
 
-    def stateful(options: LoadOptions, chosen: dict[str, object]) -> object:
+    def stateful(options: LoadOptions, chosen: dict[str, object], room: int) -> object:
+        assert room > 0
         return openvino_genai().LLMPipeline(str(options.target), "CPU", ATTENTION_BACKEND="SDPA", **chosen)
 
     monkeypatch.setattr(pipelines, "stepped", stateful)

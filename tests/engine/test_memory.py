@@ -69,6 +69,13 @@ def test_the_largest_context_that_fits_really_fits(qwen: tuple[Manifest, Manifes
     assert memory.largest_context(qwen, 1500 * MIB) is None
 
 
+def test_earlier_texts_have_room_where_memory_is_left(qwen: tuple[Manifest, Manifest]) -> None:
+    wanted = memory.need(qwen, 8192).total
+    assert memory.room(qwen, 8192, 16, wanted - 1) == 8192
+    assert memory.room(qwen, 8192, 16, wanted + 800 * MIB) == 8192 + 100 * MIB // 28_672
+    assert memory.room(qwen, 8192, 16, wanted + 80_000 * MIB) == 8192 + 512 * MIB // 28_672
+
+
 def test_too_big_is_refused_with_ways_out(qwen: tuple[Manifest, Manifest], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "free_memory", lambda: 2_600_000_000)
     fitting = memory.largest_context(qwen, 2_600_000_000)

@@ -1,5 +1,6 @@
 """The devices that OpenVINO sees here, and the machine that they are in."""
 
+import math
 import os
 import platform
 import re
@@ -58,6 +59,11 @@ def memory(device: str) -> int | None:
         return int(core().get_property(device, "GPU_DEVICE_TOTAL_MEM_SIZE"))
     except RuntimeError:  # the plugin does not know the property
         return None
+
+
+def genai_blocks(tokens: int, device: str) -> int:
+    """As many as OpenVINO GenAI keeps the keys and values of so many tokens in."""
+    return math.ceil(tokens / (16 if kind(device) == "GPU" else 32))
 
 
 def full_name(device: str) -> str:

@@ -43,7 +43,6 @@ from headstart.engine.tokenizer import Tokenizer
 from headstart.engine.trace import Recorder, Trace
 from headstart.errors import BrokenModelError, Translatable
 
-_MOST_KEPT = 512 * 2**20  # bytes of keys and values of earlier texts, of each model
 _POLICY, _PRICES = "learned policy", "prices are measured"
 
 _log = logging.getLogger(__name__)
@@ -320,7 +319,7 @@ def _place(folder: Path, options: LoadOptions) -> Place:
 def _prefixes(model: LoadedModel) -> PrefixCache:
     """Their tokens are those of the same weights, in the same arithmetic, on the same processor."""
     files = PartFiles(paths.kept_prompts(), identity_of([model.measurements.subject, model.properties]))
-    return PrefixCache(model.runner, min(_MOST_KEPT, memory.free_memory() // 8), files)
+    return PrefixCache(model.runner, memory.of_earlier_texts(memory.free_memory()), files)
 
 
 def _answers(target: LoadedModel) -> AnswerTable:

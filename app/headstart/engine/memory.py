@@ -28,6 +28,7 @@ _PER_WORD = 330
 _WEIGHTS = 0.9
 _GRAPH = 100 * _MIB  # per model: its compiled graph, and room to compute 256 tokens at a time
 _PER_TOKEN = 8000  # per model and token of context, beside keys and values: scores of attention, tables of n-grams
+_EARLIER = 512 * _MIB  # of keys and values of earlier texts, of each model
 _LOADING = 90 * _MIB  # above what a model without tokens takes, while precisions are compared at a first load
 _CONTEXT_STEP = 256  # tokens
 # Of 16-bit keys and values: 8-bit ones come with scales, 40 rows of keys for 32 tokens, and 8 bytes with each value.
@@ -103,6 +104,18 @@ def share(model: Manifest, context: int | None, bits: int = 16) -> int:
 def cache(models: Iterable[Manifest], context: int | None, bits: int) -> int:
     """Bytes of the keys and values of all models when the context is full."""
     return sum(context_of(model, context) * _kept(model, bits) for model in models)
+
+
+def of_earlier_texts(free: int) -> int:
+    """Bytes that one model may take for the keys and values of earlier texts where so many are free beside it."""
+    return max(0, min(_EARLIER, free // 8))
+
+
+def room(models: Iterable[Manifest], context: int | None, bits: int, free: int) -> int:
+    """Tokens of keys and values to make room for: a context, and earlier texts as far as `free` bytes allow."""
+    known = tuple(models)
+    left = free - need(known, context, bits).total
+    return context_of(known[0], context) + of_earlier_texts(left) // _kept(known[0], bits)
 
 
 def largest_context(models: Iterable[Manifest], free: int, bits: int = 16) -> int | None:

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import math
 import socket
 import subprocess
 import sys
@@ -19,6 +18,7 @@ import numpy as np
 
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.bench.race import Contestant, Run
+from headstart.engine.devices import genai_blocks
 from headstart.engine.runtime import openvino, openvino_genai
 from headstart.errors import PeerError
 
@@ -85,7 +85,6 @@ class Peer:
 
 
 _NGRAM_SIZE = 3  # of prompt lookup, as in GenAI's own sample
-_BLOCK, _GPU_BLOCK = 32, 16  # tokens of a block of GenAI's keys and values
 
 
 @dataclass(frozen=True)
@@ -161,9 +160,8 @@ class GenaiChats:
     def open(self, options: PeerOptions, chats: int) -> Iterator[Ask]:
         """See ChatPeer.open."""
         # Left to itself it makes room for one prompt, and the second chat overwrites the first.
-        blocks = chats * math.ceil(options.context / (_GPU_BLOCK if "GPU" in options.device else _BLOCK))
         with _failures_told(self.name):
-            pipeline = _pipeline(self.target, options, blocks)
+            pipeline = _pipeline(self.target, options, chats * genai_blocks(options.context, options.device))
 
         def ask(_chat: int, ids: list[int]) -> Run:
             with _failures_told(self.name):

@@ -39,6 +39,7 @@ from headstart.errors import ContextOverflowError, DeviceError, EngineLostError,
 from headstart.manifest import Manifest
 
 _USUAL_LENGTH = 5  # GenAI's own, where a request leaves it open
+_GUESSES = 64  # tokens of room for those that go beyond the context
 _NGRAM_SIZE = 3  # of prompt lookup, as in GenAI's own sample
 _OURS = Translatable("use --engine headstart")
 _USUAL_NPU_CONTEXT = 2048  # tokens; compiling for more takes minutes and memory
@@ -64,7 +65,7 @@ def load(options: LoadOptions) -> "GenaiEngine":
         loading.require_whole(folder, device, paths.measurements_folder())
     context = memory.context_of(models[0], options.context)
     if longest_prompt is None:
-        made_of = blueprint(options, eagle=models[-1].is_eagle)
+        made_of = blueprint(options, eagle=models[-1].is_eagle, room=_GUESSES + _room(models, options))
     else:
         compiled = {"MAX_PROMPT_LEN": longest_prompt, "MIN_RESPONSE_LEN": context - longest_prompt}
         made_of = Blueprint(options, compiled, compiled)
@@ -303,6 +304,12 @@ def npu_context(manifest: Manifest, wanted: int | None) -> int:
             context=context,
         )
     return context
+
+
+def _room(models: tuple[Manifest, ...], options: LoadOptions) -> int:
+    """Tokens whose keys and values may be kept, earlier texts included, in the memory that is free now."""
+    free = devices.memory(options.device) or memory.free_memory()
+    return memory.room(models, options.context, memory.kv_bits(options.numerics, options.kv_precision), free)
 
 
 def _require_for_npu(models: tuple[Manifest, ...], options: LoadOptions) -> None:

@@ -134,11 +134,15 @@ Writer = SteppedWriter | StreamedWriter
 
 @dataclass(frozen=True)
 class Blueprint:
-    """The ingredients of a pipeline. Each model has OpenVINO properties for its device."""
+    """The ingredients of a pipeline. Each model has OpenVINO properties for its device.
+
+    `room`: tokens of this text and of earlier ones whose keys and values are kept; 0: as many as one text needs.
+    """
 
     options: LoadOptions
     target: dict[str, Any]
     draft: dict[str, Any]
+    room: int = 0
 
     def build(self, way: Way) -> Writer:
         """A pipeline that guesses in one way. Raises DeviceError."""
@@ -150,7 +154,7 @@ class Blueprint:
                 chosen["draft_model"] = openvino_genai().draft_model(str(options.draft), place, **self.draft)
             if devices.kind(options.device) == NPU:
                 return StreamedWriter(openvino_genai().LLMPipeline(str(options.target), options.device, **chosen))
-            return SteppedWriter(stepped(options, chosen))
+            return SteppedWriter(stepped(options, chosen, room=self.room))
         except RuntimeError as error:
             on_cpu = options.device.upper() == "CPU"
             remedy = Translatable("use --engine headstart") if on_cpu else Translatable("use --device CPU")
@@ -164,23 +168,25 @@ class Blueprint:
             ) from None
 
 
-def blueprint(options: LoadOptions, *, eagle: bool) -> Blueprint:
+def blueprint(options: LoadOptions, *, eagle: bool, room: int = 0) -> Blueprint:
     """The blueprint with the fastest known arithmetic. Raises BrokenModelError and DeviceError."""
     target = _properties(options.target, options.device, options.numerics, options.kv_precision)
     target |= options.properties if options.numerics is Numerics.FAST else {}
     if options.draft is None or eagle:  # a head reads what the target computes, and in the same cache
-        return Blueprint(options, target, target)
+        return Blueprint(options, target, target, room)
     place = options.draft_device or options.device
     draft = _properties(options.draft, place, Numerics.FAST, options.kv_precision)
-    return Blueprint(options, target, draft | dict(options.draft_properties))
+    return Blueprint(options, target, draft | dict(options.draft_properties), room)
 
 
-def stepped(options: LoadOptions, chosen: dict[str, Any], answers: int = 1) -> Any:
-    """A pipeline that is driven step by step and writes this many answers at once."""
+def stepped(options: LoadOptions, chosen: dict[str, Any], answers: int = 1, room: int = 0) -> Any:
+    """A pipeline that is driven step by step and writes this many answers at once. `room`: see Blueprint."""
     genai = openvino_genai()
     scheduler = genai.SchedulerConfig()
     scheduler.enable_prefix_caching = True  # a conversation begins as it did before, and prompts of a batch alike
     scheduler.max_num_seqs = answers
+    # Left to itself it makes room for one text, and a second chat takes the place of the first.
+    scheduler.num_kv_blocks = devices.genai_blocks(room, options.device)
     return genai.ContinuousBatchingPipeline(str(options.target), scheduler, options.device, chosen)
 
 
