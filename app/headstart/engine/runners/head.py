@@ -38,6 +38,11 @@ class HeadRunner(PagedRunner):
         finally:
             self._given = None
 
+    def _recover(self) -> None:
+        given, self._given = self._given, None  # it belongs to what comes behind
+        super()._recover()
+        self._given = given
+
     def _set_inputs(self, ids: Sequence[int], branches: Sequence[Branch], past: int, rows: int) -> None:
         super()._set_inputs(ids, branches, past, rows)
         given = np.zeros((len(ids), self.width), np.float32) if self._given is None else self._given

@@ -27,7 +27,7 @@ from headstart.engine.runtime import core, openvino
 
 _CACHE_INPUTS = ("key_cache.", "value_cache.")
 Edit = Callable[[Any], None]  # of a model's graph, before anything else is done to it
-_SPARE = 2  # places beyond the context: a recovery takes up to three where a cancelled call found at least one
+_SPARE = 2  # places beyond the context: a recovery takes up to three where the next call finds at least one
 
 
 class PagedRunner:
@@ -61,6 +61,7 @@ class PagedRunner:
         self._inputs = Inputs(self._request, compiled)
         self._tokens: list[int] = []
         self._finished = 0  # tokens of the last pass that was not cancelled
+        self._cancelled = 0  # tokens of one that was, since when the model is not whole
         self.can_save = device == "CPU"  # elsewhere the tensors may not be what the device computes with
         self._branches: Sequence[Branch] = ()  # of the last pass
         self._fork = 0  # tokens before these
@@ -85,11 +86,13 @@ class PagedRunner:
         assert count <= self.context - past
         assert self.can_branch or not branches
         raise_if_set(cancel)
+        if self._cancelled:
+            self._recover()
         self._set_inputs(ids, branches, past, rows + len(branches))
         try:
             infer(self._request, cancel)
         except Interrupted:
-            self._recover(count)
+            self._cancelled = count  # whoever stops an answer does not wait for a recovery
             raise
         self._finished = count
         if self.hidden is not None:  # as the keys: those of branches behind the others
@@ -138,11 +141,12 @@ class PagedRunner:
             self.hidden[place] = self.hidden[source]
         self._tokens.append(self._branches[number].token)
 
-    def _recover(self, cancelled: int) -> None:
-        """Some tokens past the end, which the next call overwrites."""
-        self._finished = unlike(self._finished, cancelled)
+    def _recover(self) -> None:
+        """Some tokens past the end, which are overwritten."""
+        self._finished = unlike(self._finished, self._cancelled)
         self._set_inputs([0] * self._finished, (), len(self._tokens), rows=1)
         self._request.infer()
+        self._cancelled = 0
 
     def _bind_cache(self, compiled: Any, context: int) -> None:
         ov = openvino()

@@ -41,6 +41,7 @@ class StatefulRunner:
         self.context = context
         self._tokens: list[int] = []
         self._finished = 0  # tokens of the last pass that was not cancelled
+        self._cancelled = 0  # tokens of one that was, since when the model is not whole
         self._mask = np.ones(0, np.int64)  # one entry a slot; as many ones as there are tokens
 
     @property
@@ -59,11 +60,14 @@ class StatefulRunner:
         assert 1 <= rows <= len(ids) <= self.context - len(self._tokens)
         assert not branches
         raise_if_set(cancel)
+        if self._cancelled:
+            self._recover()
         self._set_inputs(ids, rows)
         try:
             infer(self._request, cancel)
         except Interrupted:
-            self._recover(len(ids))
+            self._clear()  # how far the states got is unknown
+            self._cancelled = len(ids)  # whoever stops an answer does not wait for a recovery
             raise
         except RuntimeError:
             self._clear()
@@ -113,13 +117,13 @@ class StatefulRunner:
         """The mask with so many more slots, of tokens that count."""
         return np.concatenate([self._mask, np.ones(count, np.int64)])
 
-    def _recover(self, cancelled: int) -> None:
-        """How far the states of a cancelled call got is unknown: start from nothing."""
-        self._clear()
-        self._finished = unlike(self._finished, cancelled)
+    def _recover(self) -> None:
+        """Some tokens, which are forgotten; there are no others."""
+        self._finished = unlike(self._finished, self._cancelled)
         self._set_inputs([0] * self._finished, rows=1)
         self._request.infer()
         self._clear()
+        self._cancelled = 0
 
     def _clear(self) -> None:
         self._request.reset_state()
