@@ -4033,6 +4033,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>推测解码：猜中时每次多个 token…</translation>
     </message>
     <message>
+        <source>Plain once more, to see how steady this computer is…</source>
+        <translation>再来一次普通解码，看看这台电脑的速度是否稳定…</translation>
+    </message>
+    <message>
         <source>Stopped.</source>
         <translation>已停止。</translation>
     </message>
@@ -4158,6 +4162,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>开始竞速</translation>
     </message>
     <message>
+        <source>The same request on an idle engine, with exact numerics: plain, with speculation, and plain once more. Speculation may only save time: both texts must be equal, token for token.</source>
+        <translation>在空闲的引擎上用精确数值运算执行同一请求：先用普通解码，再用推测解码，最后再用一次普通解码。推测解码只能节省时间：两份文本的每个 token 都必须相同。</translation>
+    </message>
+    <message>
         <source>Stop</source>
         <translation>停止</translation>
     </message>
@@ -4190,12 +4198,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>回答太短，无法测速。</translation>
     </message>
     <message>
-        <source>{plain} ms per token plain, {other} ms with speculation, measured here in this race</source>
-        <translation>每个 token：普通解码 {plain} 毫秒，推测解码 {other} 毫秒，均在本次竞速中实测</translation>
-    </message>
-    <message>
-        <source>The same request twice on an idle engine, with exact numerics: first plain, then with speculation. Speculation may only save time: both texts must be equal, token for token.</source>
-        <translation>在空闲的引擎上用精确数值运算将同一请求执行两次：先用普通解码，再用推测解码。推测解码只能节省时间：两份文本的每个 token 都必须相同。</translation>
+        <source>{plain} ms per token plain (mean of two answers; the slower took {noise}× as long), {other} ms with speculation</source>
+        <translation>每个 token：普通解码 {plain} 毫秒（两次回答的平均值；较慢的一次用时为另一次的 {noise} 倍），推测解码 {other} 毫秒</translation>
     </message>
 </context>
 <context>

@@ -4033,6 +4033,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>推測解碼：猜中時每次多個 token…</translation>
     </message>
     <message>
+        <source>Plain once more, to see how steady this computer is…</source>
+        <translation>再來一次普通解碼，看看這台電腦的速度是否穩定…</translation>
+    </message>
+    <message>
         <source>Stopped.</source>
         <translation>已停止。</translation>
     </message>
@@ -4158,6 +4162,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>開始競速</translation>
     </message>
     <message>
+        <source>The same request on an idle engine, with exact numerics: plain, with speculation, and plain once more. Speculation may only save time: both texts must be equal, token for token.</source>
+        <translation>在閒置的引擎上用精確數值運算執行同一請求：先用普通解碼，再用推測解碼，最後再用一次普通解碼。推測解碼只能節省時間：兩份文字的每個 token 都必須相同。</translation>
+    </message>
+    <message>
         <source>Stop</source>
         <translation>停止</translation>
     </message>
@@ -4190,12 +4198,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>回答太短，無法測速。</translation>
     </message>
     <message>
-        <source>{plain} ms per token plain, {other} ms with speculation, measured here in this race</source>
-        <translation>每個 token：一般解碼 {plain} 毫秒，推測解碼 {other} 毫秒，均為本次競速實測</translation>
-    </message>
-    <message>
-        <source>The same request twice on an idle engine, with exact numerics: first plain, then with speculation. Speculation may only save time: both texts must be equal, token for token.</source>
-        <translation>在閒置的引擎上以精確數值運算將同一要求執行兩次：先用一般解碼，再用推測解碼。推測解碼只能節省時間：兩份文字的每個 token 都必須相同。</translation>
+        <source>{plain} ms per token plain (mean of two answers; the slower took {noise}× as long), {other} ms with speculation</source>
+        <translation>每個 token：普通解碼 {plain} 毫秒（兩次回答的平均值；較慢的一次用時為另一次的 {noise} 倍），推測解碼 {other} 毫秒</translation>
     </message>
 </context>
 <context>

@@ -4,6 +4,7 @@ import dataclasses
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
+from itertools import pairwise
 
 from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal, Slot
 
@@ -82,8 +83,10 @@ class _Leg(Enum):
     WARM_UP = auto()  # loads, and reads the prompt, so that both lanes start alike
     PLAIN = auto()
     SPECULATIVE = auto()
+    AGAIN = auto()  # plain once more, in no lane of its own: what it differs from the first by is the noise
 
 
+_FOLLOWING = dict(pairwise(_Leg))
 _LANES = (_Leg.PLAIN, _Leg.SPECULATIVE)
 
 
@@ -155,7 +158,7 @@ class RaceController(EngineJob):
     def _run(self, leg: _Leg) -> None:
         assert self._request
         self._leg, self._steps = leg, []
-        mode = Mode.OFF if leg is _Leg.PLAIN else Mode.AUTO
+        mode = Mode.AUTO if leg is _Leg.SPECULATIVE else Mode.OFF
         tokens = 1 if leg is _Leg.WARM_UP else self._request.tokens
         sampling = Sampling(temperature=self._request.temperature, seed=self._request.seed)
         messages = (Message("user", self._request.prompt),)
@@ -174,6 +177,8 @@ class RaceController(EngineJob):
                 return self.tr("Plain: one token at a time…")
             case _Leg.SPECULATIVE:
                 return self.tr("With speculation: several tokens at a time, where the guesses hold…")
+            case _Leg.AGAIN:
+                return self.tr("Plain once more, to see how steady this computer is…")
 
     @Slot(int, object)
     def _take_steps(self, generation: int, steps: tuple[Step, ...]) -> None:
@@ -206,17 +211,18 @@ class RaceController(EngineJob):
         if finish.reason is FinishReason.CANCELLED or self._is_stopping:  # stopped between two legs, too
             self._end(self.tr("Stopped."))
             return
+        ended = Lane(tuple(self._steps), finish)
         if leg in _LANES:
-            self._lanes[leg] = lane = Lane(tuple(self._steps), finish)
-            self._lane().show_time(lane.total_ms, finish.stats.tokens_per_second)
+            self._lanes[leg] = ended
+            self._lane().show_time(ended.total_ms, finish.stats.tokens_per_second)
             self._lane().show_share(1.0)
-        if leg is _Leg.SPECULATIVE:
-            self._finish()
+        if leg is _Leg.AGAIN:
+            self._finish(ended)
         else:
-            self._run(_Leg.PLAIN if leg is _Leg.WARM_UP else _Leg.SPECULATIVE)
+            self._run(_FOLLOWING[leg])
 
-    def _finish(self) -> None:
-        result = RaceResult(self._lanes[_Leg.PLAIN], self._lanes[_Leg.SPECULATIVE])
+    def _finish(self, again: Lane) -> None:
+        result = RaceResult(self._lanes[_Leg.PLAIN], self._lanes[_Leg.SPECULATIVE], again)
         self._page.show_result(result)
         self._end(self._setting())
         if not self._still:

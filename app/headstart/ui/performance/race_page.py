@@ -64,10 +64,23 @@ class Lane:
 
 @dataclass(frozen=True)
 class RaceResult:
-    """Both lanes of one request."""
+    """Both lanes of one request, and the plain answer once more behind them, which shows how steady the machine is."""
 
     plain: Lane
     speculative: Lane
+    again: Lane
+
+    @property
+    def plain_ms(self) -> float | None:
+        """A token without speculation: as before and as behind the other lane, so that a drift falls on neither."""
+        before, behind = self.plain.finish.stats.tpot_ms, self.again.finish.stats.tpot_ms
+        return (before + behind) / 2 if before and behind else None
+
+    @property
+    def noise(self) -> float | None:
+        """How many times as long the slower of the two plain answers took."""
+        before, behind = self.plain.finish.stats.tpot_ms, self.again.finish.stats.tpot_ms
+        return max(before, behind) / min(before, behind) if before and behind else None
 
     @property
     def repeats(self) -> bool:
@@ -79,7 +92,7 @@ class RaceResult:
         """Plain milliseconds per token over speculative ones, after the first token; None where unknown or no gain."""
         if self.repeats:
             return None
-        plain, speculative = self.plain.finish.stats.tpot_ms, self.speculative.finish.stats.tpot_ms
+        plain, speculative = self.plain_ms, self.speculative.finish.stats.tpot_ms
         return plain / speculative if plain and speculative else None
 
     @property
@@ -287,8 +300,8 @@ class RacePage(JobPage):
             self.tr("Race"),
             self.tr("Start the race"),
             self.tr(
-                "The same request twice on an idle engine, with exact numerics: first plain, then with speculation. "
-                "Speculation may only save time: both texts must be equal, token for token."
+                "The same request on an idle engine, with exact numerics: plain, with speculation, and plain once "
+                "more. Speculation may only save time: both texts must be equal, token for token."
             ),
             parent,
             widest=_WIDEST,
@@ -343,12 +356,13 @@ class RacePage(JobPage):
     def _pace(self, result: RaceResult) -> str:
         if result.repeats:
             return self.tr("The model repeats itself, and to be fast at that is no gain. Try another prompt.")
-        plain, other = (lane.finish.stats.tpot_ms for lane in (result.plain, result.speculative))
-        if plain is None or other is None:
+        plain, other, noise = result.plain_ms, result.speculative.finish.stats.tpot_ms, result.noise
+        if plain is None or other is None or noise is None:
             return self.tr("The answer is too short for a speed.")
-        return self.tr("{plain} ms per token plain, {other} ms with speculation, measured here in this race").format(
-            plain=decimal(plain, 1), other=decimal(other, 1)
-        )
+        return self.tr(
+            "{plain} ms per token plain (mean of two answers; the slower took {noise}× as long), {other} ms with "
+            "speculation"
+        ).format(plain=decimal(plain, 1), noise=decimal(noise, 2), other=decimal(other, 1))
 
     def _band(self) -> QWidget:
         self._verdict = QFrame(self)
