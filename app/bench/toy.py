@@ -20,6 +20,7 @@ from typing import Any
 from headstart import __version__, engine_process, paths
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.bench.race import (
+    DRAFT_ONLY,
     SWEEP,
     RaceCancelled,
     own_modes,
@@ -313,7 +314,7 @@ def _bench_of(engine: Engine, facts: Facts) -> RunBench:
 
     def run(order: Bench, tell: Callable[[BenchReport], None], cancel: CancelEvent) -> Mapping[str, Any]:
         size, ticket = order.size, order.ticket
-        names = playable(SWEEP if size.sweep else CONTESTANTS, has_draft=facts.has_draft)
+        names = playable(SWEEP if size.sweep else CONTESTANTS, {DRAFT_ONLY} if facts.has_draft else ())
         modes = own_modes(engine, size.tokens, lambda: None, cancel, names)
         prompts = read_prompts(size.prompts, size.kinds)
         tell(BenchStage(ticket, "warming up"))

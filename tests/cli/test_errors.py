@@ -48,7 +48,7 @@ CHAT: tuple[tuple[str, int, str], ...] = (
 OTHERS: tuple[tuple[str, int, str], ...] = (
     ("bench|--peer|vllm", 2, "peer must be openvino-genai or none, not 'vllm'."),
     ("bench|--classes|poem", 2, "There is no class 'poem'; the classes are code, edit, explanation, summary, story, "),
-    ("bench|--contestants|fast", 2, "There is no contestant 'fast'; it must be plain, auto, ngram, draft, fixed-1 to "),
+    ("bench|--contestants|fast", 2, "There is no contestant 'fast'; it must be plain, auto, ngram, draft, eagle, fix"),
     ("bench|--json|missing/file", 2, "missing/file cannot be written: name a file in a folder that exists."),
     ("bench|--resume", 2, "--resume needs the file of the race that was cut off: add --json FILE."),
     ("bench|--resume|--json|diary.txt", 2, "diary.txt is no result of `headstart bench speed --json FILE`."),

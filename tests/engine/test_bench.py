@@ -477,10 +477,11 @@ def test_what_means_nothing_is_refused(text: str) -> None:
         read_contestants(text)
 
 
-def test_without_a_draft_model_nobody_drafts_alone() -> None:
-    names = ("plain", "draft", "threshold 0.4", "fixed 3", "ngram", "auto")
-    assert playable(names, has_draft=True) == names
-    assert playable(names, has_draft=False) == ("plain", "fixed 3", "ngram", "auto")
+def test_a_model_that_is_not_there_does_not_draft_alone() -> None:
+    names = ("plain", "draft", "eagle", "threshold 0.4", "fixed 3", "ngram", "auto")
+    assert playable(names, {"draft", "eagle"}) == names
+    assert playable(names, {"eagle"}) == ("plain", "eagle", "threshold 0.4", "fixed 3", "ngram", "auto")
+    assert playable(names, ()) == ("plain", "fixed 3", "ngram", "auto")
 
 
 def result(draft: str | None = "small", **kinds: dict[str, float]) -> BenchResult:

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from headstart import library
+from headstart import manifest as manifests
 from headstart.cli.command import Command, Group, LazyCommand, Load, argument, flag, group, load_measured
 from headstart.cli.options import (
     FiguresFlags,
@@ -201,7 +202,9 @@ class PeersFlags:
         listed=True,
         group="OpenVINO GenAI, always available",
     )
-    eagle: str | None = flag(None, "an installed EAGLE-3 head of the model", metavar="NAME", offered=installed_names)
+    eagle: str | None = flag(
+        None, "an installed EAGLE-3 head, if not the model's own", metavar="NAME", offered=installed_names
+    )
     source: Path | None = flag(
         None,
         "source weights of the model: a folder, or a .gguf file",
@@ -221,7 +224,9 @@ def race_peers(arguments: PeersFlags, load: Load) -> int:
     """Race other programs, with all their settings, against plain decoding and auto. Returns the exit code."""
     server, gguf = arguments.llama.both or (None, None)
     choice, options = chosen(arguments.model)
-    head = None if arguments.eagle is None else _head(arguments.eagle, choice.target)
+    head = manifests.head_folder(choice.target.folder)
+    if arguments.eagle is not None:
+        head = _head(arguments.eagle, choice.target)
 
     def sources(engine: "LocalEngine", options: LoadOptions) -> "Sequence[PeerSource]":
         from headstart.engine.bench.measure import genai  # noqa: PLC0415 - as above

@@ -69,14 +69,14 @@ class LocalEngine:
         `reload` loads the target again, in what its arithmetic may be by then.
         """
         drafting = {Origin.DRAFT.value: draft, Origin.EAGLE.value: head}
-        self._drafting = {name: model for name, model in drafting.items() if model}
-        learned = learned or _learned(target, self._drafting)
+        self.drafting = {name: model for name, model in drafting.items() if model}
+        learned = learned or _learned(target, self.drafting)
         self.target = target
         self.draft = draft
         self.tokenizer = tokenizer
         self._learned = learned
         self._reload = reload
-        self._policy = _restored_policy(target, self._drafting, learned, tracing.depth if tracing else None)
+        self._policy = _restored_policy(target, self.drafting, learned, tracing.depth if tracing else None)
         self._trace = Trace(tracing, learned.subject, self._policy) if tracing else None
         passes = self._policy.costs.passes
         if draft and not draft.runner.can_branch:  # what is read again leaves holes in other caches
@@ -93,12 +93,12 @@ class LocalEngine:
     @property
     def models(self) -> tuple[manifests.Manifest, ...]:
         """What is known of the target, then of the models that draft."""
-        return tuple(model.manifest for model in (self.target, *self._drafting.values()))
+        return tuple(model.manifest for model in (self.target, *self.drafting.values()))
 
     @property
     def notes(self) -> tuple[Translatable, ...]:
         """What a person should know of how the models were loaded, in sentences."""
-        return tuple(note for model in (self.target, *self._drafting.values()) for note in model.notes)
+        return tuple(note for model in (self.target, *self.drafting.values()) for note in model.notes)
 
     @property
     def context(self) -> int:
@@ -161,7 +161,7 @@ class LocalEngine:
         """Free the models: the last reference to their memory is dropped here. Closing again does nothing."""
         if self._trace:
             self._trace.close()
-        for name in ("_decoder", "_prefixes", "_drafting", "target", "draft"):
+        for name in ("_decoder", "_prefixes", "drafting", "target", "draft"):
             vars(self).pop(name, None)
 
     def _events(
@@ -210,7 +210,7 @@ class LocalEngine:
 
     def _new_decoder(self) -> Decoder:
         """Of the target as it is loaded now."""
-        target, draft, head = self.target, self.draft, self._drafting.get(Origin.EAGLE)
+        target, draft, head = self.target, self.draft, self.drafting.get(Origin.EAGLE)
         sources = Sources(target.runner, self.tokenizer.folder, target.manifest, answers=self._answers)
         if draft:
             reads = self._policy.costs.pass_of(Origin.DRAFT)

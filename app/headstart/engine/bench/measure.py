@@ -92,8 +92,8 @@ def measure(engine: LocalEngine, plan: BenchPlan, sources: Sequence[PeerSource],
     another race.
     """
     target, draft = engine.target, engine.draft
-    models = [target] if draft is None else [target, draft]
-    names = playable(plan.contestants, has_draft=draft is not None)
+    models = [target, *engine.drafting.values()]
+    names = playable(plan.contestants, engine.drafting)
     own = own_modes(engine, plan.tokens, engine.forget_all, progress.cancel, names)
     progress.stage("warming up")
     both = own_modes(
@@ -202,7 +202,7 @@ class ModelForward:
     """One model."""
 
     name: str
-    role: str  # target or draft
+    role: str  # target, draft or eagle
     properties: Mapping[str, str]
     by_tokens: Mapping[int, Timed]
     by_context: Mapping[int, Timed]
@@ -219,7 +219,7 @@ class ForwardResult:
 
 def measure_forward(engine: LocalEngine, plan: ForwardPlan, stage: Callable[[str], None]) -> ForwardResult:
     """Time passes. Leaves the caches empty."""
-    loaded = {"target": engine.target} | ({"draft": engine.draft} if engine.draft else {})
+    loaded = {"target": engine.target, **engine.drafting}
     models = tuple(_model(model, role, plan, stage) for role, model in loaded.items())
     return ForwardResult(describe(plan.load.device), models)
 

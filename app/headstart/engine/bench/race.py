@@ -5,7 +5,7 @@ its natural end. The order is reversed from repeat to repeat and prompt to promp
 up or gets busy favours none.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -14,18 +14,18 @@ from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Drafter, Engine, Finish, FinishReason, Mode, Request, Sampling, Speculation
 from headstart.errors import SettingsError
 
-PLAIN, AUTO, DRAFT_ONLY, NGRAM_ONLY = "plain", "auto", "draft", "ngram"
+PLAIN, AUTO, DRAFT_ONLY, EAGLE_ONLY, NGRAM_ONLY = "plain", "auto", "draft", "eagle", "ngram"
 AGAIN = "plain again"  # plain decoding a second time: what it differs from the first by is the noise
 FIXED, THRESHOLD = "fixed", "threshold"
 USUAL = (PLAIN, "fixed 3", "fixed 5", AUTO)
 SWEPT_LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8)
 SWEPT_THRESHOLDS = (0.2, 0.4, 0.6, 0.8)
 THRESHOLD_CAP = 16  # the most that may be drafted: a threshold needs a bound beside it
-_SWEPT = (PLAIN, *(f"{FIXED} {length}" for length in SWEPT_LENGTHS), NGRAM_ONLY, DRAFT_ONLY)
+_SWEPT = (PLAIN, *(f"{FIXED} {length}" for length in SWEPT_LENGTHS), NGRAM_ONLY, DRAFT_ONLY, EAGLE_ONLY)
 SWEEP = (*_SWEPT, AUTO)  # what advice compares
 EVERYTHING = (*_SWEPT, *(f"{THRESHOLD} {value}" for value in SWEPT_THRESHOLDS), AUTO)
 _Contestant = TypeVar("_Contestant")
-WORDS = "plain, auto, ngram, draft, fixed-1 to fixed-16 or threshold-0 to threshold-1"
+WORDS = "plain, auto, ngram, draft, eagle, fixed-1 to fixed-16 or threshold-0 to threshold-1"
 
 
 def read_contestants(text: str) -> tuple[str, ...]:
@@ -46,6 +46,7 @@ def speculation(name: str) -> Speculation:
         AGAIN: Speculation(Mode.OFF),
         AUTO: Speculation(Mode.AUTO),
         DRAFT_ONLY: Speculation(drafter=Drafter.DRAFT),
+        EAGLE_ONLY: Speculation(drafter=Drafter.EAGLE),
         NGRAM_ONLY: Speculation(drafter=Drafter.NGRAM),
     }
     kind, _, figure = name.partition(" ")
@@ -68,10 +69,10 @@ def fixed_length(name: str) -> int | None:
     return int(figure) if kind == FIXED else None
 
 
-def playable(names: Sequence[str], *, has_draft: bool) -> tuple[str, ...]:
-    """The contestants that can race; without a draft model none can draft alone."""
-    needing = {DRAFT_ONLY, *(name for name in names if name.startswith(THRESHOLD))}
-    return tuple(name for name in names if has_draft or name not in needing)
+def playable(names: Sequence[str], drafting: Collection[str]) -> tuple[str, ...]:
+    """The contestants that can race where there are these models that draft: "draft", "eagle"."""
+    absent = {DRAFT_ONLY, EAGLE_ONLY} - set(drafting)
+    return tuple(name for name in names if name not in absent and (drafting or not name.startswith(THRESHOLD)))
 
 
 class RaceCancelled(Exception):  # noqa: N818 - stopping is no error; this unwinds the race

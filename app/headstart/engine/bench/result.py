@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TypeVar
 
-from headstart.engine.bench.race import AGAIN, AUTO, DRAFT_ONLY, NGRAM_ONLY, PLAIN, Heat, Run, fixed_length
+from headstart.engine.bench.race import AGAIN, AUTO, DRAFT_ONLY, EAGLE_ONLY, NGRAM_ONLY, PLAIN, Heat, Run, fixed_length
 from headstart.engine.devices import Machine
 
 _RESAMPLES = 2000
@@ -387,7 +387,7 @@ class Advice:
         return f"{_TITLES[self.method]}, {least}" if least == most else f"{_TITLES[self.method]}, {least}-{most}"
 
 
-_TITLES = {OFF: "off", DRAFT_ONLY: "draft", NGRAM_ONLY: "n-gram"}
+_TITLES = {OFF: "off", DRAFT_ONLY: "draft", EAGLE_ONLY: "eagle", NGRAM_ONLY: "n-gram"}
 
 
 def advice(result: BenchResult) -> tuple[Advice, ...]:
@@ -395,7 +395,9 @@ def advice(result: BenchResult) -> tuple[Advice, ...]:
     # Without a draft model a fixed length is one of n-grams.
     fixed = DRAFT_ONLY if result.setting.draft else NGRAM_ONLY
     # Settings of peers cannot be chosen here.
-    own = [name for name in result.standings if name in {AUTO, DRAFT_ONLY, NGRAM_ONLY} or fixed_length(name)]
+    own = [
+        name for name in result.standings if name in {AUTO, DRAFT_ONLY, EAGLE_ONLY, NGRAM_ONLY} or fixed_length(name)
+    ]
     means = {name: result.standings[name].total for name in own}
     kinds = dict.fromkeys(prompt.kind for prompt in result.prompts)
     return tuple(
