@@ -20,7 +20,8 @@ from headstart.engine.policy.rounds import Outcome
 _RETRY = 1.0  # plain steps that may be lost after each pause
 _FIRST_PAUSE, _LONGEST_PAUSE = 16, 256  # tokens
 _LONGER = 4  # times the pause before it
-_DRAFT_ALLOWANCE, _NGRAM_ALLOWANCE, _ALLOWANCE = 2.0, 1.1, 0.5  # plain steps each may lose at first; the last: others
+# Plain steps that each may lose at first; the last: others. A head guesses for much less than a draft model.
+_DRAFT_ALLOWANCE, _HEAD_ALLOWANCE, _NGRAM_ALLOWANCE, _ALLOWANCE = 2.0, 1.1, 1.1, 0.5
 _LEAST = 1e-6  # milliseconds
 _KEPT = 0.5 ** (1 / 12)  # half-life of 12 rounds
 _ALWAYS = 2.0  # plain steps that are always counted in
@@ -102,7 +103,7 @@ class Books:
         self.pace = Pace()  # of rounds that n-grams did not write
         self.accounts = defaultdict[str, Ledger](lambda: Ledger(_ALLOWANCE))
         self.accounts[Origin.DRAFT] = Ledger(_DRAFT_ALLOWANCE)
-        self.accounts[Origin.EAGLE] = Ledger(_DRAFT_ALLOWANCE)
+        self.accounts[Origin.EAGLE] = Ledger(_HEAD_ALLOWANCE)
         self.accounts[Origin.NGRAM] = Ledger(_NGRAM_ALLOWANCE)
         self._switched_for: str | None = None  # whose round left the target at another size than plain steps have
 
