@@ -91,6 +91,56 @@ def tried(policy: Policy, *what: Any) -> str:
     return plan.drafter
 
 
+class TestTwoModels:
+    """A draft model and an EAGLE-3 head."""
+
+    BOTH = replace(BEGIN, lags={Origin.DRAFT: 1, Origin.EAGLE: 2})
+
+    def a_policy(self, head_ms: float = 5.0, speculation: Speculation | None = None) -> Policy:
+        curves = {Origin.DRAFT: Curve(DRAFT_MS, switch_ms=0.0), Origin.EAGLE: Curve({1: head_ms}, switch_ms=0.0)}
+        policy = Policy(Costs(Curve(TARGET_MS, switch_ms=0.0), curves))
+        policy.begin_answer(speculation or Speculation())
+        return policy
+
+    def test_of_two_that_nothing_is_known_of_the_cheaper_one_guesses(self) -> None:
+        assert self.a_policy().plan(self.BOTH).drafter == Origin.EAGLE
+        assert self.a_policy(head_ms=40.0).plan(self.BOTH).drafter == Origin.DRAFT
+
+    def test_one_whose_guesses_fail_leaves_them_to_the_other(self) -> None:
+        policy = self.a_policy()
+        for _ in range(20):
+            policy.begin_answer(Speculation())
+            plan = policy.plan(self.BOTH)
+            if plan.drafter == Origin.EAGLE:
+                policy.observe(plan, outcome(plan, 1, 0, (0.9,), ms=Timing(5.0, 72.0, 0.7)))
+        policy.begin_answer(Speculation())
+        assert policy.plan(self.BOTH).drafter == Origin.DRAFT
+        assert drafted(policy).predict(0.9) > policy.acceptance.models[Origin.EAGLE].predict(0.9)
+
+    @pytest.mark.parametrize(("drafter", "name"), [(Drafter.DRAFT, Origin.DRAFT), (Drafter.EAGLE, Origin.EAGLE)])
+    @pytest.mark.parametrize("mode", [Mode.AUTO, Mode.FIXED])
+    def test_the_user_may_shut_one_out(self, drafter: Drafter, name: Origin, mode: Mode) -> None:
+        policy = self.a_policy(speculation=Speculation(mode, 3, drafter=drafter))
+        assert policy.plan(self.BOTH).drafter == name
+
+    def test_what_a_head_reads_before_each_round_is_a_part_of_its_price(self) -> None:
+        dear = Curve({1: 5.0, 4: 300.0}, switch_ms=0.0)
+        policy = Policy(Costs(Curve(TARGET_MS, switch_ms=0.0), {Origin.EAGLE: dear}))
+        learn(policy, replace(BEGIN, lags={Origin.EAGLE: 1}), 1, 1, (0.9,))
+        assert policy.plan(replace(BEGIN, lags={Origin.EAGLE: 1})).drafter == Origin.EAGLE
+        assert policy.plan(replace(BEGIN, lags={Origin.EAGLE: 4})).drafter == Origin.TARGET
+
+    def test_both_are_remembered(self) -> None:
+        policy = self.a_policy()
+        for _ in range(5):
+            plan = policy.plan(self.BOTH)
+            policy.observe(plan, outcome(plan, 2, 1, (0.9, 0.8), ms=Timing(10.0, 73.0, 0.7)))
+        restored = Policy.from_json(json.loads(json.dumps(policy.to_json())))
+        assert restored is not None
+        assert restored.to_json() == policy.to_json()
+        assert set(restored.to_json()["models"]) == {"draft", "eagle"}
+
+
 class TestModes:
     """Off, fixed, and the bounds that act together."""
 

@@ -187,13 +187,12 @@ class DraftPlan:
         reachable = best_rate(Prices(verify, step_ms, plain_rate), [mean(first), *ahead])
         prices = Prices(verify, step_ms, books.pace.within(plain_rate, reachable, _RATE_LIMIT * reachable))
         gain = drafting_gain(prices, 0, 1.0, first, ahead)
-        is_used = model in books.used
-        if is_used:
-            gain -= prices.rate * catch_up_ms / _SHARED
-        elif books.emitted < _PATIENCE * (catch_up_ms * plain_rate) ** 2:
+        is_used, is_long = model in books.used, self.situation.lags[model] > BULK
+        if is_used:  # a head has something to read in each of its rounds
+            gain -= prices.rate * catch_up_ms / (1 if model == Origin.EAGLE and not is_long else _SHARED)
+        elif books.emitted < int(_PATIENCE * (catch_up_ms * plain_rate) ** 2):
             return PricedModel(prices)
         covered = is_used and account.balance > catch_up_ms * plain_rate
-        is_long = self.situation.lags[model] > BULK
         if is_long and not covered and not self._pays(catch_up_ms, plain_rate, reachable):
             return PricedModel(prices)
         return PricedModel(prices, gain, reachable)
