@@ -97,7 +97,10 @@ class TestTwoModels:
     BOTH = replace(BEGIN, lags={Origin.DRAFT: 1, Origin.EAGLE: 2})
 
     def a_policy(self, head_ms: float = 5.0, speculation: Speculation | None = None) -> Policy:
-        curves = {Origin.DRAFT: Curve(DRAFT_MS, switch_ms=0.0), Origin.EAGLE: Curve({1: head_ms}, switch_ms=0.0)}
+        curves: dict[str, Curve] = {
+            Origin.DRAFT: Curve(DRAFT_MS, switch_ms=0.0),
+            Origin.EAGLE: Curve({1: head_ms}, switch_ms=0.0),
+        }
         policy = Policy(Costs(Curve(TARGET_MS, switch_ms=0.0), curves))
         policy.begin_answer(speculation or Speculation())
         return policy
