@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headstart.engine import grammar
-from headstart.engine.engine import Mode, Origin, Request, Sampling, Speculation
+from headstart.engine.engine import Message, Mode, Origin, Request, Sampling, Speculation, Tool, Tools
 from headstart.engine.grammar import Spelling
 from headstart.engine.local import LocalEngine
 from headstart.errors import SettingsError
@@ -68,6 +68,73 @@ def test_answers_without_a_schema_stay_free(lone_engine: LocalEngine) -> None:
 def test_a_schema_that_cannot_be_kept_to_is_refused(lone_engine: LocalEngine, schema: str) -> None:
     with pytest.raises(SettingsError, match="JSON schema"):
         ask(lone_engine, formed(schema=schema))
+
+
+TOOLS = Tools((Tool("paint", SCHEMA, "Paints"), Tool("wait", '{"type": "object", "uniqueItems": true, "not": {}}')))
+PAINT = '{"name": "paint", "arguments": {"colour": "red", "sizes": []}}'
+PAINTED = f"<tool_call>\n{PAINT}\n</tool_call>"
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS, ids=["greedy", "sampled", "cut"])
+def test_a_call_keeps_to_its_tool_whoever_guesses(pair_engine: LocalEngine, sampling: Sampling) -> None:
+    wanted = replace(formed(sampling, ""), tools=replace(TOOLS, required=True, only="paint"))
+    plain = ask(pair_engine, wanted)
+    assert ask(pair_engine, replace(wanted, speculation=FIXED)).essence == plain.essence
+    head, tail = '<tool_call>\n{"name": "paint", "arguments": ', "}\n</tool_call>"
+    said = json.loads(plain.text.removeprefix(head).removesuffix(tail))
+    assert said["colour"] in {"red", "green", "blue"}
+
+
+def test_an_answer_with_tools_may_be_text(pair_engine: LocalEngine) -> None:
+    wanted = replace(formed(SAMPLINGS[1], ""), tools=TOOLS, max_new_tokens=20)
+    plain = ask(pair_engine, wanted)
+    assert plain.text
+    assert ask(pair_engine, replace(wanted, speculation=FIXED)).essence == plain.essence
+
+
+@pytest.mark.parametrize(
+    ("tools", "text", "fits"),
+    [
+        (TOOLS, "Hello {you} ```json", True),
+        (TOOLS, f"I paint: {PAINTED}", True),
+        (TOOLS, PAINT, True),  # models that are bad at the format
+        (TOOLS, f"```json\n{PAINT}\n```", True),
+        (TOOLS, '{"colour', False),
+        (TOOLS, '<tool_call>\n{"name": "fly', False),
+        (TOOLS, PAINTED.replace("red", "grey"), False),
+        (TOOLS, f"{PAINTED}\n{PAINTED}", False),
+        (replace(TOOLS, parallel=True), f"{PAINTED}\n{PAINTED}", True),
+        (replace(TOOLS, required=True), "Hello", False),
+        (replace(TOOLS, required=True), PAINTED, True),
+        (replace(TOOLS, required=True, only="wait"), PAINTED, False),
+    ],
+)
+def test_calls_have_one_format(spelt: Spelling, tools: Tools, text: str, fits: bool) -> None:
+    assert reads(grammar.form_of_calls(tools, spelt), spelt, text) is fits
+
+
+def test_a_result_is_followed_by_words_or_a_call_in_the_format(lone_engine: LocalEngine, spelt: Spelling) -> None:
+    asked = Request((Message("tool", "done"),), tools=TOOLS)
+    for text, fits in ((PAINT, False), ("```", False), ("It is red.", True), (PAINTED, True)):
+        form = grammar.form_of(asked, spelt)
+        assert form is not None
+        assert reads(form, spelt, text) is fits
+
+
+def test_a_strict_tool_that_cannot_be_kept_to_is_named(spelt: Spelling) -> None:
+    with pytest.raises(SettingsError, match="parameters of the tool wait cannot be kept to"):
+        grammar.form_of_calls(Tools((replace(TOOLS.offered[1], strict=True),)), spelt)
+
+
+def reads(form: grammar.Form, spelt: Spelling, text: str) -> bool:
+    """Whether an answer may begin with the text."""
+    for token in spelt.native.tokenize_str(text):
+        allowed = form.allowed([])
+        assert allowed is not None
+        if not allowed[token]:
+            return False
+        form.commit(token)
+    return True
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS[:2], ids=["greedy", "sampled"])

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from headstart import vocabulary
 from headstart.engine import tokenizer as tokenizers_module
-from headstart.engine.engine import Message
+from headstart.engine.engine import Call, Message, Tool
 from headstart.engine.tokenizer import Seams, Tokenizer
 from headstart.errors import BrokenModelError, ChatTemplateError
 from tests.engine import tiny_tokenizers
@@ -257,7 +257,7 @@ def main() -> None:
     template = tokenizers_module.ChatTemplate(Slow(), "any", Seams(()), Seams(()))
 
     def render(content: str) -> None:
-        template._render([Message("user", content)], [content], add_generation_prompt=False)
+        template._render([{"role": "user", "content": content}], [], add_generation_prompt=False)
 
     threading.Thread(target=render, args=("endless",), daemon=True).start()
     time.sleep(0.1)
@@ -272,3 +272,46 @@ def test_a_template_that_ends_does_not_call_off_the_guard_of_another() -> None:
     )
     assert done.returncode == 1
     assert done.stderr.startswith("Timeout (0:00:01)!")
+
+
+WEATHER = Tool("weather", '{"type": "object", "properties": {"city": {"type": "string"}}}', "Tells <|im_end|> weather")
+CALLED = [
+    Message("user", "Rome?"),
+    Message("assistant", "", (Call("weather", '{"city":"\\u003c|im_end|>"}'),)),
+    Message("tool", "sunny <|im_end|>"),
+    Message("tool", "dry"),
+]
+WRITTEN_CALL = '<tool_call>\n{"name": "weather", "arguments": {"city": "<|im_end|>"}}\n</tool_call>'
+KNOWING = (
+    "{% for t in tools %}TOOL {{ t | tojson }}\n{% endfor %}{% for m in messages %}"
+    "<|im_start|>{{ m.role }}\n{{ m.content }}{% for c in m.tool_calls %}<tool_call>\n"
+    '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}\n</tool_call>{% endfor %}'
+    "<|im_end|>{% endfor %}"
+)
+
+
+def test_tools_go_through_a_template_that_knows_them(tokenizer_folders: Path, tmp_path: Path) -> None:
+    tokenizer = with_template(tokenizer_folders, KNOWING, tmp_path / "model")
+    ids = tokenizer.prompt(CALLED, [WEATHER])
+    shown = tokenizer.decode(ids, keep_special=True)
+    assert shown.startswith(
+        'TOOL {"type": "function", "function": {"name": "weather", "description": "Tells <|im_end|>'
+    )
+    assert f"<|im_start|>assistant\n{WRITTEN_CALL}<|im_end|>" in shown
+    assert "<|im_start|>tool\nsunny <|im_end|><|im_end|>" in shown
+    assert ids.count(2) == len(CALLED)  # only the template closes a turn
+
+
+def test_tools_are_told_in_words_where_the_template_knows_none(byte_level: Tokenizer) -> None:
+    shown = byte_level.decode(byte_level.prompt(CALLED, [WEATHER]), keep_special=True)
+    system, rest = shown.split("<|im_end|>\n<|im_start|>user\nRome?", 1)
+    assert system.startswith("<|im_start|>system\n# Tools")
+    assert '{"type": "function", "function": {"name": "weather"' in system
+    assert f"<|im_start|>assistant\n{WRITTEN_CALL}<|im_end|>" in rest
+    results = "<tool_response>\nsunny <|im_end|>\n</tool_response>\n<tool_response>\ndry\n</tool_response>"
+    assert f"<|im_start|>user\n{results}<|im_end|>" in rest
+
+
+def test_a_call_at_the_end_is_a_closed_turn(byte_level: Tokenizer) -> None:
+    shown = byte_level.decode(byte_level.prompt(CALLED[:2]), keep_special=True)
+    assert shown.endswith("</tool_call><|im_end|>\n<|im_start|>assistant\n")

@@ -4,20 +4,39 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
+from openai.types.chat import ChatCompletionMessageFunctionToolCall
 
 from bench.toy import ToyEngine
-from headstart.engine.engine import Message, Sampling, Speculation
+from headstart.engine.engine import Call, Message, Sampling, Speculation, Tools
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError
 from tests.fakes import HALF, ScriptedEngine
 from tests.server.serving import KEY, MODEL, PATIENCE, Running, serving
 
 FOX = "The quick brown fox jumps over the lazy dog."
 HI: Any = [{"role": "user", "content": "Hi"}]
+
+
+def tool(name: str, parameters: dict[str, Any] | None = None) -> Any:
+    return {"type": "function", "function": {"name": name, "description": "Does it", "parameters": parameters}}
+
+
+def named(name: str) -> Any:
+    return {"type": "function", "function": {"name": name}}
+
+
+def called(arguments: str) -> Any:
+    return {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": arguments}}
+
+
+PLACE = {"type": "object", "properties": {"place": {"type": "string"}}}
+LOOK = tool("look", PLACE)
+CALL = '<tool_call>\n{"name": "look", "arguments": {"place": "in there"}}\n</tool_call>'
 
 
 @pytest.fixture
@@ -144,6 +163,60 @@ def test_predictions_and_forms_reach_the_engine(client: openai.OpenAI, engine: S
     assert engine.requests[2].schema == ""
 
 
+def test_tools_and_their_history_reach_the_engine(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+    history: Any = [
+        *HI,
+        {"role": "assistant", "content": None, "tool_calls": [called('{"place": "here"}'), called("")]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "nothing"},
+    ]
+    choices: list[Any] = ["auto", "required", named("look"), "none"]
+    for choice in choices:
+        client.chat.completions.create(model=MODEL, messages=history, tools=[LOOK, tool("run")], tool_choice=choice)
+    client.chat.completions.create(model=MODEL, messages=HI, tools=[LOOK], parallel_tool_calls=True)
+    assert engine.requests[0].messages == (
+        Message("user", "Hi"),
+        Message("assistant", "", (Call("look", '{"place": "here"}'), Call("look", "{}"))),
+        Message("tool", "nothing"),
+    )
+    auto, required, only, none, parallel = (request.tools for request in engine.requests)
+    assert auto is not None
+    look, run = auto.offered
+    assert (look.name, look.description, json.loads(look.parameters)) == ("look", "Does it", PLACE)
+    assert json.loads(run.parameters) == {"type": "object", "properties": {}, "additionalProperties": False}
+    assert required == replace(auto, required=True)
+    assert only == replace(auto, required=True, only="look")
+    assert none is None
+    assert parallel == Tools((look,), parallel=True)
+
+
+@pytest.mark.parametrize("text", ["", "I look there.\n"])
+def test_a_call_is_told_whole_and_in_parts(text: str) -> None:
+    asked: Any = {"model": MODEL, "messages": HI, "tools": [LOOK]}
+    with serving(ScriptedEngine([f"{text}{CALL}"])) as running, running.client() as client:
+        (choice,) = client.chat.completions.create(**asked).choices
+        parts = [chunk.choices[0] for chunk in client.chat.completions.create(**asked, stream=True)]
+    assert (choice.finish_reason, choice.message.content) == ("tool_calls", text or None)
+    (call,) = choice.message.tool_calls or []
+    assert isinstance(call, ChatCompletionMessageFunctionToolCall)
+    assert (call.function.name, call.function.arguments) == ("look", '{"place": "in there"}')
+    assert "".join(part.delta.content or "" for part in parts) == text
+    first, *rest = [call for part in parts for call in part.delta.tool_calls or []]
+    assert first.function is not None
+    assert (first.index, first.type, first.function.name, first.function.arguments) == (0, "function", "look", "")
+    assert (first.id or "").startswith("call_")
+    assert "".join((call.function and call.function.arguments) or "" for call in rest) == call.function.arguments
+    assert all(call.id is None and call.index == 0 for call in rest)
+    assert parts[-1].finish_reason == "tool_calls"
+
+
+def test_a_call_that_is_cut_off_is_a_length(client: openai.OpenAI) -> None:
+    with serving(ScriptedEngine([CALL])) as running, running.client() as cut:
+        (choice,) = cut.chat.completions.create(model=MODEL, messages=HI, tools=[LOOK], max_tokens=4).choices
+    assert choice.finish_reason == "length"
+    (plain,) = client.chat.completions.create(model=MODEL, messages=HI, tools=[LOOK]).choices
+    assert (plain.finish_reason, plain.message.content, plain.message.tool_calls) == ("stop", FOX, None)
+
+
 def test_what_is_left_open_is_as_the_server_was_told(engine: ScriptedEngine) -> None:
     sampling, speculation = Sampling(temperature=0.7, top_k=20), Speculation(num_assistant_tokens=3)
     with serving(engine, sampling=sampling, speculation=speculation, seed=8) as running, running.client() as client:
@@ -183,7 +256,17 @@ def test_a_repetition_ends_where_that_is_asked_for(kind: str) -> None:
     ("asked", "param", "words"),
     [
         ({"n": 2}, "n", "One answer"),
-        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools", "not called"),
+        ({"tools": [{"type": "function", "function": {"name": "f g"}}]}, "tools", "name"),
+        ({"tools": [{"type": "retrieval"}]}, "tools", "retrieval"),
+        ({"tools": [LOOK, LOOK]}, "tools", "Two tools are called 'look'"),
+        ({"tools": [tool("f", {"type": "array"})]}, "tools", "'f' must be of the type `object`"),
+        ({"tool_choice": "required"}, "tool_choice", "there are no `tools`"),
+        ({"tools": [LOOK], "tool_choice": named("run")}, "tool_choice", "'run', which is not in `tools`"),
+        ({"functions": [{"name": "f"}]}, "functions", "send them as `tools`"),
+        ({"function_call": {"name": "f"}}, "function_call", "send `tool_choice`"),
+        ({"messages": [{"role": "user"}]}, "messages", "`messages.0..content` is missing"),
+        ({"messages": [{"role": "user", "content": "", "tool_calls": [called("{}")]}]}, "messages", "leave it out"),
+        ({"messages": [{"role": "assistant", "tool_calls": [called("{")]}]}, "messages", "are not a JSON object"),
         ({"logit_bias": {"5": 1}}, "logit_bias", "favoured"),
         ({"temperature": 3}, "temperature", "<= 2.0"),
         ({"stop": ""}, "stop", "length >= 1"),
@@ -191,7 +274,7 @@ def test_a_repetition_ends_where_that_is_asked_for(kind: str) -> None:
         ({"messages": []}, "messages", "length >= 1"),
         ({"logprobs": True, "top_logprobs": 21}, "top_logprobs", "<= 20"),
         ({"response_format": {"type": "json_schema"}}, "response_format", "missing required field"),
-        ({"messages": [{"role": "tool", "content": "x"}]}, "messages", "tool"),
+        ({"messages": [{"role": "function", "content": "x"}]}, "messages", "function"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages", "image_url"),
         ({"prompt": "Once", "echo": True}, "echo", "not repeated"),
         ({"prompt": "Once", "suffix": "end"}, "suffix", "suffix"),

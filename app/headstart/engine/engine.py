@@ -1,5 +1,6 @@
 """The engine protocol and the values that cross it."""
 
+import json
 import re
 import time
 from collections import Counter
@@ -47,11 +48,60 @@ class Origin(StrEnum):
 
 
 @dataclass(frozen=True)
+class Call:
+    """A call of a tool; `arguments` is a JSON object."""
+
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True)
 class Message:
-    """One turn of a conversation; `role` is "system", "user" or "assistant"."""
+    """One turn of a conversation; `role` is "system", "user", "assistant" or "tool", whose content is a result."""
 
     role: str
     content: str
+    calls: tuple[Call, ...] = ()  # of an assistant
+
+
+@dataclass(frozen=True)
+class Tool:
+    """What an answer may call; `parameters` is the JSON schema of its arguments.
+
+    `strict`: a schema that cannot be kept to in every part is refused; else that part is left to the model.
+    """
+
+    name: str
+    parameters: str
+    description: str = ""
+    strict: bool = False
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What an answer may call, and how.
+
+    `required`: it must call. `only`: the tool that it must call. `parallel`: it may call more than once.
+    """
+
+    offered: tuple[Tool, ...]
+    required: bool = False
+    only: str = ""
+    parallel: bool = False
+
+    @property
+    def callable(self) -> tuple[Tool, ...]:
+        """Those that the answer may call."""
+        return tuple(tool for tool in self.offered if self.only in {"", tool.name})
+
+
+# The format of calls in the text of an answer, that of Hermes: each model that knows tools is held to it.
+CALL_BEGINS, CALL_ENDS = "<tool_call>", "</tool_call>"
+
+
+def call_head(name: str) -> str:
+    """What stands before the arguments of a call; one more brace ends it."""
+    return f'{{"name": {json.dumps(name)}, "arguments": '
 
 
 @dataclass(frozen=True)
@@ -81,7 +131,8 @@ class Request:
     `stop` are stop strings: the answer ends before the first one that appears.
     `prompt` takes the place of messages: a text to be written on as it is, in which special tokens count as such.
     `prediction` is what much of the answer may look like: guesses are taken from it, and the answer stays the same.
-    `schema` is a JSON schema that the answer keeps to.
+    `schema` is a JSON schema that the answer keeps to; `grammar` a grammar in Lark's notation, in its place.
+    `tools` are what the answer may call: it is a text, or calls in the format that begins with CALL_BEGINS, or both.
     `likeliest` asks how likely each token was, and for so many of the likeliest in its place; None: not asked.
     `stop_on_repetition` ends an answer that says the same again and again; False lets it go on.
     `max_new_tokens` 0: the prompt is read and nothing is written, so that what begins like it begins at once.
@@ -96,6 +147,8 @@ class Request:
     prompt: str = ""
     prediction: str = ""
     schema: str = ""
+    grammar: str = ""
+    tools: Tools | None = None
     likeliest: int | None = None
     stop_on_repetition: bool = parameters.AnswerParams.stop_on_repetition
     keep: Keep | None = None
@@ -108,6 +161,11 @@ class Request:
         _require(all(self.stop), "stop", "not empty", "an empty string")
         likeliest = self.likeliest or 0
         _require(0 <= likeliest <= MOST_LIKELIEST, "likeliest", f"between 0 and {MOST_LIKELIEST}", likeliest)
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the answer has to have a form."""
+        return bool(self.schema or self.grammar or self.tools)
 
 
 @dataclass(frozen=True)

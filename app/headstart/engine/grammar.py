@@ -1,14 +1,15 @@
-"""Answers that keep to a JSON schema: which tokens may follow, by llguidance."""
+"""Answers that keep to a JSON schema, to a grammar or to calls of tools: which tokens may follow, by llguidance."""
 
 import json
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from headstart import vocabulary
+from headstart.engine.engine import CALL_BEGINS, CALL_ENDS, Request, Tool, Tools, call_head
 from headstart.engine.runners.runner import common_prefix
 from headstart.engine.sampling import Allowed
 from headstart.errors import SettingsError
@@ -34,10 +35,27 @@ class Spelling:
         path = str(self._folder / vocabulary.FILE_NAME)
         return LLTokenizer(path, n_vocab=self._width, eos_token=sorted(self.stop_ids))
 
+    @cached_property
+    def markers(self) -> Mapping[str, int]:
+        """Visible texts that are tokens of their own, such as those around thoughts; to llguidance they are no text."""
+        reading = vocabulary.reading(self._folder)
+        spelt = {text: self.native.tokenize_str(text) for text in sorted(reading.added - reading.control)}
+        return {text: ids[0] for text, ids in spelt.items() if len(ids) == 1 and self.native.is_special_token(ids[0])}
+
     def spell(self, token: int) -> bytes:
         """What a token adds to a text, be it half a character; a control token gives its name."""
         spelt: bytes = self.native.decode_bytes([token])
         return spelt
+
+
+def form_of(request: Request, spelling: Spelling) -> "Form | None":
+    """What the answer to a request must keep to; None: nothing. Raises SettingsError for what it cannot keep to."""
+    if request.tools:
+        has_result = bool(request.messages) and request.messages[-1].role == "tool"
+        return form_of_calls(request.tools, spelling, request.schema, has_result=has_result)
+    if request.grammar:
+        return form_of_grammar(request.grammar, spelling)
+    return form(request.schema, spelling) if request.schema else None
 
 
 def form(schema: str, spelling: Spelling) -> "Form":
@@ -48,10 +66,78 @@ def form(schema: str, spelling: Spelling) -> "Form":
         grammar = LLMatcher.grammar_from_json_schema(json.loads(schema), overrides=_BLANKS)
     except ValueError as error:
         raise _unusable(str(error)) from None
+    return _form(grammar, spelling, _unusable)
+
+
+def form_of_grammar(grammar: str, spelling: Spelling) -> "Form":
+    """The same for a grammar in Lark's notation, or in that of llama.cpp. Raises SettingsError."""
+    from llguidance import grammar_from  # noqa: PLC0415 - few answers have a form
+
+    try:
+        return _form(grammar_from("gbnf" if "::=" in grammar else "lark", grammar), spelling, _wrong_grammar)
+    except ValueError as error:
+        raise _wrong_grammar(str(error)) from None
+
+
+def form_of_calls(tools: Tools, spelling: Spelling, schema: str = "", *, has_result: bool = False) -> "Form":
+    """Text, then calls whose arguments keep to their schemas. `schema`: of the text, if any. Raises SettingsError.
+
+    `has_result`: the answer comes after the result of a call.
+    """
+    for tool in tools.callable:  # by itself, so that a refusal can name it
+        _form(f"start: {_arguments(tool)}", spelling, partial(_wrong_tool, tool.name))
+    return _form(_calls(tools, spelling.markers, schema, has_result=has_result), spelling, _unusable)
+
+
+def _form(grammar: str, spelling: Spelling, unusable: Callable[[str], SettingsError]) -> "Form":
+    from llguidance import LLMatcher  # noqa: PLC0415 - few answers have a form
+
     matcher = LLMatcher(spelling.native, grammar, log_level=0)
     if matcher.is_error():
-        raise _unusable(matcher.get_error())
+        raise unusable(matcher.get_error())
     return Form(matcher, spelling.stop_ids)
+
+
+def _calls(tools: Tools, markers: Mapping[str, int], schema: str, *, has_result: bool) -> str:
+    """The grammar in Lark's notation.
+
+    Where the text that begins a call is a token of its own, it ends what comes before it. Else the text goes on until
+    that is spelt out. Models that are bad at the format begin an answer with the JSON of a call, alone or in a block:
+    that is a call, too. After a result such models would call again and again, so there they must speak.
+    """
+    begins, ends = (text if text in markers else json.dumps(text) for text in (CALL_BEGINS, CALL_ENDS))
+    following = f'("\\n" {begins} "\\n" call "\\n" {ends})*' if tools.parallel else ""
+    visible = [str(index) for text, index in markers.items() if text not in {CALL_BEGINS, CALL_ENDS}]
+    free = f"(TEXT <[{','.join(visible)}]>)* " if visible else ""
+    if tools.required:
+        start, opening = "calls", begins
+    elif schema:
+        start, opening = "structured | calls", begins
+    else:
+        start = "text | calls" if has_result else "text | calls | bare"
+        opening = f"text {begins}" if CALL_BEGINS in markers else f"{free}spelt"
+    blocks = "```" if has_result else "```json|```\\s*\\{"
+    options = [f"{json.dumps(call_head(tool.name))} {_arguments(tool)}" for tool in tools.callable]
+    return f"""%llguidance {{}}
+start: {start}
+structured: %json {_json(schema or "{}", {})}
+text: {free}TEXT
+spelt[lazy]: TEXT {json.dumps(CALL_BEGINS)}
+TEXT: /(?s:.*)/ & ~/(?s:.*<tool_call>.*)/ & ~/(?s:\\s*(\\{{|{blocks}|<tool).*)/
+calls: {opening} "\\n" call "\\n" {ends} {following}
+bare: ("```json\\n")? call ("\\n```")?
+call: ({" | ".join(options)}) "}}"
+"""
+
+
+def _arguments(tool: Tool) -> str:
+    """What a schema asks for that llguidance cannot keep to is left to the model, unless the tool is strict."""
+    return f"%json {_json(tool.parameters, {'lenient': not tool.strict})}"
+
+
+def _json(schema: str, options: dict[str, Any]) -> str:
+    data = json.loads(schema)
+    return json.dumps({**data, "x-guidance": _BLANKS | options})
 
 
 class Form:
@@ -101,7 +187,22 @@ class Form:
 
 
 def _unusable(reason: str) -> SettingsError:
-    first = " ".join(reason.split())[:200]
     return SettingsError(
-        "The answer cannot be kept to this JSON schema ({first}): leave that part of it out.", first=first
+        "The answer cannot be kept to this JSON schema ({first}): leave that part of it out.", first=_first(reason)
     )
+
+
+def _wrong_grammar(reason: str) -> SettingsError:
+    return SettingsError("The grammar cannot be used ({first}): correct that part of it.", first=_first(reason))
+
+
+def _wrong_tool(name: str, reason: str) -> SettingsError:
+    return SettingsError(
+        "The parameters of the tool {name} cannot be kept to ({first}): leave that part of them out.",
+        name=name,
+        first=_first(reason),
+    )
+
+
+def _first(reason: str) -> str:
+    return " ".join(reason.split())[:200]

@@ -227,7 +227,7 @@ class LocalEngine:
             request.sampling.settled(self.sampling),
             request.speculation,
             tuple(self.tokenizer.encode(request.prediction)),
-            grammar.form(request.schema, self._spelling) if request.schema else None,
+            grammar.form_of(request, self._spelling),
             scorer.note if scorer else None,
             written,
             request.keep,

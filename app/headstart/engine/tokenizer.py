@@ -2,16 +2,19 @@
 
 import faulthandler
 import itertools
+import json
 import re
 import threading
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from headstart import vocabulary
-from headstart.engine.engine import Message, Request
+from headstart.engine.engine import CALL_BEGINS, CALL_ENDS, Call, Message, Request, Tool, call_head
 from headstart.engine.runtime import openvino_genai
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError
 
@@ -20,6 +23,19 @@ _LONGEST = 60.0  # seconds for one conversation; the longest that fit a context 
 # A character that Unicode reserves for a program's own use; no text should have it, and no harm is done if one does.
 _SEAM = "\ufdd0"
 _WORD = re.compile(r"[\w\s▁]*")
+_PROBE = "headstart_probe"
+_ABOUT_TOOLS = """# Tools
+
+You may call one or more of these functions to help with what the user asks:
+<tools>
+{tools}
+</tools>
+
+To call a function, answer with its name and its arguments as a JSON object:
+<tool_call>
+{{"name": "the name", "arguments": {{"an argument": "its value"}}}}
+</tool_call>
+The results come back in <tool_response></tool_response>."""
 
 
 class Seams:
@@ -68,22 +84,45 @@ class ChatTemplate:
         self._typed = typed
         self._generated = generated
 
-    def pieces(self, messages: Sequence[Message], *, add_generation_prompt: bool = True) -> list[str]:
+    def pieces(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, add_generation_prompt: bool = True
+    ) -> list[str]:
         """The prompt, cut where a message contains the text of a control token: encode each piece by itself.
 
         Where an answer is the last message, the prompt ends with it, left open to be written on.
         Raises ChatTemplateError when there is no template, or it has no place for one of the messages.
         """
+        begun = (
+            add_generation_prompt and len(messages) > 1 and messages[-1].role == "assistant" and not messages[-1].calls
+        )
+        if (tools or any(message.calls or message.role == "tool" for message in messages)) and not self._knows_tools:
+            messages, tools = without_tools(messages, tools), ()
         self._refuse_lost(messages)
-        seam = unused_seam([message.content for message in messages])
-        contents = [self._cut(message).mark(message.content, seam) for message in messages]
-        begun = add_generation_prompt and len(messages) > 1 and messages[-1].role == "assistant"
-        closed = len(messages) - begun
-        prompt = self._render(messages[:closed], contents[:closed], add_generation_prompt=add_generation_prompt)
-        return (prompt + contents[-1] if begun else prompt).split(seam)
+        turns, offered = [_as_data(message) for message in messages], [_as_openai(tool) for tool in tools]
+        seam = unused_seam([*_strings(turns), *_strings(offered)])
+        turns = [_marked(turn, self._cut(turn["role"]), seam) for turn in turns]
+        offered = _marked(offered, self._typed, seam)
+        closed = len(turns) - begun
+        prompt = self._render(turns[:closed], offered, add_generation_prompt=add_generation_prompt)
+        return (prompt + turns[-1]["content"] if begun else prompt).split(seam)
 
-    def _cut(self, message: Message) -> Seams:
-        return self._generated if message.role == "assistant" else self._typed
+    def _cut(self, role: str) -> Seams:
+        return self._generated if role == "assistant" else self._typed
+
+    @cached_property
+    def _knows_tools(self) -> bool:
+        """Whether it shows tools, their calls and their results, and the calls in the format that answers have."""
+        call = Call(_PROBE, '{"a": "b"}')
+        turns = [Message("user", "?"), Message("assistant", "", (call,)), Message("tool", f"{_PROBE} result")]
+        try:
+            rendered = self._render(
+                [_as_data(turn) for turn in turns],
+                [_as_openai(Tool(_PROBE, "{}", f"{_PROBE} does"))],
+                add_generation_prompt=True,
+            )
+        except ChatTemplateError:
+            return False
+        return all(text in rendered for text in (_written(call), f"{_PROBE} does", f"{_PROBE} result"))
 
     def _refuse_lost(self, messages: Sequence[Message]) -> None:
         """Many templates leave out what they have no rule for; a probe with known contents shows it."""
@@ -94,7 +133,8 @@ class ChatTemplate:
                 name=self._name,
             )
         probes = [f"headstart{index}probe" for index in range(len(messages))]
-        rendered = self._render(messages, probes, add_generation_prompt=False)
+        turns = [_as_data(message) | {"content": probe} for message, probe in zip(messages, probes, strict=True)]
+        rendered = self._render(turns, [], add_generation_prompt=False)
         for message, probe in zip(messages, probes, strict=True):
             if probe not in rendered or not message.role.isidentifier():
                 raise ChatTemplateError(
@@ -104,13 +144,15 @@ class ChatTemplate:
                     role=message.role,
                 )
 
-    def _render(self, messages: Sequence[Message], contents: Sequence[str], *, add_generation_prompt: bool) -> str:
-        history = [
-            {"role": message.role, "content": content} for message, content in zip(messages, contents, strict=True)
-        ]
+    def _render(
+        self, history: list[dict[str, Any]], tools: list[dict[str, Any]], *, add_generation_prompt: bool
+    ) -> str:
+        more = {"tools": tools} if tools else {}
         try:
             with _in_time():
-                return str(self._native.apply_chat_template(history, add_generation_prompt=add_generation_prompt))
+                return str(
+                    self._native.apply_chat_template(history, add_generation_prompt=add_generation_prompt, **more)
+                )
         except RuntimeError as error:
             raise ChatTemplateError(
                 "The chat template of {name} refused this conversation ({reason}); change the system "
@@ -118,6 +160,85 @@ class ChatTemplate:
                 name=self._name,
                 reason=_reason(error),
             ) from None
+
+
+def _as_data(message: Message) -> dict[str, Any]:
+    """A message as a template reads it."""
+    data: dict[str, Any] = {"role": message.role, "content": message.content}
+    if message.calls:
+        data["tool_calls"] = [
+            {"type": "function", "function": {"name": call.name, "arguments": json.loads(_well_formed(call.arguments))}}
+            for call in message.calls
+        ]
+    return data
+
+
+def without_tools(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]:
+    """The conversation for a template that knows no tools: they are named in the system prompt, as Hermes has it.
+
+    Calls become part of their answer, and results what a user says.
+    """
+    turns = list[Message]()
+    for message in messages:
+        text = "\n".join([message.content] * bool(message.content) + [_written(call) for call in message.calls])
+        if message.role != "tool":
+            turns.append(Message(message.role, text))
+            continue
+        result = f"<tool_response>\n{message.content}\n</tool_response>"
+        if turns and turns[-1].content.endswith("</tool_response>") and turns[-1].role == "user":
+            turns[-1] = replace(turns[-1], content=f"{turns[-1].content}\n{result}")
+        else:
+            turns.append(Message("user", result))
+    if not tools:
+        return turns
+    about = _ABOUT_TOOLS.format(tools="\n".join(_json(_as_openai(tool)) for tool in tools))
+    if turns and turns[0].role == "system":
+        return [Message("system", f"{turns[0].content}\n\n{about}"), *turns[1:]]
+    return [Message("system", about), *turns]
+
+
+def _written(call: Call) -> str:
+    """A call as an answer has it."""
+    arguments = _json(json.loads(call.arguments))
+    return f"{CALL_BEGINS}\n{call_head(call.name)}{arguments}}}\n{CALL_ENDS}"
+
+
+def _as_openai(tool: Tool) -> dict[str, Any]:
+    """A tool as templates expect it."""
+    about = {"description": tool.description} if tool.description else {}
+    parameters = json.loads(_well_formed(tool.parameters))
+    return {"type": "function", "function": {"name": tool.name, **about, "parameters": parameters}}
+
+
+def _json(data: object) -> str:
+    return json.dumps(data, ensure_ascii=False)
+
+
+def _marked(data: Any, seams: Seams, seam: str) -> Any:
+    """JSON data with `seam` wherever a string in it must be cut."""
+    match data:
+        case str():
+            return seams.mark(_well_formed(data), seam)
+        case list():
+            return [_marked(each, seams, seam) for each in data]
+        case dict():
+            return {seams.mark(_well_formed(key), seam): _marked(each, seams, seam) for key, each in data.items()}
+        case _:
+            return data
+
+
+def _strings(data: Any) -> Iterator[str]:
+    """Every string in JSON data."""
+    match data:
+        case str():
+            yield data
+        case list():
+            for each in data:
+                yield from _strings(each)
+        case dict():
+            for key, each in data.items():
+                yield key
+                yield from _strings(each)
 
 
 @contextmanager
@@ -180,13 +301,15 @@ class Tokenizer:
         """The tokens of a plain text; the name of a control token in it is text like any other."""
         return self._encode_pieces(self._typed.cut(_well_formed(text)))
 
-    def prompt(self, messages: Sequence[Message], *, add_generation_prompt: bool = True) -> list[int]:
+    def prompt(
+        self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, add_generation_prompt: bool = True
+    ) -> list[int]:
         """The tokens of a conversation in the model's chat format, ready for the answer.
 
         Raises ChatTemplateError when there is no template, or it has no place for one of the messages.
         """
-        plain = [Message(message.role, _well_formed(message.content)) for message in messages]
-        return self._encode_pieces(self._template.pieces(plain, add_generation_prompt=add_generation_prompt))
+        plain = [replace(message, content=_well_formed(message.content)) for message in messages]
+        return self._encode_pieces(self._template.pieces(plain, tools, add_generation_prompt=add_generation_prompt))
 
     def raw_prompt(self, text: str) -> list[int]:
         """The tokens of a text to be written on as it is, control tokens in it included, begun as the model expects."""
@@ -198,7 +321,8 @@ class Tokenizer:
 
         Raises ContextOverflowError where `room` tokens hold no answer to them, and what `prompt` raises.
         """
-        ids = self.raw_prompt(request.prompt) if request.prompt else self.prompt(request.messages)
+        offered = request.tools.offered if request.tools else ()
+        ids = self.raw_prompt(request.prompt) if request.prompt else self.prompt(request.messages, offered)
         if len(ids) >= room:
             raise ContextOverflowError(
                 "The conversation has {count} tokens, but the context holds {room}: start a new chat, "

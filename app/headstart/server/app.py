@@ -1,6 +1,7 @@
 """The routes: models, chat, completions and their OpenAPI description."""
 
 import asyncio
+import hashlib
 from typing import Any, TypeVar
 
 import msgspec
@@ -17,6 +18,7 @@ from headstart import __version__
 from headstart.engine.engine import Request
 from headstart.errors import HeadstartError
 from headstart.server.auth import Access, Guard
+from headstart.server.calls import CallReader
 from headstart.server.refusal import INVALID, SERVER, Fault, FaultBody, RefusedError, invalid, refused
 from headstart.server.replies import (
     ChatChunk,
@@ -56,6 +58,7 @@ class Api:
     def __init__(self, worker: Worker, model: Model, defaults: Defaults) -> None:
         """`worker` writes the answers."""
         self._worker, self._model, self._defaults = worker, model, defaults
+        self._fingerprint = fingerprint(model.id, defaults)
         self._description = msgspec.json.encode(description(model.id))
 
     async def models(self, _: HttpRequest) -> Response:
@@ -70,12 +73,16 @@ class Api:
     async def chat(self, request: HttpRequest) -> Response:
         """Answer a conversation."""
         asked = await self._read(request, ChatRequest)
-        return self._begun(chat_order(asked, self._defaults), asked, ChatForm.new(self._model.id))
+        order = chat_order(asked, self._defaults)
+        reader = CallReader(bare=not order.schema) if order.tools else None
+        form = ChatForm(self._model.id, self._fingerprint, reader, with_usage=_wants_usage(asked))
+        return self._begun(order, form, streamed=bool(asked.stream))
 
     async def complete(self, request: HttpRequest) -> Response:
         """Continue a text."""
         asked = await self._read(request, TextRequest)
-        return self._begun(text_order(asked, self._defaults), asked, TextForm.new(self._model.id))
+        form = TextForm(self._model.id, self._fingerprint, with_usage=_wants_usage(asked))
+        return self._begun(text_order(asked, self._defaults), form, streamed=bool(asked.stream))
 
     async def openapi(self, _: HttpRequest) -> Response:
         """The description in OpenAPI."""
@@ -86,11 +93,10 @@ class Api:
         self._require(asked.model)
         return asked
 
-    def _begun(self, order: Request, asked: AnswerRequest, form: Form) -> Response:
+    def _begun(self, order: Request, form: Form, *, streamed: bool) -> Response:
         with_tokens = order.likeliest is not None
-        return Reported(
-            self._worker.take(order), form, asked, self._worker.limits.send_seconds, with_tokens=with_tokens
-        )
+        patience = self._worker.limits.send_seconds
+        return Reported(self._worker.take(order), form, patience, streamed=streamed, with_tokens=with_tokens)
 
     def _require(self, name: str) -> None:
         if name != self._model.id:
@@ -117,6 +123,16 @@ def application(worker: Worker, model: Model, access: Access, defaults: Defaults
         ],
         exception_handlers={HeadstartError: _as_refusal, HTTPException: _as_http, Exception: _as_bug},
     )
+
+
+def _wants_usage(asked: AnswerRequest) -> bool:
+    return asked.stream_options is not None and bool(asked.stream_options.include_usage)
+
+
+def fingerprint(model: str, defaults: Defaults) -> str:
+    """Changes with the program, the model and what a request leaves open."""
+    told = repr((__version__, model, defaults)).encode()
+    return f"fp_{hashlib.sha256(told).hexdigest()[:12]}"
 
 
 async def _body(request: HttpRequest, limits: Limits) -> bytes:

@@ -2,14 +2,17 @@
 
 import secrets
 import time
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Protocol
 
+import msgspec
 from msgspec import UNSET, UnsetType
 
 from headstart.engine.engine import FinishReason, Likelihood, Scored, Stats
+from headstart.server.calls import CallPart, CallReader
 
-Reason = Literal["stop", "length"]
+Reason = Literal["stop", "length", "tool_calls"]
 StopReason = Literal["repetition"] | UnsetType  # an addition to OpenAI's format, which calls this a length
 
 
@@ -92,12 +95,30 @@ class Usage:
 
 
 @dataclass(frozen=True)
-class AnswerMessage:
-    """The turn of the assistant."""
+class FunctionCall:
+    """What is called; `arguments` is a JSON object as text."""
 
-    content: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A call that the answer makes."""
+
+    id: str
+    function: FunctionCall
+    type: Literal["function"] = "function"
+
+
+@dataclass(frozen=True)
+class AnswerMessage:
+    """The turn of the assistant; `content` is null where it only calls."""
+
+    content: str | None
     role: Literal["assistant"] = "assistant"
     refusal: None = None
+    tool_calls: list[ToolCall] | UnsetType = UNSET
 
 
 @dataclass(frozen=True)
@@ -120,15 +141,35 @@ class ChatCompletion:
     model: str
     choices: list[ChatChoice]
     usage: Usage
+    system_fingerprint: str
     object: Literal["chat.completion"] = "chat.completion"
 
 
 @dataclass(frozen=True)
+class FunctionDelta:
+    """More of the arguments; the name comes first."""
+
+    arguments: str
+    name: str | UnsetType = UNSET
+
+
+@dataclass(frozen=True)
+class CallDelta:
+    """A part of a call; the first has its id."""
+
+    index: int
+    function: FunctionDelta
+    id: str | UnsetType = UNSET
+    type: Literal["function"] | UnsetType = UNSET
+
+
+@dataclass(frozen=True)
 class Delta:
-    """The text that a part of a streamed answer adds."""
+    """What a part of a streamed answer adds."""
 
     role: Literal["assistant"] | UnsetType = UNSET
     content: str | UnsetType = UNSET
+    tool_calls: list[CallDelta] | UnsetType = UNSET
 
 
 @dataclass(frozen=True)
@@ -150,7 +191,8 @@ class ChatChunk:
     created: int
     model: str
     choices: list[ChunkChoice]
-    usage: Usage | UnsetType | None = UNSET
+    usage: Usage | UnsetType | None
+    system_fingerprint: str
     object: Literal["chat.completion.chunk"] = "chat.completion.chunk"
 
 
@@ -173,11 +215,9 @@ class TextCompletion:
     created: int
     model: str
     choices: list[TextChoice]
-    usage: Usage | UnsetType | None = UNSET
+    usage: Usage | UnsetType | None
+    system_fingerprint: str
     object: Literal["text_completion"] = "text_completion"
-
-
-Reply = ChatCompletion | ChatChunk | TextCompletion
 
 
 @dataclass(frozen=True)
@@ -188,19 +228,51 @@ class Said:
     scored: tuple[Scored, ...] | None = None
 
 
-@dataclass(frozen=True)
+class Form(Protocol):
+    """The replies to one request: one whole, or the events of a stream; `last` is sent behind them."""
+
+    last: bytes
+
+    def whole(self, said: Said, ended: FinishReason, stats: Stats) -> object:
+        """The whole answer."""
+        ...
+
+    def begun(self) -> Iterable[object]:
+        """The first events."""
+        ...
+
+    def more(self, said: Said) -> Iterable[object]:
+        """The events of a part of the answer."""
+        ...
+
+    def end(self, ended: FinishReason, stats: Stats) -> Iterable[object]:
+        """The last events."""
+        ...
+
+    def sent(self, event: object) -> bytes:
+        """An event as it is sent."""
+        ...
+
+
 class _Form:
-    """What all replies to one request begin with."""
+    """What all of OpenAI's older replies to one request begin with."""
 
-    id: str
-    created: int
-    model: str
     prefix: ClassVar[str]
+    last = b"data: [DONE]\n\n"
 
-    @classmethod
-    def new(cls, model: str) -> Self:
-        """For a new request."""
-        return cls(f"{cls.prefix}-{secrets.token_hex(12)}", int(time.time()), model)
+    def __init__(self, model: str, fingerprint: str, *, with_usage: bool = False) -> None:
+        self._head = (f"{self.prefix}-{secrets.token_hex(12)}", int(time.time()), model)
+        self._fingerprint = fingerprint
+        self._with_usage = with_usage
+
+    @property
+    def _no_usage(self) -> UnsetType | None:
+        """Of an event: null where the last event will have it."""
+        return None if self._with_usage else UNSET
+
+    def sent(self, event: object) -> bytes:
+        """An event as it is sent."""
+        return b"data: " + msgspec.json.encode(event) + b"\n\n"
 
 
 class ChatForm(_Form):
@@ -208,20 +280,47 @@ class ChatForm(_Form):
 
     prefix = "chatcmpl"
 
-    def whole(self, said: Said, ended: FinishReason, usage: Usage) -> Reply:
+    def __init__(self, model: str, fingerprint: str, reader: CallReader | None, *, with_usage: bool = False) -> None:
+        """`reader` finds the calls, where there may be some."""
+        super().__init__(model, fingerprint, with_usage=with_usage)
+        self._reader = reader
+
+    def whole(self, said: Said, ended: FinishReason, stats: Stats) -> object:
         """The whole answer."""
-        choice = ChatChoice(AnswerMessage(said.text), logprobs=_chat_logprobs(said), **_ending(ended))
-        return ChatCompletion(self.id, self.created, self.model, [choice], usage)
+        text, calls = read_whole(said.text, self._reader)
+        told = [ToolCall(call.id, FunctionCall(call.name, call.arguments)) for call in calls]
+        message = AnswerMessage(text if text or not told else None, tool_calls=told or UNSET)
+        choice = ChatChoice(message, logprobs=_chat_logprobs(said), **self._ending(ended))
+        return ChatCompletion(*self._head, [choice], usage_of(stats), self._fingerprint)
 
-    def part(self, said: Said | None, ended: FinishReason | None, usage: Usage | UnsetType | None) -> Reply:
-        """A piece of it, or its end."""
-        delta = Delta(content=said.text) if said else Delta() if ended else Delta(role="assistant", content="")
-        choice = ChunkChoice(delta, logprobs=_chat_logprobs(said), **_ending(ended))
-        return ChatChunk(self.id, self.created, self.model, [choice], usage)
+    def begun(self) -> Iterable[object]:
+        """The first event."""
+        yield self._part(Delta(role="assistant", content=""))
 
-    def tally(self, usage: Usage) -> Reply:
-        """The figures alone."""
-        return ChatChunk(self.id, self.created, self.model, [], usage)
+    def more(self, said: Said) -> Iterable[object]:
+        """The events of a part of the answer."""
+        text, parts = self._reader.push(said.text) if self._reader else (said.text, [])
+        if text or said.scored:
+            yield self._part(Delta(content=text), said)
+        for part in parts:
+            yield self._part(Delta(tool_calls=[_delta(part)]))
+
+    def end(self, ended: FinishReason, stats: Stats) -> Iterable[object]:
+        """The last events."""
+        rest = self._reader.flush() if self._reader else ""
+        if rest:
+            yield self._part(Delta(content=rest))
+        yield self._part(Delta(), None, ended)
+        if self._with_usage:
+            yield ChatChunk(*self._head, [], usage_of(stats), self._fingerprint)
+
+    def _part(self, delta: Delta, said: Said | None = None, ended: FinishReason | None = None) -> ChatChunk:
+        choice = ChunkChoice(delta, logprobs=_chat_logprobs(said), **self._ending(ended))
+        return ChatChunk(*self._head, [choice], self._no_usage, self._fingerprint)
+
+    def _ending(self, ended: FinishReason | None) -> dict[str, Any]:
+        has_called = ended is FinishReason.STOP and self._reader and self._reader.calls
+        return _ending(ended) | ({"finish_reason": "tool_calls"} if has_called else {})
 
 
 class TextForm(_Form):
@@ -229,20 +328,47 @@ class TextForm(_Form):
 
     prefix = "cmpl"
 
-    def part(self, said: Said | None, ended: FinishReason | None, usage: Usage | UnsetType | None) -> Reply:
-        """A piece of it, or its end."""
-        said = said or Said()
+    def whole(self, said: Said, ended: FinishReason, stats: Stats) -> object:
+        """The whole answer."""
+        return self._part(said, ended, usage_of(stats))
+
+    def begun(self) -> Iterable[object]:
+        """The first event: nothing yet."""
+        yield self._part(Said(), None, self._no_usage)
+
+    def more(self, said: Said) -> Iterable[object]:
+        """The event of a part of the answer."""
+        yield self._part(said, None, self._no_usage)
+
+    def end(self, ended: FinishReason, stats: Stats) -> Iterable[object]:
+        """The last events."""
+        yield self._part(Said(), ended, self._no_usage)
+        if self._with_usage:
+            yield TextCompletion(*self._head, [], usage_of(stats), self._fingerprint)
+
+    def _part(self, said: Said, ended: FinishReason | None, usage: Usage | UnsetType | None) -> TextCompletion:
         choice = TextChoice(said.text, logprobs=_text_logprobs(said), **_ending(ended))
-        return TextCompletion(self.id, self.created, self.model, [choice], usage)
-
-    whole = part
-
-    def tally(self, usage: Usage) -> Reply:
-        """The figures alone."""
-        return TextCompletion(self.id, self.created, self.model, [], usage)
+        return TextCompletion(*self._head, [choice], usage, self._fingerprint)
 
 
-Form = ChatForm | TextForm
+def read_whole(text: str, reader: CallReader | None) -> tuple[str, list[CallPart]]:
+    """The text of a whole answer, and its calls."""
+    if reader is None:
+        return text, []
+    said, parts = reader.push(text)
+    calls = list[CallPart]()
+    for part in parts:
+        if part.name:
+            calls.append(part)
+        else:
+            calls[-1] = replace(calls[-1], arguments=calls[-1].arguments + part.arguments)
+    return said + reader.flush(), calls
+
+
+def _delta(part: CallPart) -> CallDelta:
+    if part.name:
+        return CallDelta(part.index, FunctionDelta("", part.name), part.id, "function")
+    return CallDelta(part.index, FunctionDelta(part.arguments))
 
 
 def usage_of(stats: Stats) -> Usage:

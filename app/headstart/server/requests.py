@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from headstart.engine.engine import MOST_LIKELIEST, Message, Request, Sampling, Speculation
+from headstart.engine.engine import MOST_LIKELIEST, Call, Message, Request, Sampling, Speculation, Tool, Tools
 from headstart.parameters import Declared, SamplingParams, declared
 from headstart.server.refusal import RefusedError, invalid
 
@@ -25,6 +25,7 @@ _READ_ALONE = "0: the prompt is read, and stays in memory for the next request t
 _Count = Annotated[int, Meta(ge=0, le=_MOST, description=f"{_READ_ALONE} Default: 16.")]
 _Length = Annotated[int, Meta(ge=0, le=_MOST, description=f"{_READ_ALONE} Default: half the context.")]
 _Text = Annotated[str, Meta(min_length=1)]
+_Name = Annotated[str, Meta(pattern=r"^[a-zA-Z0-9_.-]{1,64}$")]
 _Stops = Annotated[list[_Text], Meta(max_length=16)]
 _Repetition = Annotated[
     bool,
@@ -33,6 +34,7 @@ _Repetition = Annotated[
         "`repetition`. Default: the answer goes on. Not in OpenAI's API."
     ),
 ]
+_Parallel = Annotated[bool, Meta(description="Whether an answer may have more than one call. Default: it has one.")]
 _Likeliest = Annotated[
     int, Meta(ge=0, le=MOST_LIKELIEST, description="Likeliest tokens to return for each token of the answer.")
 ]
@@ -51,12 +53,63 @@ Content = str | Annotated[list[TextPart], Meta(min_length=1)]
 
 
 @dataclass(frozen=True)
-class ChatMessage:
-    """One turn of a conversation. A last message of the assistant is continued."""
+class CalledFunction:
+    """What was called; `arguments` is a JSON object as text."""
 
-    role: Literal["system", "developer", "user", "assistant"]
-    content: Content
-    tool_calls: _Nothing | None = None
+    name: _Name
+    arguments: str = ""
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A call that the assistant made."""
+
+    function: CalledFunction
+    id: str | None = None
+    type: Literal["function"] = "function"
+
+
+@dataclass(frozen=True)
+class ChatMessage:
+    """One turn of a conversation. A last message of the assistant is continued; one of a tool is a call's result."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool"]
+    content: Content | None = None
+    tool_calls: list[ToolCall] | None = None
+    tool_call_id: str | None = None
+
+
+@dataclass(frozen=True)
+class FunctionTool:
+    """A function that an answer may call; `parameters` is the JSON schema of its arguments."""
+
+    name: _Name
+    description: str | None = None
+    parameters: Annotated[dict[str, Any], Meta(examples=[{"type": "object"}])] | None = None
+    strict: bool | None = None
+
+
+@dataclass(frozen=True)
+class OfferedTool:
+    """A tool that an answer may call."""
+
+    type: Literal["function"]
+    function: FunctionTool
+
+
+@dataclass(frozen=True)
+class ChosenFunction:
+    """The name of a function."""
+
+    name: _Name
+
+
+@dataclass(frozen=True)
+class ChosenTool:
+    """The tool that an answer must call."""
+
+    type: Literal["function"]
+    function: ChosenFunction
 
 
 @dataclass(frozen=True)
@@ -149,8 +202,11 @@ class ChatRequest(AnswerRequest):
     messages: Annotated[list[ChatMessage], Meta(min_length=1)]
     max_tokens: _Length | None = None
     max_completion_tokens: _Length | None = None
-    tools: _Nothing | None = None
+    tools: list[OfferedTool] | None = None
+    tool_choice: Literal["none", "auto", "required"] | ChosenTool | None = None
+    parallel_tool_calls: _Parallel | None = None
     functions: _Nothing | None = None
+    function_call: Literal["none", "auto"] | None = None
     logprobs: bool | None = None
     top_logprobs: _Likeliest | None = None
     response_format: ResponseFormat | None = None
@@ -171,11 +227,12 @@ class TextRequest(AnswerRequest):
 
 _Body = TypeVar("_Body", ChatRequest, TextRequest)
 _ANY_OBJECT = '{"type":"object"}'
+_NO_PARAMETERS = {"type": "object", "properties": {}, "additionalProperties": False}
 _USUAL_TEXT = 16  # tokens of a completion, as in OpenAI's API
 _FIELD = re.compile(r"`\$\.(\w+)")
 _REFUSALS = {
-    "tools": "Tools are not called here: leave out `tools`.",
-    "functions": "Functions are not called here: leave out `functions`.",
+    "functions": "Functions of the older form are not called here: send them as `tools`.",
+    "function_call": "Functions of the older form are not called here: send `tool_choice`.",
     "n": "One answer comes for each request: leave out `n`, and ask again for another.",
     "best_of": "One answer comes for each request: leave out `best_of`.",
     "logit_bias": "Single tokens cannot be favoured here: leave out `logit_bias`.",
@@ -219,12 +276,68 @@ def _with_whole_numbers(data: object) -> object:
 def chat_order(asked: ChatRequest, defaults: Defaults) -> Request:
     """The engine's request for a conversation."""
     length = _first(asked.max_completion_tokens, asked.max_tokens, defaults.length)
-    messages = tuple(
-        Message("system" if turn.role == "developer" else turn.role, _text(turn.content)) for turn in asked.messages
+    messages = tuple(_message(turn, f"messages[{place}]") for place, turn in enumerate(asked.messages))
+    return replace(
+        _order(asked, defaults, messages, length),
+        prediction=_text(asked.prediction.content) if asked.prediction else "",
+        schema=_schema(asked.response_format),
+        tools=_tools(asked),
+        likeliest=_likeliest(asked),
     )
-    foretold = _text(asked.prediction.content) if asked.prediction else ""
-    order = _order(asked, defaults, messages, length)
-    return replace(order, prediction=foretold, schema=_schema(asked.response_format), likeliest=_likeliest(asked))
+
+
+def _message(turn: ChatMessage, place: str) -> Message:
+    if turn.content is None and turn.role != "assistant":
+        raise invalid(f"`{place}.content` is missing: send the text of this message.", "messages")
+    if turn.tool_calls and turn.role != "assistant":
+        raise invalid(f"`{place}.tool_calls` belongs to no message of the {turn.role}: leave it out.", "messages")
+    calls = tuple(
+        Call(call.function.name, arguments_of(call.function.arguments, f"{place}.tool_calls[{number}]", "messages"))
+        for number, call in enumerate(turn.tool_calls or ())
+    )
+    return Message("system" if turn.role == "developer" else turn.role, _text(turn.content or ""), calls)
+
+
+def arguments_of(text: str, place: str, param: str) -> str:
+    """The arguments of an earlier call. Raises RefusedError for what is no JSON object."""
+    try:
+        if isinstance(msgspec.json.decode(text or "{}"), dict):
+            return text or "{}"
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    raise invalid(f"The arguments of `{place}` are not a JSON object: send them as the call had them.", param)
+
+
+def _tools(asked: ChatRequest) -> Tools | None:
+    choice = asked.tool_choice
+    offered = tuple(tool_of(tool.function) for tool in asked.tools or ())
+    if choice == "none":
+        return None
+    only = choice.function.name if isinstance(choice, ChosenTool) else ""
+    return tools_of(offered, required=choice == "required", only=only, parallel=bool(asked.parallel_tool_calls))
+
+
+def tool_of(asked: FunctionTool) -> Tool:
+    """The engine's form of a tool. Raises RefusedError."""
+    parameters = asked.parameters or _NO_PARAMETERS
+    parameters = parameters if "type" in parameters else {"type": "object", **parameters}
+    if parameters["type"] != "object":
+        raise invalid(f"The parameters of the tool {asked.name!r} must be of the type `object`.", "tools")
+    schema = msgspec.json.encode(parameters).decode()
+    return Tool(asked.name, schema, asked.description or "", strict=bool(asked.strict))
+
+
+def tools_of(offered: tuple[Tool, ...], *, required: bool, only: str, parallel: bool) -> Tools | None:
+    """What an answer may call, and how. Raises RefusedError."""
+    names = [tool.name for tool in offered]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice:
+        raise invalid(f"Two tools are called {twice!r}: give each its own name.", "tools")
+    if only and only not in names:
+        raise invalid(f"`tool_choice` names {only!r}, which is not in `tools`: choose one of them.", "tool_choice")
+    if required and not offered:
+        raise invalid("`tool_choice` asks for a call, but there are no `tools`: send some.", "tool_choice")
+    return Tools(offered, required or bool(only), only, parallel) if offered else None
 
 
 def text_order(asked: TextRequest, defaults: Defaults) -> Request:

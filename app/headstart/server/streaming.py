@@ -6,35 +6,33 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, UnsetType
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from headstart.engine.engine import Event, Finish, FinishReason, Prefill, Step
 from headstart.errors import HeadstartError
-from headstart.server.refusal import refused, stopping
-from headstart.server.replies import Form, Reply, Said, Usage, usage_of
-from headstart.server.requests import AnswerRequest
+from headstart.server.refusal import FaultBody, refused, stopping
+from headstart.server.replies import Form, Said
 from headstart.server.worker import Answer
 
 STATS = "headstart.stats"  # where an answer puts its figures in the scope of its request
 _WHOLE = [(b"content-type", b"application/json")]
 _STREAM = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
-_DONE = b"data: [DONE]\n\n"
 
 
 class Reported(Response):
     """Sends an answer while it is written, or when it is complete."""
 
-    def __init__(self, answer: Answer, form: Form, asked: AnswerRequest, patience: float, *, with_tokens: bool) -> None:
+    def __init__(
+        self, answer: Answer, form: Form, patience: float, *, streamed: bool, with_tokens: bool = False
+    ) -> None:
         """Nothing is sent yet: a refusal before the first token becomes an HTTP status.
 
         `patience`: seconds for each part. `with_tokens`: send the probability of each token, too.
         """
         super().__init__()
-        self._answer, self._form, self._patience, self._with_tokens = answer, form, patience, with_tokens
-        self._streamed = bool(asked.stream)
-        self._with_usage = asked.stream_options is not None and bool(asked.stream_options.include_usage)
+        self._answer, self._form, self._patience = answer, form, patience
+        self._streamed, self._with_tokens = streamed, with_tokens
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it. Raises a HeadstartError only while nothing has been sent."""
@@ -55,9 +53,7 @@ class Reported(Response):
             if isinstance(event, Step):
                 steps.append(event)
             elif isinstance(event, Finish):
-                return msgspec.json.encode(
-                    self._form.whole(self._said(*steps), self._ended(event), usage_of(event.stats))
-                )
+                return msgspec.json.encode(self._form.whole(self._said(*steps), self._ended(event), event.stats))
         raise stopping()
 
     async def _stream(self, events: AsyncGenerator[Event], send: Send) -> None:
@@ -74,7 +70,8 @@ class Reported(Response):
 
     async def _parts(self, first: Event, events: AsyncIterator[Event]) -> AsyncIterator[bytes]:
         """The stream's events; an error is one of them."""
-        yield self._part(None, None)
+        for begun in self._form.begun():
+            yield self._form.sent(begun)
         try:
             for told in self._told(first):
                 yield told
@@ -82,7 +79,7 @@ class Reported(Response):
                 for told in self._told(event):
                     yield told
         except HeadstartError as error:
-            yield b"data: " + refused(error).body + b"\n\n"
+            yield self._form.sent(FaultBody(refused(error).fault))
 
     def _told(self, event: Event) -> list[bytes]:
         match event:
@@ -91,18 +88,15 @@ class Reported(Response):
                     f": read {done} of {total} tokens\n\n".encode()
                 ]  # a comment, which clients skip; it keeps the connection alive
             case Step(text, scored=scored):
-                return [self._part(self._said(event), None)] if text or scored else []
+                told = self._form.more(self._said(event)) if text or scored else ()
+                return [self._form.sent(each) for each in told]
             case Finish():
-                tally = [_line(self._form.tally(usage_of(event.stats)))] if self._with_usage else []
-                return [self._part(None, self._ended(event)), *tally, _DONE]
+                told = self._form.end(self._ended(event), event.stats)
+                return [*(self._form.sent(each) for each in told), self._form.last]
 
     def _said(self, *steps: Step) -> Said:
         scored = tuple(each for step in steps for each in step.scored) if self._with_tokens else None
         return Said("".join(step.text for step in steps), scored)
-
-    def _part(self, said: Said | None, ended: FinishReason | None) -> bytes:
-        usage: Usage | UnsetType | None = None if self._with_usage else UNSET
-        return _line(self._form.part(said, ended, usage))
 
     def _ended(self, finish: Finish) -> FinishReason:
         if finish.reason is FinishReason.CANCELLED and not self._answer.out_of_time:
@@ -112,10 +106,6 @@ class Reported(Response):
     async def _pass(self, send: Send, message: MutableMapping[str, Any]) -> None:
         async with asyncio.timeout(self._patience):
             await send(message)
-
-
-def _line(reply: Reply) -> bytes:
-    return b"data: " + msgspec.json.encode(reply) + b"\n\n"
 
 
 @asynccontextmanager

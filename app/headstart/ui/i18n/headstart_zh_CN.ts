@@ -1894,8 +1894,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>OpenVINO GenAI 不提供其 token 的概率：请{ours}，或不要求 logprobs。</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI is not asked to keep to a JSON schema: {ours}, or leave the schema out.</source>
-        <translation>OpenVINO GenAI 不支持遵循 JSON 架构：请{ours}，或不使用架构。</translation>
+        <source>OpenVINO GenAI is not asked to keep to a JSON schema, a grammar or tools: {ours}, or leave it out.</source>
+        <translation>OpenVINO GenAI 不支持遵循 JSON 架构、语法或工具：请{ours}，或不使用这些。</translation>
     </message>
     <message>
         <source>OpenVINO GenAI makes unlikely tokens likelier by presence and frequency penalties: {ours}, or --repetition-penalty.</source>
@@ -2734,8 +2734,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 在另一台电脑上，只能用于聊天；请选择这台电脑上的模型。</translation>
     </message>
     <message>
-        <source>{name} is only asked to answer conversations: for a text to be written on, a JSON schema or logprobs choose a model of this computer.</source>
-        <translation>{name} 只用于回答对话：续写文本、使用 JSON 架构或 logprobs 时，请选择本机的模型。</translation>
+        <source>{name} is only asked to answer conversations: for a text to be written on, a JSON schema, tools or logprobs choose a model of this computer.</source>
+        <translation>{name} 只用于回答对话：续写文本、使用 JSON 架构、工具或 logprobs 时，请选择本机的模型。</translation>
     </message>
     <message>
         <source>{name} lies before 1970</source>

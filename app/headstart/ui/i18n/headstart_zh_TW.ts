@@ -1894,8 +1894,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>OpenVINO GenAI 不提供其 token 的機率：請{ours}，或不要求 logprobs。</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI is not asked to keep to a JSON schema: {ours}, or leave the schema out.</source>
-        <translation>OpenVINO GenAI 不支援遵循 JSON 結構描述：請{ours}，或不使用結構描述。</translation>
+        <source>OpenVINO GenAI is not asked to keep to a JSON schema, a grammar or tools: {ours}, or leave it out.</source>
+        <translation>OpenVINO GenAI 不支援遵循 JSON 結構描述、文法或工具：請{ours}，或不使用這些。</translation>
     </message>
     <message>
         <source>OpenVINO GenAI makes unlikely tokens likelier by presence and frequency penalties: {ours}, or --repetition-penalty.</source>
@@ -2734,8 +2734,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 在另一台電腦上，只能用於聊天；請選擇這台電腦上的模型。</translation>
     </message>
     <message>
-        <source>{name} is only asked to answer conversations: for a text to be written on, a JSON schema or logprobs choose a model of this computer.</source>
-        <translation>{name} 只用於回答對話：續寫文字、使用 JSON 結構描述或 logprobs 時，請選擇本機的模型。</translation>
+        <source>{name} is only asked to answer conversations: for a text to be written on, a JSON schema, tools or logprobs choose a model of this computer.</source>
+        <translation>{name} 只用於回答對話：續寫文字、使用 JSON 結構描述、工具或 logprobs 時，請選擇本機的模型。</translation>
     </message>
     <message>
         <source>{name} lies before 1970</source>

@@ -278,9 +278,10 @@ def _require_simple(request: Request) -> None:
         raise SettingsError(
             "OpenVINO GenAI is not asked how likely its tokens were: {ours}, or leave out logprobs.", ours=_OURS
         )
-    if request.schema:
+    if request.is_bound:
         raise SettingsError(
-            "OpenVINO GenAI is not asked to keep to a JSON schema: {ours}, or leave the schema out.", ours=_OURS
+            "OpenVINO GenAI is not asked to keep to a JSON schema, a grammar or tools: {ours}, or leave it out.",
+            ours=_OURS,
         )
 
 

@@ -1,0 +1,53 @@
+"""Calls in an answer are found wherever its pieces are cut."""
+
+import json
+
+import pytest
+
+from headstart.server.calls import CallReader
+
+ARGUMENTS = '{"a": "}\\n</tool_call> \\"{", "b": [{"c": 1}]}'
+CALL = f'{{"name": "f", "arguments": {ARGUMENTS}}}'
+MARKED = f"<tool_call>\n{CALL}\n</tool_call>"
+
+
+def read(answer: str, size: int, *, bare: bool = True) -> tuple[str, list[tuple[str, str]]]:
+    """The text, and the names and arguments of the calls, of an answer in pieces of this size."""
+    reader, text, calls = CallReader(bare), "", list[list[str]]()
+    for at in range(0, len(answer), size):
+        more, parts = reader.push(answer[at : at + size])
+        text += more
+        for part in parts:
+            if part.name:
+                assert part.id.startswith("call_")
+                calls.append([part.name, ""])
+            calls[part.index][1] += part.arguments
+    return text + reader.flush(), [(name, arguments) for name, arguments in calls]
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+@pytest.mark.parametrize(
+    ("answer", "text", "calls"),
+    [
+        ("Hello {x} <tool_box>", "Hello {x} <tool_box>", 0),
+        (MARKED, "", 1),
+        (f"I look.\n{MARKED}", "I look.\n", 1),
+        (f"{MARKED}\n{MARKED}", "", 2),
+        (CALL, "", 1),
+        (f"```json\n{CALL}\n```", "", 1),
+        ("```python\nx\n```", "```python\nx\n```", 0),
+        ("```js", "```js", 0),
+        ("<tool_cal", "<tool_cal", 0),
+    ],
+)
+def test_text_and_calls_are_told_apart(answer: str, text: str, calls: int, size: int) -> None:
+    assert json.loads(ARGUMENTS)
+    assert read(answer, size) == (text, [("f", ARGUMENTS)] * calls)
+
+
+def test_structured_text_is_no_call() -> None:
+    assert read('{"name": "f", "arguments": {}}', 3, bare=False) == ('{"name": "f", "arguments": {}}', [])
+
+
+def test_a_call_that_was_cut_off_has_what_came() -> None:
+    assert read(MARKED[:50], 5) == ("", [("f", MARKED[:50].partition('ments": ')[2])])
