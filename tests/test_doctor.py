@@ -162,9 +162,9 @@ def test_the_largest_pair_that_fits_is_named(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_models_that_do_not_fit_are_told_with_the_context_that_would(monkeypatch: pytest.MonkeyPatch) -> None:
     write_model(paths.models_folder() / "single")
-    monkeypatch.setattr(doctor, "free_memory", lambda: 1_850_000_000)
+    monkeypatch.setattr(doctor, "free_memory", lambda: 2_000_000_000)
     (said,) = _said(doctor.check_models(), Level.NOTE)
-    assert "takes about 1.9 GB with 4096 tokens, but 1.9 GB is free." in said
+    assert "takes about 2.1 GB with 4096 tokens, but 2.0 GB is free." in said
     assert said.endswith("no context is short enough.")
     monkeypatch.setattr("headstart.engine.memory.largest_context", lambda _models, _free: 1024)
     assert _said(doctor.check_models(), Level.NOTE)[0].endswith("; --context 1024 would fit.")

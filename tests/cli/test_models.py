@@ -38,8 +38,8 @@ def test_the_table(root: Path, capsys: Captured) -> None:
     assert main(["models"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "name   kind   precision    size     RAM      quality        licence",
-        "model  model  int8         135 MB   447 MB   not measured   MIT",
-        "pair   pair   int8 + int8  3.56 GB  3.71 GB  98.7% + 98.7%  Apache-2.0",
+        "model  model  int8         135 MB   493 MB   not measured   MIT",
+        "pair   pair   int8 + int8  3.56 GB  4.04 GB  98.7% + 98.7%  Apache-2.0",
         "RAM: when loaded and 8192 tokens of context (or the whole, if less) are full",
         "quality: share of tokens on which the compressed model agrees with its source weights",
         "ruin cannot be used: ruin is damaged: tokenizer.json is missing; export it again with headstart-export.",

@@ -23,7 +23,7 @@ from headstart.engine import local
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters import table as usual_words
 from headstart.engine.drafters.base import NO_DRAFT, Draft, WantsMore
-from headstart.engine.drafters.draft_model import MOST_DRAFTED, DraftModel
+from headstart.engine.drafters.draft_model import CHUNK, MOST_DRAFTED, DraftModel
 from headstart.engine.drafters.ngram import NgramDrafter
 from headstart.engine.drafters.table import Table, TableDrafter
 from headstart.engine.engine import Drafter, LoadOptions, Mode, Numerics, Origin, Sampling, Speculation, Timing
@@ -32,7 +32,7 @@ from headstart.engine.local import LocalEngine, load
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
 from headstart.engine.policy.rounds import Situation
-from headstart.engine.runners.runner import PREFILL_CHUNK, Branch, Interrupted, Logits
+from headstart.engine.runners.runner import Branch, Interrupted, Logits
 from headstart.engine.sampling import Ids, Sampler
 from headstart.engine.sequence import Job, Sequence
 from headstart.engine.speculative import Decoder
@@ -231,12 +231,12 @@ def test_a_draft_that_cannot_read_a_token_of_the_text_does_not_guess(caplog: pyt
 def test_a_long_text_is_read_in_parts_and_can_be_cancelled_between_them() -> None:
     runner = CancellingRunner(context=4096)
     draft = DraftModel(runner, 24)
-    context = [1, 2, 3, 4] * 200
+    context = [1, 2, 3, 4] * CHUNK
     with pytest.raises(Interrupted):
         draft.propose(begun(context, GREEDY, runner.cancel), up_to(3))
-    assert runner.calls == [PREFILL_CHUNK, PREFILL_CHUNK]
+    assert runner.calls == [CHUNK, CHUNK]
     runner.cancel.clear()
-    assert draft.price(begun(context)) == len(context) - 2 * PREFILL_CHUNK
+    assert draft.price(begun(context)) == len(context) - 2 * CHUNK
     proposal = draft.propose(begun(context), up_to(3))
     assert proposal.tokens == written_alone(context, 3)
 

@@ -58,7 +58,8 @@ from tests.engine.answers import LIST, Answer, ask, forget, request
 from tests.toy import BranchingToy, ToyRunner, toy_drafters
 
 FIXED = Speculation(Mode.FIXED, 4)
-LONG = "The terms of the work are these: " * 60  # some chunks of prefill
+LONG = "The terms of the work are these: " * 60
+CHUNK = 256  # tokens, of which that has more than two
 WARM = Sampling(temperature=0.9, seed=21)
 
 
@@ -73,12 +74,19 @@ def answers_as_usual(engine: LocalEngine, usual: Answer) -> bool:
     return given.essence == usual.essence
 
 
+@pytest.fixture
+def in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prompts are read in chunks that are shorter than usual, as the tiny models' context is."""
+    monkeypatch.setattr("headstart.engine.speculative.PREFILL_CHUNK", CHUNK)
+
+
+@pytest.mark.usefixtures("in_chunks")
 def test_an_answer_is_prefill_then_steps_then_one_finish(pair_engine: LocalEngine) -> None:
     given = ask(forget(pair_engine), request(LONG, speculation=FIXED))
     total = given.stats.prompt_tokens
     assert [prefill.total for prefill in given.prefills] == [total] * len(given.prefills)
     done = [prefill.done for prefill in given.prefills]
-    assert done == list(range(0, total, 256))
+    assert done == list(range(0, total, CHUNK))
     assert len(done) > 2
     assert given.stats.output_tokens == len(given.ids) == 64
     assert given.stats.context_used == total + 64
@@ -148,12 +156,13 @@ def test_cancelled_before_it_begins(pair_engine: LocalEngine, usual: Answer) -> 
     assert answers_as_usual(pair_engine, usual)
 
 
-@pytest.mark.parametrize("reached", [0, 512])
+@pytest.mark.usefixtures("in_chunks")
+@pytest.mark.parametrize("reached", [0, 2 * CHUNK])
 def test_cancelled_in_prefill(pair_engine: LocalEngine, usual: Answer, reached: int) -> None:
     given = ask(forget(pair_engine), request(LONG), lambda event: isinstance(event, Prefill) and event.done == reached)
     assert given.reason is FinishReason.CANCELLED
     assert given.steps == ()
-    assert [prefill.done for prefill in given.prefills] == list(range(0, reached + 1, 256))
+    assert [prefill.done for prefill in given.prefills] == list(range(0, reached + 1, CHUNK))
     whole = ask(pair_engine, request(LONG, tokens=8))
     assert whole.stats.reused_tokens == reached
     assert whole.ids == ask(forget(pair_engine), request(LONG, tokens=8)).ids

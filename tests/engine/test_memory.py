@@ -41,14 +41,21 @@ def some(tmp_path: Path) -> Manifest:
 @pytest.fixture
 def qwen(some: Manifest) -> tuple[Manifest, Manifest]:
     """What the manifests of the measured pair say: 1.5B INT8 and 0.5B INT4."""
-    target = replace(like(some, 1_801_997_298, 28_672, 32_768, 151_665), name="qwen-1.5b")
-    return target, replace(like(some, 361_525_243, 12_288, 32_768, 151_665), name="qwen-0.5b")
+    target = replace(like(some, 1_802_169_745, 28_672, 32_768, 151_665), name="qwen-1.5b")
+    return target, replace(like(some, 479_561_501, 12_288, 32_768, 151_665), name="qwen-0.5b")
 
 
-# Resident memory in MiB with the context full, as `app/bench/memory.py` found it on two cores of an AMD EPYC.
-@pytest.mark.parametrize(("context", "measured"), [(1024, 2214), (2048, 2280), (8192, 2651)])
-def test_the_measured_pair_is_told_within_a_tenth(qwen: tuple[Manifest, Manifest], context: int, measured: int) -> None:
-    assert memory.need(qwen, context).resident / MIB == pytest.approx(measured, rel=0.1)
+# Resident memory in MiB with the context full, as `app/bench/memory.py` found it on two cores of an Intel Xeon.
+@pytest.mark.parametrize(("context", "measured"), [(1024, 2525), (2048, 2633), (8192, 3010)])
+def test_the_measured_pair_is_told_within_a_twentieth(
+    qwen: tuple[Manifest, Manifest], context: int, measured: int
+) -> None:
+    assert memory.need(qwen, context).resident / MIB == pytest.approx(measured, rel=0.05)
+
+
+def test_so_is_a_small_model(some: Manifest) -> None:
+    smollm2 = like(some, 144_630_840, 23_040, 8192, 49_152)
+    assert memory.need([smollm2], 4096).resident / MIB == pytest.approx(517, rel=0.05)
 
 
 def test_the_context_counts_for_both_models_each_within_its_own(qwen: tuple[Manifest, Manifest]) -> None:
@@ -61,7 +68,7 @@ def test_the_context_counts_for_both_models_each_within_its_own(qwen: tuple[Mani
 
 
 def test_the_largest_context_that_fits_really_fits(qwen: tuple[Manifest, Manifest]) -> None:
-    free = 2600 * MIB
+    free = 2900 * MIB
     fitting = memory.largest_context(qwen, free)
     assert fitting
     assert fitting % 256 == 0
@@ -77,10 +84,10 @@ def test_earlier_texts_have_room_where_memory_is_left(qwen: tuple[Manifest, Mani
 
 
 def test_too_big_is_refused_with_ways_out(qwen: tuple[Manifest, Manifest], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "free_memory", lambda: 2_600_000_000)
-    fitting = memory.largest_context(qwen, 2_600_000_000)
+    monkeypatch.setattr(memory, "free_memory", lambda: 3_000_000_000)
+    fitting = memory.largest_context(qwen, 3_000_000_000)
     with pytest.raises(
-        MemoryBudgetError, match=rf"about 4\.2 GB of memory, but 2\.6 GB is free: .*\({fitting} tokens would"
+        MemoryBudgetError, match=rf"about 4\.6 GB of memory, but 3\.0 GB is free: .*\({fitting} tokens would"
     ):
         memory.require(*qwen, replace(OPTIONS, context=32_768))
     memory.require(*qwen, replace(OPTIONS, context=32_768, ignore_memory=True))
@@ -89,9 +96,9 @@ def test_too_big_is_refused_with_ways_out(qwen: tuple[Manifest, Manifest], monke
 
 def test_a_device_with_memory_of_its_own(qwen: tuple[Manifest, Manifest], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "memory", lambda name: 2_000_000_000 if name == "GPU.1" else None)
-    with pytest.raises(MemoryBudgetError, match=r"takes about 2\.3 GB of memory, but GPU\.1 has 2\.0 GB"):
+    with pytest.raises(MemoryBudgetError, match=r"takes about 2\.5 GB of memory, but GPU\.1 has 2\.0 GB"):
         memory.require(*qwen, replace(OPTIONS, device="GPU.1", draft_device="CPU", context=16_384))
-    monkeypatch.setattr(memory, "free_memory", lambda: 1_200_000_000)
+    monkeypatch.setattr(memory, "free_memory", lambda: 1_400_000_000)
     memory.require(*qwen, replace(OPTIONS, device="GPU.1", draft_device="CPU", context=1024))
 
 

@@ -1,5 +1,7 @@
 """Proof 3 of exactness, and what only trained weights show: real texts, real acceptance, real refusals."""
 
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -11,7 +13,19 @@ from headstart import library
 from headstart.engine.audit import AuditPlan, audit
 from headstart.engine.backends.genai.engine import load as load_genai
 from headstart.engine.bench.prompts import read_prompts
-from headstart.engine.engine import Keep, LoadOptions, Message, Mode, Numerics, Origin, Sampling, Speculation
+from headstart.engine.cancelling import CancelEvent
+from headstart.engine.engine import (
+    Finish,
+    FinishReason,
+    Keep,
+    LoadOptions,
+    Message,
+    Mode,
+    Numerics,
+    Origin,
+    Sampling,
+    Speculation,
+)
 from headstart.engine.local import LocalEngine, load
 from headstart.errors import MismatchedDraftError
 from tests.engine.answers import PLAIN, Answer, ask, collected, request
@@ -41,6 +55,27 @@ def test_smollm2_copies_what_it_was_given(smollm2: LocalEngine) -> None:
     assert answer.stats.by_origin.get(Origin.NGRAM, 0) > 0
     assert answer.stats.plain_ms
     assert answer.stats.speedup
+
+
+def test_stop_ends_the_reading_of_a_prompt_at_once(smollm2: LocalEngine) -> None:
+    long = request("\n\n".join(prompt.text for prompt in read_prompts(3)), speculation=PLAIN)
+    held_up = list[float]()
+    for _ in range(5):  # others may use the processor, too
+        smollm2.forget_all()
+        cancel, set_at = CancelEvent(), list[float]()
+
+        def stop(cancel: CancelEvent = cancel, set_at: list[float] = set_at) -> None:
+            set_at.append(time.perf_counter())
+            cancel.set()
+
+        timer = threading.Timer(0.3, stop)
+        timer.start()
+        *_, finish = smollm2.generate(long, cancel)
+        held_up.append(time.perf_counter() - set_at[0])
+        timer.join()
+        assert isinstance(finish, Finish)
+        assert finish.reason is FinishReason.CANCELLED
+    assert min(held_up) < 0.15
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def test_models_are_shown_with_what_matters(qtbot: QtBot, root: Path, open_progr
     smol, both, torn = (card_of(app, name) for name in ("smol", "both", "torn"))
     for fact in ("1.78 GB", "INT8", "98.7 % of 512 tokens", "KL 0.0040", "perplexity ×1.012", "Apache-2.0"):
         assert fact in words(smol)
-    assert "Takes about 1.93 GB of memory; 1.00 GB is free." in words(smol)
+    assert "Takes about 2.10 GB of memory; 1.00 GB is free." in words(smol)
     assert smol._memory.property("kind") == "danger"
     assert "pair" in words(both)
     assert "in use" in words(both)

@@ -2,6 +2,7 @@
 
 import ctypes
 import errno
+import math
 import sys
 import threading
 from collections import Counter
@@ -27,6 +28,7 @@ _PER_WORD = 330
 # Repacked weights as a share of the files: the embedding is read in place, and what of it was read stays mapped.
 _WEIGHTS = 0.9
 _GRAPH = 100 * _MIB  # per model: its compiled graph, and room to compute 256 tokens at a time
+_READING = 4000  # times the root of its bytes: room to compute 1,024 tokens of a prompt at a time, instead of 256
 _PER_TOKEN = 8000  # per model and token of context, beside keys and values: scores of attention, tables of n-grams
 _EARLIER = 512 * _MIB  # of keys and values of earlier texts, of each model
 _LOADING = 90 * _MIB  # above what a model without tokens takes, while precisions are compared at a first load
@@ -129,7 +131,7 @@ def largest_context(models: Iterable[Manifest], free: int, bits: int = 16) -> in
 
 
 def _weights(model: Manifest) -> int:
-    return round(model.size_bytes * _WEIGHTS) + _GRAPH
+    return round(model.size_bytes * _WEIGHTS + _READING * math.sqrt(model.size_bytes)) + _GRAPH
 
 
 def _per_token(model: Manifest, bits: int) -> int:

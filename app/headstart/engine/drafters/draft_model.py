@@ -10,13 +10,14 @@ from headstart.engine.drafters.base import NO_DRAFT, Draft, WantsMore
 from headstart.engine.drafters.ngram import NgramDrafter
 from headstart.engine.engine import Origin
 from headstart.engine.prefix_cache import PrefixCache
-from headstart.engine.runners.runner import PREFILL_CHUNK, Logits, Runner, common_prefix, is_finite
+from headstart.engine.runners.runner import Logits, Runner, common_prefix, is_finite
 from headstart.engine.sampling import Guess, Ids
 from headstart.engine.sequence import Sequence as Text
 
 _log = logging.getLogger(__name__)
 
 MOST_DRAFTED = 16  # tokens in one round
+CHUNK = 512  # tokens that are read at a time; more save a small model nothing
 WINDOW, HEAD = 2048, 96  # tokens that are read of a text of which more is unknown: so many in all, those at its start
 
 
@@ -124,9 +125,9 @@ class DraftModel(ModelDrafter):
     def read(self, text: Text) -> list[int]:
         """See ModelDrafter.read."""
         missing = self._seen(text.context)[len(self.runner.tokens) :]
-        while len(missing) > PREFILL_CHUNK:
-            self.runner.forward(missing[:PREFILL_CHUNK], cancel=text.cancel)
-            missing = missing[PREFILL_CHUNK:]
+        while len(missing) > CHUNK:
+            self.runner.forward(missing[:CHUNK], cancel=text.cancel)
+            missing = missing[CHUNK:]
         return missing
 
     def forward(self, pending: Sequence[int]) -> Logits:

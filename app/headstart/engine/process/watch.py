@@ -38,7 +38,7 @@ from headstart.errors import Translatable
 
 LOOK = 1.0  # seconds between two looks
 _MOST_COUNTED = 2 * LOOK  # seconds between two looks beyond which this side stood still itself
-_PASS = 256  # tokens that Headstart's own engine reads at a time
+_PASS = 1024  # tokens that Headstart's own engine reads at a time
 _GIGABYTE = 1e9
 _WEIGHTS = "*.bin"
 _ENDS: dict[type[Report], type[Order]] = {Loaded: Load, Finished: Generate, Benched: Bench, TuneEnded: Tune}

@@ -13,7 +13,7 @@ Logits = NDArray[np.float32]  # [rows, vocabulary]
 Hidden = NDArray[np.float32]  # hidden states: [tokens, width]
 Saved = NDArray[np.uint8]  # keys and values of some tokens, as their runner laid them out: [bytes]
 
-PREFILL_CHUNK = 256  # tokens a call: little is lost by Stop; of 3,072 tokens chunks of 1,024 read 1.27x as fast
+PREFILL_CHUNK = 1024  # tokens a call: app/docs/speed.md has the time and the memory of fewer
 
 
 class Interrupted(Exception):  # noqa: N818 - stopping is no error; this unwinds one call into the runner
