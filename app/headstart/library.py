@@ -36,6 +36,12 @@ class Model:
         """See manifest.misreading."""
         return manifest.misreading(self.folder, self.manifest)
 
+    @property
+    def head(self) -> "Model | None":
+        """The EAGLE-3 head that is a part of it. Raises BrokenModelError."""
+        folder = manifest.head_folder(self.folder)
+        return Model(f"{self.name}/{folder.name}", folder, manifest.read_model(folder)) if folder else None
+
 
 @dataclass(frozen=True)
 class Pair:

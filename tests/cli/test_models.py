@@ -187,6 +187,15 @@ def test_run_sets_the_exporter_up_where_that_is_allowed(
     assert main(["models", "add", "another"]) == 0  # nobody is asked again
 
 
+def test_the_head_of_a_model_is_shown_with_it(headstart_home: Path, capsys: Captured) -> None:
+    folder = write_model(headstart_home / "models" / "own")
+    assert main(["models", "show", "own"]) == 0
+    assert "own/head" not in capsys.readouterr().out
+    write_model(folder / "head")
+    assert main(["models", "show", "own"]) == 0
+    assert "own/head" in capsys.readouterr().out
+
+
 def test_a_model_is_added_shown_and_removed(
     headstart_home: Path, exporter: list[str], tmp_path: Path, capsys: Captured
 ) -> None:

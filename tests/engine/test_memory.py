@@ -94,6 +94,16 @@ def test_too_big_is_refused_with_ways_out(qwen: tuple[Manifest, Manifest], monke
     memory.require(*qwen, replace(OPTIONS, context=fitting))
 
 
+def test_the_head_of_a_model_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_model(tmp_path / "model")
+    target = manifest.read_model(folder)
+    monkeypatch.setattr(memory, "free_memory", lambda: memory.need((target,), 256).total)
+    memory.require(target, None, LoadOptions(folder, context=256))
+    write_model(folder / manifest.HEAD_FOLDER)
+    with pytest.raises(MemoryBudgetError):
+        memory.require(target, None, LoadOptions(folder, context=256))
+
+
 def test_a_device_with_memory_of_its_own(qwen: tuple[Manifest, Manifest], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "memory", lambda name: 2_000_000_000 if name == "GPU.1" else None)
     with pytest.raises(MemoryBudgetError, match=r"takes about 2\.5 GB of memory, but GPU\.1 has 2\.0 GB"):

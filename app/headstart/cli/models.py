@@ -271,7 +271,8 @@ def _row(entry: Model | Pair) -> tuple[str, ...]:
 
 
 def _models(entry: Model | Pair) -> tuple[Model, ...]:
-    return (entry.target, entry.draft) if isinstance(entry, Pair) else (entry,)
+    models = (entry.target, entry.draft) if isinstance(entry, Pair) else (entry,)
+    return (*models, *filter(None, (model.head for model in models)))
 
 
 def _bytes(size: int) -> str:

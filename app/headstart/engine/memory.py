@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 
+from headstart import manifest as manifests
 from headstart.engine import devices
 from headstart.engine.engine import KvPrecision, LoadOptions, Numerics
 from headstart.errors import MemoryBudgetError, OutOfMemoryError, Translatable
@@ -155,12 +156,12 @@ def require(target: Manifest, draft: Manifest | None, options: LoadOptions) -> N
             raise _over_budget(
                 models, options, wanted, Translatable("{device} has {size}", device=device, size=amount(size))
             )
-    wanted, free = (
-        need(models, options.context, kv_bits(options.numerics, options.kv_precision)).total - away.total(),
-        free_memory(),
-    )
+    bits = kv_bits(options.numerics, options.kv_precision)
+    folder = manifests.head_folder(options.target)
+    all_models = (*models, manifests.read_model(folder)) if folder else models
+    wanted, free = need(all_models, options.context, bits).total - away.total(), free_memory()
     if wanted > free:
-        fitting = None if away else largest_context(models, free, kv_bits(options.numerics, options.kv_precision))
+        fitting = None if away else largest_context(all_models, free, bits)
         raise _over_budget(models, options, wanted, Translatable("{free} is free", free=amount(free)), fitting)
 
 
