@@ -3093,8 +3093,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>草稿模型</translation>
     </message>
     <message>
-        <source>EAGLE-3 head</source>
-        <translation>EAGLE-3 草稿头</translation>
+        <source>EAGLE-3</source>
+        <translation>EAGLE-3</translation>
     </message>
     <message>
         <source>n-gram</source>

@@ -226,7 +226,7 @@ class Legend(QWidget):
         dress(lead, "muted")
         self._swatches = (
             Swatch(self.tr("draft model"), "draft", self),
-            Swatch(self.tr("EAGLE-3 head"), "eagle", self),
+            Swatch(self.tr("EAGLE-3"), "eagle", self),
             Swatch(self.tr("n-gram"), "n-gram", self),
             Swatch(self.tr("usual words"), "table", self),
             Swatch(self.tr("target"), "target", self),
