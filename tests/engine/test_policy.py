@@ -363,6 +363,20 @@ class TestDrafters:
         policy.begin_answer(Speculation())
         assert plans_after(policy, prompt, tokens=100) == Origin.DRAFT
 
+    @pytest.mark.parametrize(("lengths", "after"), [([600], 4), ([12], None), ([12, 600], 12), ([600, 12, 12, 12], 12)])
+    def test_a_prompt_is_read_once_the_short_ones_of_the_last_answers_would_be_over(
+        self, lengths: list[int], after: int | None
+    ) -> None:
+        prompt = Situation(context=300, remaining=4000, lags={Origin.DRAFT: 300})
+
+        def begun() -> Policy:
+            policy = Policy.from_json(a_policy().to_json() | {"lengths": lengths * 16})
+            assert policy is not None
+            return policy
+
+        reading = (tokens for tokens in range(24) if plans_after(begun(), prompt, tokens) == Origin.DRAFT)
+        assert next(reading, None) == after
+
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 15), st.floats(0.01, 0.99)), min_size=20, max_size=150), st.booleans())
@@ -427,7 +441,7 @@ class TestStorage:
         ],
     )
     def test_what_makes_no_sense_starts_from_its_prior(self, learned: dict[str, object]) -> None:
-        restored, new = Policy.from_json(self.stored() | learned | {"usual_tokens": "x"}), a_policy()
+        restored, new = Policy.from_json(self.stored() | learned | {"lengths": [5, "x"]}), a_policy()
         assert restored is not None
         if "models" in learned:
             assert drafted(restored).to_json() == drafted(new).to_json()

@@ -106,8 +106,7 @@ CONSTANTS = (
     Constant(policy, "_RATE_LIMIT"),
     Constant(policy, "_SHARED"),
     Constant(policy, "_PATIENCE"),
-    Constant(policy, "_USUAL_TOKENS"),
-    Constant(policy, "_NEW_ANSWER"),
+    Constant(policy, "_USUAL_LENGTHS", "a log-normal spread around 200"),
 )
 
 

@@ -1,6 +1,7 @@
 """The policy: which drafter guesses the next tokens, how far, and what its rounds teach."""
 
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -28,8 +29,8 @@ _NAMES = {
     Drafter.TABLE: Origin.TABLE,
 }
 _UNPRICED = Prices((0.0,), 0.0, 0.0)
-_USUAL_TOKENS = 200.0  # length of an answer before any was seen
-_NEW_ANSWER = 0.2  # weight of the newest answer in the usual length
+# Tokens of the last answers; these stand for them until as many were seen. A log-normal spread around 200.
+_USUAL_LENGTHS = (747, 435, 299, 216, 158, 112, 73, 31, 54, 92, 134, 185, 254, 357, 549, 1288)
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class Knowledge:
     acceptance: Acceptance
     books: Books
     speculation: Speculation  # bounds of the user
-    expected_tokens: float  # length of the answer
+    lengths: Sequence[float]  # of the last answers
 
 
 class DraftPlan:
@@ -193,18 +194,27 @@ class DraftPlan:
         elif books.emitted < int(_PATIENCE * (catch_up_ms * plain_rate) ** 2):
             return PricedModel(prices)
         covered = is_used and account.balance > catch_up_ms * plain_rate
-        if is_long and not covered and not self._pays(catch_up_ms, plain_rate, reachable):
+        if is_long and not covered and not self._pays(catch_up_ms * plain_rate, reachable / plain_rate):
             return PricedModel(prices)
         return PricedModel(prices, gain, reachable)
 
-    def _pays(self, catch_up_ms: float, plain_rate: float, reachable: float) -> bool:
-        """Whether drafting at the reachable rate saves more on the rest of the answer than a catch-up costs.
+    def _pays(self, steps: float, speedup: float) -> bool:
+        """Whether a model had better read now than later or never: that takes `steps` plain steps, then it is faster.
 
-        The rest is as long as the usual answer is, or as what is written.
+        The answer may be as long as any of the last ones that is longer than what is written, else as long again. What
+        counts is the mean logarithm of its time, as an answer that takes twice as long is as bad, be it long or short.
         """
-        books = self._known.books
-        tokens = min(self.situation.remaining, max(self._known.expected_tokens - books.emitted, books.emitted))
-        return tokens * (1 / plain_rate - 1 / reachable) > catch_up_ms
+        written, remaining = self._known.books.emitted, self.situation.remaining
+        usual = [length - written for length in self._known.lengths if length > written]
+        rest = [min(tokens, remaining) for tokens in usual or [written]]
+
+        def cost(wait: int) -> float:
+            """Of reading after so many further tokens."""
+            times = (each if each <= wait else wait + steps + (each - wait) / speedup for each in rest)
+            return sum(math.log(written + time) for time in times)
+
+        now = cost(0)
+        return all(now < cost(2**power) for power in range(math.ceil(max(rest)).bit_length() + 1))
 
     def _price_free(self, drafter: str, offer: Draft, verify: list[float], worth: float) -> tuple[float, int]:
         """The tokens that an offer is expected to gain over a plain step, and how many of its tokens to check.
@@ -303,16 +313,16 @@ class Policy:
         self.costs = costs
         self.acceptance = acceptance or Acceptance()
         self.observers: list[Observer] = []  # of every round, once it was learned from
-        self._usual_tokens = _USUAL_TOKENS
+        self._lengths = deque[float](_USUAL_LENGTHS, maxlen=len(_USUAL_LENGTHS))
         self._books = Books()
         self.begin_answer(Speculation())
 
     def begin_answer(self, speculation: Speculation, expected_tokens: int | None = None) -> None:
         """Forget the last answer and take the user's bounds. `expected_tokens`: its length, if known."""
         if self._books.emitted:
-            self._usual_tokens += _NEW_ANSWER * (self._books.emitted - self._usual_tokens)
+            self._lengths.append(self._books.emitted)
         self._speculation = speculation
-        self._expected = expected_tokens or self._usual_tokens
+        self._expected = (expected_tokens,) if expected_tokens else tuple(self._lengths)
         self._books = Books()
         self._context, self.rate = 0, 0.0
 
@@ -345,17 +355,17 @@ class Policy:
             observer(plan, outcome)
 
     def to_json(self) -> dict[str, Any]:
-        """What is worth keeping between runs: prices, acceptance, the usual length of an answer."""
-        return {"costs": self.costs.to_json(), **self.acceptance.to_json(), "usual_tokens": self._usual_tokens}
+        """What is worth keeping between runs: prices, acceptance, the lengths of the last answers."""
+        return {"costs": self.costs.to_json(), **self.acceptance.to_json(), "lengths": [*self._lengths]}
 
     @classmethod
     def from_json(cls, data: object) -> Self | None:
         """The stored policy; None without its prices. Another part that cannot be read starts from its prior."""
         match data:
-            case {"costs": prices, "usual_tokens": usual, **learned} if costs := Costs.from_json(prices):
-                policy = cls(costs, Acceptance.from_json(learned))
-                if is_figure(usual, least=1.0):
-                    policy._usual_tokens = float(usual)
+            case {"costs": prices, **learned} if costs := Costs.from_json(prices):
+                policy, lengths = cls(costs, Acceptance.from_json(learned)), learned.get("lengths")
+                if isinstance(lengths, list) and all(is_figure(each, least=1.0) for each in lengths):
+                    policy._lengths.extend(lengths)
                 policy.begin_answer(Speculation())
                 return policy
         return None
