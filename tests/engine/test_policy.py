@@ -363,7 +363,7 @@ class TestDrafters:
         policy.begin_answer(Speculation())
         assert plans_after(policy, prompt, tokens=100) == Origin.DRAFT
 
-    @pytest.mark.parametrize(("lengths", "after"), [([600], 4), ([12], None), ([12, 600], 12), ([600, 12, 12, 12], 12)])
+    @pytest.mark.parametrize(("lengths", "after"), [([600], 3), ([12], None), ([12, 600], 12), ([600, 12, 12, 12], 12)])
     def test_a_prompt_is_read_once_the_short_ones_of_the_last_answers_would_be_over(
         self, lengths: list[int], after: int | None
     ) -> None:
