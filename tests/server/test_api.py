@@ -1,5 +1,6 @@
 """The API through OpenAI's own client: what it sends reaches the engine, what the engine says reaches it."""
 
+import inspect
 import json
 import subprocess
 import sys
@@ -163,6 +164,38 @@ def test_predictions_and_forms_reach_the_engine(client: openai.OpenAI, engine: S
     assert engine.requests[2].schema == ""
 
 
+@pytest.mark.parametrize(
+    ("asked", "schema", "grammar"),
+    [
+        ({"response_format": {"type": "json_object", "schema": PLACE}}, PLACE, ""),
+        ({"guided_json": PLACE}, PLACE, ""),
+        ({"json_schema": PLACE}, PLACE, ""),
+        ({"format": PLACE}, PLACE, ""),
+        ({"format": "json"}, {"type": "object"}, ""),
+        ({"structured_outputs": {"json": PLACE}}, PLACE, ""),
+        ({"structured_outputs": {"choice": ["yes", 'n"o']}}, None, 'start: "yes" | "n\\"o"'),
+        ({"guided_choice": ["a"]}, None, 'start: "a"'),
+        ({"guided_regex": "a/b\\/c"}, None, r"start: /a\/b\/c/"),
+        ({"grammar": 'root ::= "a"'}, None, 'root ::= "a"'),
+    ],
+)
+def test_forms_of_other_servers_reach_the_engine(
+    client: openai.OpenAI, engine: ScriptedEngine, asked: dict[str, Any], schema: Any, grammar: str
+) -> None:
+    client.chat.completions.create(model=MODEL, messages=HI, extra_body=asked)
+    (request,) = engine.requests
+    assert (json.loads(request.schema or "null"), request.grammar) == (schema, grammar)
+
+
+def test_other_servers_ways_to_say_nothing_are_taken(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+    nothing = {"top_k": -1, "repeat_penalty": 1.3, "min_tokens": 0, "ignore_eos": False, "modalities": ["text"]}
+    client.chat.completions.create(model=MODEL, messages=HI, stop="", max_tokens=-1, extra_body=nothing)
+    client.chat.completions.create(model=MODEL, messages=HI)
+    first, second = engine.requests
+    assert (first.stop, first.max_new_tokens) == ((), second.max_new_tokens)
+    assert first.sampling == replace(second.sampling, repetition_penalty=1.3, seed=first.sampling.seed)
+
+
 def test_tools_and_their_history_reach_the_engine(client: openai.OpenAI, engine: ScriptedEngine) -> None:
     history: Any = [
         *HI,
@@ -269,13 +302,20 @@ def test_a_repetition_ends_where_that_is_asked_for(kind: str) -> None:
         ({"messages": [{"role": "assistant", "tool_calls": [called("{")]}]}, "messages", "are not a JSON object"),
         ({"logit_bias": {"5": 1}}, "logit_bias", "favoured"),
         ({"temperature": 3}, "temperature", "<= 2.0"),
-        ({"stop": ""}, "stop", "length >= 1"),
-        ({"max_tokens": -1}, "max_tokens", ">= 0"),
+        ({"stop": [""]}, "stop", "length >= 1"),
+        ({"guided_json": PLACE, "response_format": {"type": "json_object"}}, "response_format", "keeps to one form"),
+        ({"tools": [LOOK], "grammar": "start: /a/"}, "tools", "keeps to no grammar"),
+        ({"min_tokens": 5}, "min_tokens", "no least length"),
+        ({"ignore_eos": True}, "ignore_eos", "where the model ends it"),
+        ({"mirostat": 2}, "mirostat", "Mirostat"),
+        ({"chat_template_kwargs": {"enable_thinking": False}}, "chat_template_kwargs", "chat template"),
+        ({"modalities": ["text", "audio"]}, "modalities", "text only"),
+        ({"max_tokens": -2}, "max_tokens", ">= -1"),
         ({"messages": []}, "messages", "length >= 1"),
         ({"logprobs": True, "top_logprobs": 21}, "top_logprobs", "<= 20"),
         ({"response_format": {"type": "json_schema"}}, "response_format", "missing required field"),
         ({"messages": [{"role": "function", "content": "x"}]}, "messages", "function"),
-        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages", "image_url"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages", "reads text only"),
         ({"prompt": "Once", "echo": True}, "echo", "not repeated"),
         ({"prompt": "Once", "suffix": "end"}, "suffix", "suffix"),
         ({"prompt": "Once", "best_of": 2}, "best_of", "One answer"),
@@ -286,8 +326,10 @@ def test_what_cannot_be_is_refused_in_a_sentence(
     client: openai.OpenAI, engine: ScriptedEngine, asked: dict[str, Any], param: str, words: str
 ) -> None:
     create: Any = client.completions.create if "prompt" in asked else client.chat.completions.create
+    known = {name: value for name, value in asked.items() if name in inspect.signature(create).parameters}
+    others = {name: value for name, value in asked.items() if name not in known}
     with pytest.raises(openai.BadRequestError, match=words) as refusal:
-        create(**({"model": MODEL} | ({} if "prompt" in asked else {"messages": HI}) | asked))
+        create(**({"model": MODEL} | ({} if "prompt" in asked else {"messages": HI}) | known), extra_body=others)
     assert (refusal.value.param, refusal.value.type) == (param, "invalid_request_error")
     assert not engine.requests
 

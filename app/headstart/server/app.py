@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+from http import HTTPStatus
 from typing import Any, TypeVar
 
 import msgspec
@@ -108,14 +109,16 @@ def application(worker: Worker, model: Model, access: Access, defaults: Defaults
     """The API behind its access checks."""
     api, origins = Api(worker, model, defaults), sorted(access.origins)
     pages = Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"])
+    routes = [
+        Route("/v1/models", api.models),
+        Route("/v1/chat/completions", api.chat, methods=["POST"]),
+        Route("/v1/completions", api.complete, methods=["POST"]),
+        Route("/openapi.json", api.openapi),
+    ]
+    # Some clients add a slash, and follow no redirect of a POST.
+    slashed = [Route(f"{route.path}/", route.endpoint, methods=list(route.methods or ())) for route in routes]
     return Starlette(
-        routes=[
-            Route("/v1/models", api.models),
-            Route("/v1/models/{model:path}", api.model),
-            Route("/v1/chat/completions", api.chat, methods=["POST"]),
-            Route("/v1/completions", api.complete, methods=["POST"]),
-            Route("/openapi.json", api.openapi),
-        ],
+        routes=[*routes, *slashed, Route("/v1/models/{model:path}", api.model)],
         middleware=[
             Middleware(Guard, access.page_refusal),
             *([pages] if origins else []),
@@ -166,7 +169,8 @@ async def _as_refusal(_: HttpRequest, error: Exception) -> Response:
 async def _as_http(request: HttpRequest, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     sentence = f"{request.method} {request.url.path[:80]} is not part of this API: see /openapi.json."
-    return RefusedError(error.status_code, Fault(sentence, INVALID, code="not_found"), error.headers).response()
+    code = "method_not_allowed" if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED else "not_found"
+    return RefusedError(error.status_code, Fault(sentence, INVALID, code=code), error.headers).response()
 
 
 async def _as_bug(_: HttpRequest, error: Exception) -> Response:

@@ -4,6 +4,7 @@ Unknown fields are ignored: most have no meaning on your own computer. A field t
 supported is declared here, so that it can be refused.
 """
 
+import json
 import re
 import secrets
 from dataclasses import dataclass, field, replace
@@ -21,10 +22,16 @@ _MOST = 2**31 - 1  # of a whole number
 _Nothing = Annotated[list[Any], Meta(max_length=0, description="Not supported: leave it out.")]
 _NoBias = Annotated[dict[str, float], Meta(max_length=0, description="Not supported: leave it out.")]
 _One = Annotated[int, Meta(ge=1, le=1, description="One answer for each request.")]
-_READ_ALONE = "0: the prompt is read, and stays in memory for the next request that begins like it."
-_Count = Annotated[int, Meta(ge=0, le=_MOST, description=f"{_READ_ALONE} Default: 16.")]
-_Length = Annotated[int, Meta(ge=0, le=_MOST, description=f"{_READ_ALONE} Default: half the context.")]
+_READ_ALONE = "0: the prompt is read, and stays in memory for the next request that begins like it. -1: the default."
+_Count = Annotated[int, Meta(ge=-1, le=_MOST, description=f"{_READ_ALONE} Default: 16.")]
+_Length = Annotated[int, Meta(ge=-1, le=_MOST, description=f"{_READ_ALONE} Default: half the context.")]
 _Text = Annotated[str, Meta(min_length=1)]
+_None = Annotated[int, Meta(ge=0, le=0, description="Not supported: leave it out.")]
+_NoObject = Annotated[dict[str, Any], Meta(max_length=0, description="Not supported: leave it out.")]
+_Object = Annotated[dict[str, Any], Meta(examples=[{"type": "object"}])]
+_Grammar = Annotated[_Text, Meta(description="In Lark's notation or llama.cpp's.", examples=['start: "yes" | "no"'])]
+_Choice = Annotated[list[_Text], Meta(min_length=1)]
+_Pattern = Annotated[_Text, Meta(examples=["[a-z]+"])]
 _Name = Annotated[str, Meta(pattern=r"^[a-zA-Z0-9_.-]{1,64}$")]
 _Stops = Annotated[list[_Text], Meta(max_length=16)]
 _Repetition = Annotated[
@@ -142,13 +149,25 @@ class AnyText(Struct, frozen=True, tag_field="type", tag="text"):
 
 
 class AnyObject(Struct, frozen=True, tag_field="type", tag="json_object"):
-    """An answer that is a JSON object."""
+    """An answer that is a JSON object; `schema`, as llama.cpp has it, says more."""
+
+    schema: _Object | None = None
 
 
 class OfSchema(Struct, frozen=True, tag_field="type", tag="json_schema"):
     """An answer that follows a JSON schema."""
 
     json_schema: JsonSchema
+
+
+@dataclass(frozen=True)
+class StructuredOutputs:
+    """What an answer must keep to, as vLLM has it: one of these."""
+
+    json: _Object | None = None
+    regex: _Pattern | None = None
+    choice: _Choice | None = None
+    grammar: _Grammar | None = None
 
 
 ResponseFormat = AnyText | AnyObject | OfSchema
@@ -188,11 +207,26 @@ class AnswerRequest:
     model: str
     stream: bool | None = None
     stream_options: StreamOptions | None = None
-    stop: _Text | _Stops | None = None
+    stop: str | _Stops | None = None
+    top_k: Annotated[int, Meta(ge=-1, le=_MOST, description="-1 and 0 take all.")] | None = None
     seed: _Seed | None = None
     stop_on_repetition: _Repetition | None = None
     n: _One | None = None
     logit_bias: _NoBias | None = None
+    repeat_penalty: Annotated[float, Meta(gt=0, le=10, description="The same as `repetition_penalty`.")] | None = None
+    guided_json: _Object | None = None
+    guided_regex: _Pattern | None = None
+    guided_choice: _Choice | None = None
+    guided_grammar: _Grammar | None = None
+    structured_outputs: StructuredOutputs | None = None
+    json_schema: _Object | None = None
+    grammar: _Grammar | None = None
+    format: Literal["json"] | _Object | None = None
+    min_tokens: _None | None = None
+    ignore_eos: Literal[False] | None = None
+    mirostat: _None | None = None
+    chat_template_kwargs: _NoObject | None = None
+    modalities: list[Literal["text"]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,10 +260,10 @@ class TextRequest(AnswerRequest):
 
 
 _Body = TypeVar("_Body", ChatRequest, TextRequest)
-_ANY_OBJECT = '{"type":"object"}'
 _NO_PARAMETERS = {"type": "object", "properties": {}, "additionalProperties": False}
 _USUAL_TEXT = 16  # tokens of a completion, as in OpenAI's API
 _FIELD = re.compile(r"`\$\.(\w+)")
+_OTHER_PART = re.compile(r"\.content\[\.\.\.\]\.type|\.content\[\d+\]\.type")
 _REFUSALS = {
     "functions": "Functions of the older form are not called here: send them as `tools`.",
     "function_call": "Functions of the older form are not called here: send `tool_choice`.",
@@ -237,6 +271,11 @@ _REFUSALS = {
     "best_of": "One answer comes for each request: leave out `best_of`.",
     "logit_bias": "Single tokens cannot be favoured here: leave out `logit_bias`.",
     "echo": "The prompt is not repeated here: leave out `echo`.",
+    "min_tokens": "An answer has no least length here: leave out `min_tokens`.",
+    "ignore_eos": "An answer ends where the model ends it: leave out `ignore_eos`.",
+    "mirostat": "Mirostat is not supported: leave out `mirostat`, and use `top_p` or `min_p`.",
+    "chat_template_kwargs": "The chat template takes no values of its own here: leave out `chat_template_kwargs`.",
+    "modalities": "This model writes text only: leave out `modalities`.",
     "suffix": "Filling in before a `suffix` is not supported: put the model's markers into `prompt`, without `suffix`.",
 }
 
@@ -280,7 +319,6 @@ def chat_order(asked: ChatRequest, defaults: Defaults) -> Request:
     return replace(
         _order(asked, defaults, messages, length),
         prediction=_text(asked.prediction.content) if asked.prediction else "",
-        schema=_schema(asked.response_format),
         tools=_tools(asked),
         likeliest=_likeliest(asked),
     )
@@ -350,14 +388,15 @@ def text_order(asked: TextRequest, defaults: Defaults) -> Request:
 def _order(
     asked: AnswerRequest, defaults: Defaults, messages: tuple[Message, ...], length: int, prompt: str = ""
 ) -> Request:
-    stops = (asked.stop,) if isinstance(asked.stop, str) else tuple(asked.stop or ())
+    stops = ((asked.stop,) if asked.stop else ()) if isinstance(asked.stop, str) else tuple(asked.stop or ())
     order = Request(messages, length, _sampling(asked, defaults), defaults.speculation, stops, prompt)
-    return replace(order, stop_on_repetition=bool(asked.stop_on_repetition))
+    schema, grammar = _form(asked)
+    return replace(order, stop_on_repetition=bool(asked.stop_on_repetition), schema=schema, grammar=grammar)
 
 
 def _first(*lengths: int | None) -> int:
-    """The first that was named; 0 is a length, too."""
-    return next(length for length in lengths if length is not None)
+    """The first that was named; 0 is a length, too, and -1 is none."""
+    return next(length for length in lengths if length is not None and length >= 0)
 
 
 def _likeliest(asked: ChatRequest) -> int | None:
@@ -366,19 +405,65 @@ def _likeliest(asked: ChatRequest) -> int | None:
     return asked.top_logprobs or 0 if wanted else None
 
 
-def _schema(asked: ResponseFormat | None) -> str:
+def _form(asked: AnswerRequest) -> tuple[str, str]:
+    """The JSON schema that an answer keeps to, or the grammar, wherever a request says it. Raises RefusedError."""
+    outputs = asked.structured_outputs or StructuredOutputs()
+    schemas = {
+        "response_format": _schema(asked.response_format) if isinstance(asked, ChatRequest) else None,
+        "format": {"type": "object"} if asked.format == "json" else asked.format,
+        "guided_json": asked.guided_json,
+        "json_schema": asked.json_schema,
+        "structured_outputs.json": outputs.json,
+    }
+    grammars = {
+        "grammar": asked.grammar,
+        "guided_grammar": asked.guided_grammar,
+        "structured_outputs.grammar": outputs.grammar,
+        "guided_regex": _of_pattern(asked.guided_regex),
+        "structured_outputs.regex": _of_pattern(outputs.regex),
+        "guided_choice": _of_choice(asked.guided_choice),
+        "structured_outputs.choice": _of_choice(outputs.choice),
+    }
+    named = [name for name, form in (*schemas.items(), *grammars.items()) if form is not None]
+    if len(named) > 1:
+        first, second, *_ = named
+        raise invalid(f"An answer keeps to one form: leave out `{first}` or `{second}`.", first.partition(".")[0])
+    schema = next((form for form in schemas.values() if form is not None), None)
+    grammar = next((form for form in grammars.values() if form is not None), "")
+    has_tools = isinstance(asked, ChatRequest) and asked.tools and asked.tool_choice != "none"
+    if grammar and has_tools:
+        raise invalid(f"An answer with tools keeps to no grammar: leave out `{named[0]}` or `tools`.", "tools")
+    return "" if schema is None else msgspec.json.encode(schema).decode(), grammar
+
+
+def _of_pattern(pattern: str | None) -> str | None:
+    """A regular expression as a grammar."""
+    escaped = re.sub(r"(?<!\\)((?:\\\\)*)/", r"\1\\/", pattern) if pattern else None
+    return f"start: /{escaped}/" if escaped else None
+
+
+def _of_choice(choice: list[str] | None) -> str | None:
+    """Some texts as a grammar."""
+    return f"start: {' | '.join(json.dumps(text) for text in choice)}" if choice else None
+
+
+def _schema(asked: ResponseFormat | None) -> dict[str, Any] | None:
     match asked:
-        case AnyObject():
-            return _ANY_OBJECT
+        case AnyObject(schema=wanted):
+            return wanted or {"type": "object"}
         case OfSchema(json_schema=wanted):
-            return msgspec.json.encode(wanted.schema).decode()
+            return wanted.schema
         case _:
-            return ""
+            return None
 
 
 def _sampling(asked: AnswerRequest, defaults: Defaults) -> Sampling:
     values = {each.field: getattr(asked, each.name) for each in declared(Sampling)}
     told = {name: value for name, value in values.items() if value is not None}
+    if asked.repeat_penalty is not None:
+        told.setdefault("repetition_penalty", asked.repeat_penalty)
+    if asked.top_k is not None:
+        told["top_k"] = max(0, asked.top_k)
     told["seed"] = _seed(asked.seed, defaults.seed)
     left = tuple(name for name in defaults.sampling.automatic if name not in told)
     return replace(defaults.sampling, **told, automatic=left)
@@ -397,6 +482,8 @@ def _text(content: Content) -> str:
 def _misfit(error: str) -> RefusedError:
     found = _FIELD.search(error)
     name = found.group(1) if found else None
+    if name == "messages" and _OTHER_PART.search(error):
+        return invalid("This model reads text only: leave out images, audio and files.", name, "unsupported_value")
     if name in _REFUSALS:
         return invalid(_REFUSALS[name], name, "unsupported_value")
     return invalid(f"The request is not valid: {error[0].lower()}{error[1:]}.", name)
