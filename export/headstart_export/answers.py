@@ -1,7 +1,7 @@
 """What a finished model answers to a committed set of prompts: tables and drafts are made from it."""
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +28,19 @@ def prompts() -> list[str]:
 
 def more_prompts() -> list[str]:
     """Those that are made of a task and a subject each, all kinds mixed."""
+    return combined(_groups()[_MORE])
+
+
+def combined(groups: Mapping[str, Any]) -> list[str]:
+    """Each task of a group with each of its subjects, all groups mixed in their proportions from the start."""
     placed = []
-    for group in _groups()[_MORE].values():
+    for group in groups.values():
         tasks, subjects = group["tasks"], group["subjects"]
         count = len(tasks) * len(subjects)
-        made = (tasks[i % len(tasks)].format(subjects[i % len(subjects)]) for i in range(count))
-        placed += [((i + 0.5) / count, prompt) for i, prompt in enumerate(made)]
+        for number in range(count):
+            turn, task = divmod(number, len(tasks))
+            prompt = tasks[task].format(subjects[(turn + task) % len(subjects)])
+            placed.append(((number + 0.5) / count, prompt))
     return [prompt for _, prompt in sorted(placed)]
 
 
