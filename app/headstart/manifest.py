@@ -142,6 +142,27 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Mark:
+    """How far the guesses of a head held while it learned, on answers of its target that it did not learn from."""
+
+    tokens: int  # seen so far, each as often as it was
+    hours: float
+    acceptance: Mapping[str, tuple[float, ...]]  # by class: the first guess; where it holds, the next one; ...
+
+
+@dataclass(frozen=True)
+class LearnedHead:
+    """What an EAGLE-3 head that was made on this computer learned from, and its learning curve."""
+
+    layers: tuple[int, ...]  # of the target, from 0, whose hidden states it reads
+    texts: int
+    tokens: int  # that it guessed at, each counted once
+    hours: float
+    curve: tuple[Mark, ...]
+    compressed: Mapping[str, float]  # by class: the first guesses of the finished head that held
+
+
+@dataclass(frozen=True)
 class Manifest:
     """One model folder. `role` is what the recipe meant it for ("target", "draft", "any"); any that fits may draft."""
 
@@ -168,6 +189,7 @@ class Manifest:
     shortlist: Shortlist | None = None
     self_draft: SelfDraft | None = None  # None: a model of its own
     table: Table | None = None  # None: it has none, or one that texts were added to
+    learned: LearnedHead | None = None
 
     @property
     def is_eagle(self) -> bool:

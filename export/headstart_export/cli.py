@@ -73,6 +73,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from headstart_export import distillation  # noqa: PLC0415 - with the libraries it needs
 
         command, options = _distil, distillation.parser().parse_args(words[1:])
+    elif words[:1] == ["head"]:
+        from headstart_export import head  # noqa: PLC0415 - with the libraries it needs
+
+        command, options = _make_head, head.parser().parse_args(words[1:])
     else:
         command, options = _export, _parser().parse_args(words)
     try:
@@ -124,7 +128,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="headstart-export",
         description="Turn a language model into a checked folder that Headstart can load; with a draft, into a pair.",
         epilog="Recipes: " + ", ".join(recipes.names()) + ". "
-        "`headstart-export table --help`: count texts of yours; `headstart-export distil --help`: train a draft.",
+        "`headstart-export table --help`: count texts of yours; `headstart-export head --help`: make a draft head that "
+        "learns on this computer; `headstart-export distil --help`: train a draft.",
     )
     parser.add_argument("source", nargs="?", help="recipe, hub id, Hugging Face folder, or .gguf file")
     parser.add_argument(
@@ -192,6 +197,15 @@ def _distil(options: argparse.Namespace) -> None:
     reporter = progress.reporter(sys.stderr)
     with _libraries(options, reporter):
         distillation.distil(order, plan, output, paths.cache_folder(), reporter, force=options.force)
+    _print(output, as_json=options.json)
+
+
+def _make_head(options: argparse.Namespace) -> None:
+    from headstart_export import head  # noqa: PLC0415
+
+    reporter = progress.reporter(sys.stderr)
+    with _libraries(options, reporter):
+        output = head.run(options, paths.cache_folder(), reporter)
     _print(output, as_json=options.json)
 
 

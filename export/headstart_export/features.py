@@ -22,7 +22,8 @@ PROMPTS_FILE = Path(__file__).parent / "head_prompts.toml"
 AT_ONCE = 128  # texts of a file: what an interruption costs
 LONGEST = 160  # tokens of an answer
 TRIAL = 96  # tokens of an answer that the head is tried on
-PER_TEXT = 190  # tokens, prompt included, as it was on average; only an estimate rests on it
+PER_ANSWER = 1.5  # tokens to read for each that is learned from, about: prompts are read too
+TRIALS = "trials"
 STATES = 4  # of each token: three that the head reads, and the one that the target's output head reads
 _PIECE = 256  # tokens of a text that was found
 _SEEN = 8  # of these that are not guessed
@@ -67,10 +68,14 @@ class Store:
     def write_trials(self) -> None:
         """Have the target answer what the head is tried on."""
         asked = trials()
-        if not self._texts("trials").is_file():
+        if not self._texts(TRIALS).is_file():
             written = self._answers([prompt for _, prompt in asked], TRIAL, 0.0, 0)
-            self._save("trials", [(kind, *text) for (kind, _), text in zip(asked, written, strict=True)])
-        self._read("trials")
+            self._save(TRIALS, [(kind, *text) for (kind, _), text in zip(asked, written, strict=True)])
+        self._read(TRIALS)
+
+    def has(self, number: int) -> bool:
+        """Whether file `number` is there."""
+        return self._states(f"{number:04}").is_file()
 
     def write(self, number: int, found: Sequence[Sequence[int]]) -> int:
         """Make file `number` unless it is there: answers to prompts, or pieces of `found` texts; its learned tokens."""
@@ -91,9 +96,7 @@ class Store:
         files = -(-len(asked) // AT_ONCE)
         again, place = divmod(number, files)
         temperature = 0.0 if again < 2 and number % 2 == again else answers.TEMPERATURE
-        written = self._answers(
-            asked[place * AT_ONCE : (place + 1) * AT_ONCE], LONGEST, temperature, number * AT_ONCE
-        )
+        written = self._answers(asked[place * AT_ONCE : (place + 1) * AT_ONCE], LONGEST, temperature, number * AT_ONCE)
         return [("answer", prompt, answer) for prompt, answer in written if answer]
 
     def _answers(self, asked: list[str], tokens: int, temperature: float, seed: int) -> list[answers.Text]:
@@ -109,9 +112,7 @@ class Store:
             failure = "The model's hidden states cannot be read ({reason}), so no head can learn from them."
             places = {"texts": str(self._texts(name)), "states": str(self._states(name))}
             layers = list(self.layers)
-            process.call(
-                read, minutes=_MINUTES, failure=failure, folder=str(self.target), layers=layers, **places
-            )
+            process.call(read, minutes=_MINUTES, failure=failure, folder=str(self.target), layers=layers, **places)
 
     def texts(self, names: Iterable[str]) -> Iterator[Text]:
         """The texts of some files that are finished; their states stay on the disk until they are used."""
@@ -126,10 +127,6 @@ class Store:
         """The names of the files that can be learned from."""
         return sorted(path.stem for path in self.folder.glob("[0-9]*.npy") if self._texts(path.stem).is_file())
 
-    def tokens(self, names: Iterable[str]) -> int:
-        """That can be learned from these files."""
-        return sum(len(answer) for name in names for _, _, answer in self._load(name))
-
     def _texts(self, name: str) -> Path:
         return self.folder / f"{name}.json"
 
@@ -138,8 +135,7 @@ class Store:
 
     def _load(self, name: str) -> list[tuple[str, list[int], list[int]]]:
         return [
-            (kind, prompt, answer)
-            for kind, prompt, answer in json.loads(self._texts(name).read_text(encoding="utf-8"))
+            (kind, prompt, answer) for kind, prompt, answer in json.loads(self._texts(name).read_text(encoding="utf-8"))
         ]
 
     def _save(self, name: str, texts: Sequence[object]) -> None:
@@ -156,7 +152,8 @@ def pieces(folder: Path, texts: Iterable[str], most: int) -> list[list[int]]:
     tokenizer.no_truncation()
     found: list[list[int]] = []
     for text in texts:
-        ids = tokenizer.encode(text[: 8 * _PIECE], add_special_tokens=False).ids[:_PIECE]
+        start = len(text) // 3  # texts of a kind often begin alike
+        ids = tokenizer.encode(text[start : start + 8 * _PIECE], add_special_tokens=False).ids[:_PIECE]
         if len(ids) >= 2 * _SEEN:
             found.append(ids)
         if len(found) == most:
@@ -200,4 +197,5 @@ def _states_of(session: Any, ids: list[int]) -> Hidden:
     session.infer({name: value for name, value in inputs.items() if name in wanted})
     taps, last = session.get_tensor(HIDDEN_STATES).data[0], session.get_output_tensor(1).data[0]
     largest = np.finfo(np.float16).max
-    return np.clip(np.concatenate([taps, last], axis=1), -largest, largest).astype(np.float16)
+    states: Hidden = np.clip(np.concatenate([taps, last], axis=1), -largest, largest).astype(np.float16)
+    return states

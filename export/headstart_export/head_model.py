@@ -29,6 +29,8 @@ _BLOCK = 4096  # rows of a table that are unpacked at once
 _SMALL = 0.02  # spread of weights that start from nothing
 _QUICK = 8  # numbers of a key that turn quickest with its place
 _SHARPNESS = 7.0  # of what looks at its own place: the one before it gets a hundredth
+_QUIETER = 0.5  # than in the target: chains of guesses, in which the layer reads what it made, learn twice as fast
+_LOUDER = 2.0  # than the states: what a token says is learned sooner
 _KEPT = ("vocab_size", "hidden_size", "max_position_embeddings", "rms_norm_eps", "rope_parameters", "rope_theta",
          "rope_scaling", "bos_token_id", "eos_token_id", "pad_token_id", "hidden_act")  # fmt: skip
 
@@ -48,7 +50,7 @@ class Measures:
 
     @property
     def heads(self) -> int:
-        """Attention heads, each with keys and values of its own: those of a layer of the target, and `see_token` more."""
+        """Attention heads, each with keys and values of its own: those of the target, and `see_token` more."""
         return int(self.config["num_attention_heads"]) + self.see_token
 
     @property
@@ -62,10 +64,10 @@ class Measures:
     @property
     def size(self) -> int:
         """Numbers of a key."""
-        return int(self.config.get("head_dim") or self.hidden // self.heads)
+        return int(self.config.get("head_dim") or self.hidden // int(self.config["num_attention_heads"]))
 
 
-class Head(nn.Module):
+class Head(nn.Module):  # type: ignore[misc]
     """A head that learns. Buffers are frozen: `rows` of the target's output head, its `embeddings`, and the scales."""
 
     rows: Tensor
@@ -123,7 +125,7 @@ class Head(nn.Module):
         states = torch.from_numpy(np.concatenate([span.text.states[: span.read] for span in spans]))
         read = self.combined(states[:, : READS * self.measures.hidden])
         ids = [torch.tensor(span.text.ids) for span in spans]
-        inputs = self._inputs(torch.cat([each[1 : span.read + 1] for each, span in zip(ids, spans, strict=True)]), read)
+        inputs = self.inputs(torch.cat([each[1 : span.read + 1] for each, span in zip(ids, spans, strict=True)]), read)
         places = [torch.arange(span.read) for span in spans]
         keys = self._turned(attention["k_proj"](inputs), torch.cat(places)).split([span.read for span in spans])
         values = self._by_head(attention["v_proj"](inputs)).split([span.read for span in spans])
@@ -135,7 +137,7 @@ class Head(nn.Module):
             here = [torch.arange(span.first, span.read) + step for span in spans]
             if step:
                 following = torch.cat([each[place + 1] for each, place in zip(ids, here, strict=True)])
-                inputs = self._inputs(following, hidden)
+                inputs = self.inputs(following, hidden)
                 further = (
                     self._turned(attention["k_proj"](inputs), torch.cat(here)).split(counts),
                     self._by_head(attention["v_proj"](inputs)).split(counts),
@@ -153,7 +155,8 @@ class Head(nn.Module):
             hidden = hidden + mlp["down_proj"](gated).float()
             yield self.norm(hidden), [place + 1 for place in here]
 
-    def _inputs(self, tokens: Tensor, hidden: Tensor) -> Tensor:
+    def inputs(self, tokens: Tensor, hidden: Tensor) -> Tensor:
+        """What queries, keys and values are made of: [n, 2 * hidden]."""
         embedded = self.midlayer["input_layernorm"](self.embeddings[tokens].float())
         return torch.cat([embedded, self.midlayer["hidden_norm"](hidden)], dim=-1)
 
@@ -187,9 +190,7 @@ def _joined(places: Sequence[Tensor], lengths: Sequence[int]) -> Tensor:
     return torch.cat([place + int(offset) for place, offset in zip(places, offsets, strict=True)])
 
 
-def _attend(
-    queries: Tensor, keys: Tensor, values: Tensor, own: Sequence[tuple[Tensor, Tensor]], first: int
-) -> Tensor:
+def _attend(queries: Tensor, keys: Tensor, values: Tensor, own: Sequence[tuple[Tensor, Tensor]], first: int) -> Tensor:
     """Each start sees the places up to its own, and what its chain has added: [starts, heads * size]."""
     count, heads, size = queries.shape
     queries = queries.transpose(0, 1) / size**0.5  # [heads, starts, size]
@@ -247,12 +248,11 @@ class TargetWeights:
         self._model = self._core.read_model(folder / MODEL_FILE)
         self._sources: dict[str, Any] = {}
         for node in self._model.get_ordered_ops():
-            found = _NAMED.search(node.get_friendly_name())
-            if found and node.get_type_name() in _WEIGHT_AT:
-                wanted = _WEIGHT_AT[node.get_type_name()]
-                if wanted == 0 and node.get_type_name() == "Multiply" and not _is_fixed(node.input_value(0)):
-                    continue
-                self._sources[found["name"]] = node.input_value(wanted)
+            found, kind = _NAMED.search(node.get_friendly_name()), node.get_type_name()
+            if found and kind in _WEIGHT_AT:
+                source = node.input_value(_WEIGHT_AT[kind])
+                if not source.get_partial_shape().is_dynamic:
+                    self._sources[found["name"]] = source
 
     def has(self, name: str) -> bool:
         """Whether there is such a weight."""
@@ -260,7 +260,10 @@ class TargetWeights:
 
     def get(self, name: str) -> Tensor:
         """A whole one, as f32."""
-        return torch.from_numpy(self._run([], self._source(name), {})).clone().squeeze()
+        operations = self._openvino.opset13
+        model = self._openvino.Model([operations.result(operations.convert(self._source(name), "f32"))], [])
+        found = self._core.compile_model(model, "CPU", _EXACT)({})[0]
+        return torch.from_numpy(found.copy()).squeeze()
 
     def rows_of(self, name: str, ids: NDArray[np.int64]) -> Tensor:
         """Chosen rows of a table in 16 bits, unpacked block by block."""
@@ -268,19 +271,12 @@ class TargetWeights:
         chosen = operations.parameter([-1], np.int64, name="ids")
         rows = operations.gather(self._source(name), chosen, operations.constant(np.array(0, np.int64)))
         model = self._openvino.Model([operations.result(rows)], [chosen])
-        session = self._core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"}).create_infer_request()
+        session = self._core.compile_model(model, "CPU", _EXACT).create_infer_request()
         found = []
         for start in range(0, len(ids), _BLOCK):
             session.infer([ids[start : start + _BLOCK]])
             found.append(torch.from_numpy(session.get_output_tensor(0).data.copy()).to(torch.bfloat16))
         return torch.cat(found)
-
-    def _run(self, parameters: list[Any], output: Any, inputs: dict[str, Any]) -> NDArray[np.float32]:
-        operations = self._openvino.opset13
-        model = self._openvino.Model([operations.result(operations.convert(output, "f32"))], parameters)
-        compiled = self._core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-        result: NDArray[np.float32] = compiled(inputs)[0]
-        return result
 
     def _source(self, name: str) -> Any:
         if name not in self._sources:
@@ -288,14 +284,9 @@ class TargetWeights:
         return self._sources[name]
 
 
+_EXACT = {"INFERENCE_PRECISION_HINT": "f32"}
 _NAMED = re.compile(r"^__module\.(?:model\.)?(?P<name>(?:layers\.\d+\.\w+(?:\.\w+)?|embed_tokens|norm|lm_head))/")
 _WEIGHT_AT = {"MatMul": 1, "Gather": 0, "Multiply": 0}  # the input that is a weight
-
-
-def _is_fixed(value: Any) -> bool:
-    node = value.get_node()
-    kind = node.get_type_name()
-    return kind == "Constant" or (kind == "Convert" and _is_fixed(node.input_value(0)))
 
 
 def begin(head: Head, weights: TargetWeights, chosen: NDArray[np.int64], texts: Sequence[Text]) -> None:
@@ -327,15 +318,19 @@ def begin(head: Head, weights: TargetWeights, chosen: NDArray[np.int64], texts: 
             attention[name].weight[:copies, :hidden].normal_(0, _SMALL)
             attention[name].weight[:copies, hidden:] = copied.repeat_interleave(repeated, dim=0).reshape(-1, hidden)
         attention["o_proj"].weight.zero_()
-        attention["o_proj"].weight[:, :copies] = weights.get(f"{last}self_attn.o_proj")
+        attention["o_proj"].weight[:, :copies] = _QUIETER * weights.get(f"{last}self_attn.o_proj")
         gate, up, down = (weights.get(f"{last}mlp.{name}") for name in ("gate_proj", "up_proj", "down_proj"))
         strongest = (gate.norm(dim=1) * up.norm(dim=1) * down.norm(dim=0)).topk(measures.inner).indices
         mlp["gate_proj"].weight.copy_(gate[strongest])
         mlp["up_proj"].weight.copy_(up[strongest])
-        mlp["down_proj"].weight.copy_(down[:, strongest])
-        head.midlayer["hidden_norm"].weight.copy_(weights.get(f"{last}input_layernorm"))
-        head.midlayer["post_attention_layernorm"].weight.copy_(weights.get(f"{last}post_attention_layernorm"))
-        head.norm.weight.copy_(weights.get("norm"))
+        mlp["down_proj"].weight.copy_(_QUIETER * down[:, strongest])
+        for norm, name in (
+            (head.midlayer["hidden_norm"], f"{last}input_layernorm"),
+            (head.midlayer["post_attention_layernorm"], f"{last}post_attention_layernorm"),
+            (head.norm, "norm"),
+        ):
+            if weights.has(name):  # a graph does not multiply by ones
+                norm.weight.copy_(weights.get(name))
         _look_at_the_token(head, texts, copies)
 
 
@@ -348,14 +343,14 @@ def _look_at_the_token(head: Head, texts: Sequence[Text], first: int) -> None:
     attention, hidden, size = head.midlayer["self_attn"], head.measures.hidden, head.measures.size
     tokens = torch.cat([torch.tensor(text.ids[text.given :]) for text in texts])
     states = torch.from_numpy(np.concatenate([text.states[text.given - 1 : -1] for text in texts]))
-    inputs = head._inputs(tokens, head.combined(states[:, : READS * hidden]))  # noqa: SLF001
+    inputs = head.inputs(tokens, head.combined(states[:, : READS * hidden]))
     square = inputs.T @ inputs + torch.eye(2 * hidden) * len(inputs) * 1e-3
     constant = torch.linalg.solve(square, inputs.sum(dim=0))
     for number in range(head.measures.see_token):
         rows = first + number * size + torch.arange(_QUICK)
         for name in ("q_proj", "k_proj"):
             attention[name].weight[rows] = _SHARPNESS * constant
-    attention["v_proj"].weight[first:, :hidden] = head.writing * torch.eye(hidden)
+    attention["v_proj"].weight[first:, :hidden] = _LOUDER * head.writing * torch.eye(hidden)
 
 
 def save(head: Head, folder: Path) -> None:

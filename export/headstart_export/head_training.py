@@ -1,4 +1,4 @@
-"""How a head learns: chains of guesses are unrolled as they will be made, and compared with the target at each place."""
+"""How a head learns: chains of guesses are unrolled as they will be made, and compared with what the target expects."""
 
 import math
 import pickle
@@ -208,7 +208,7 @@ def _computing() -> Any:
 
 
 def _loss(head: Head, texts: Sequence[Text]) -> Tensor:
-    """How unlike the target's the head's expectations are, in nats a guess, summed over the steps with their weights."""
+    """How unlike the target's the head's expectations are, in nats a guess: the weighted sum of the steps."""
     hidden = head.measures.hidden
     states = [torch.from_numpy(text.states[:, READS * hidden :].astype(np.float32)) for text in texts]
     loss = torch.zeros(())

@@ -38,7 +38,7 @@ def parser() -> argparse.ArgumentParser:
 
 def run(options: argparse.Namespace, progress: Progress) -> Path:
     """Count texts into a model's table, or remove it; return its path. Raises HeadstartError."""
-    folder = _model_folder(options.model)
+    folder = model_folder(options.model)
     if options.remove:
         return remove(folder)
     described = manifest.read_model(folder)
@@ -145,7 +145,7 @@ def _unlisted(folder: Path, described: manifest.Manifest) -> manifest.Manifest:
     return described
 
 
-def _model_folder(name: str) -> Path:
+def model_folder(name: str) -> Path:
     """Of an installed model, "pair/target" or a folder; of a pair the target's."""
     installed = paths.models_folder() / name
     folder = installed if installed.is_dir() else Path(name)

@@ -1,0 +1,287 @@
+"""`headstart-export head`: an EAGLE-3 head for a model that is exported, made on this computer.
+
+The target answers prompts and reads texts; the head learns from its hidden states what it says next. Texts, states and
+the state of the training are kept until the head is done, so that a stopped run goes on.
+"""
+
+import argparse
+import dataclasses
+import hashlib
+import json
+import math
+import random
+import shutil
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headstart import manifest, paths
+from headstart.engine.runners.graph import LEAST_LAYERS, tapped_layers
+from headstart.errors import ExportError, NotEnoughSpaceError
+from headstart.manifest import LearnedHead, Manifest
+from headstart_export import (
+    convert,
+    draft_vocab,
+    features,
+    pipeline,
+    quality,
+    table,
+    tokenizer_proof,
+    weights,
+    workspace,
+)
+from headstart_export.features import Store, Text
+from headstart_export.pipeline import Converted, Job, Prepared
+from headstart_export.progress import Progress, megabytes
+from headstart_export.recipe import LocalSource, ModelOrder, ModelRecipe
+from headstart_export.sources import Fetched
+
+if TYPE_CHECKING:
+    from headstart_export.head_training import Trainer
+
+_WRITING = 0.6  # of the hours, at most: the rest is for the training
+_PIECES = 2000  # of texts that were found
+_LOOKED_AT = 64  # texts that tell how large each channel usually is
+_PER_WEIGHT = 24  # bytes of each that learns: itself, gradient, two moments, mean, and a copy on the way
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of `head`."""
+    made = argparse.ArgumentParser(
+        prog="headstart-export head",
+        description="Make an EAGLE-3 head for an exported model: a draft of one layer that learns on this computer "
+        "what the model says next. An interrupted call goes on when run again.",
+    )
+    made.add_argument("model", metavar="NAME", help="installed model, pair (its target), or folder")
+    made.add_argument("--hours", type=_positive, default=8.0, metavar="X", help="that it may take (default: 8)")
+    made.add_argument("--tokens", type=_whole, default=1_000_000, metavar="N", help="to learn from (default: 1000000)")
+    made.add_argument("--passes", type=_whole, default=3, metavar="N", help="through all of them (default: 3)")
+    made.add_argument(
+        "--text", nargs="+", type=Path, default=[], metavar="PATH", help="read these texts too, not others"
+    )
+    made.add_argument("--rows", type=_whole, default=16384, metavar="N", help="tokens that it guesses among (16384)")
+    made.add_argument("--neurons", type=_whole, metavar="N", help="of its layer (default: as many as the model's have)")
+    made.add_argument("--seed", type=int, default=0, metavar="N", help="another one: another order")
+    made.add_argument("--output", type=Path, metavar="DIR", help="default: the library, under the model's name + -head")
+    made.add_argument("--keep", type=Path, metavar="DIR", help="where texts and states are kept, and stay afterwards")
+    made.add_argument("--force", action="store_true", help="replace the output if it exists, once the new one is done")
+    made.add_argument("--json", action="store_true", help="print JSON on standard output")
+    made.add_argument("--verbose", action="store_true", help="show what the libraries underneath print")
+    made.set_defaults(trust_remote_code=False)
+    return made
+
+
+def _whole(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return number
+
+
+def _positive(text: str) -> float:
+    number = float(text)
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError("must be above 0")
+    return number
+
+
+def run(options: argparse.Namespace, cache: Path, progress: Progress) -> Path:
+    """Make the head; return its folder. Raises HeadstartError; nothing half done stays there."""
+    begun, target = time.monotonic(), table.model_folder(options.model)
+    described = manifest.read_model(target)
+    config = json.loads((target / "config.json").read_text(encoding="utf-8"))
+    output = options.output or paths.models_folder() / f"{described.name}-head"
+    workspace.refuse_existing(output, replace=options.force)
+    if int(config.get("num_hidden_layers", 0)) < LEAST_LAYERS:
+        raise ExportError("{model} has fewer than {least} layers, too few for a head.",
+                          model=described.name, least=LEAST_LAYERS)  # fmt: skip
+    store = Store(_kept(options, described, cache), target, tapped_layers(int(config["num_hidden_layers"])))
+    _require_room(options, described.name, config, store.folder, progress)
+    _gather(options, store, begun, progress)
+    trainer = _train(options, store, config, begun, progress)
+    hours = (time.monotonic() - begun) / 3600
+    _finish(trainer, store, described, output, hours, progress, force=options.force)
+    if not options.keep:
+        shutil.rmtree(store.folder, ignore_errors=True)
+    return output
+
+
+def _kept(options: argparse.Namespace, described: Manifest, cache: Path) -> Path:
+    """The folder for whatever depends on exactly this target and these texts."""
+    parts = [described.files[convert.MODEL_FILE].sha256, *map(str, options.text)]
+    folder = options.keep or cache / "heads" / hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    return Path(folder)
+
+
+def _neurons(options: argparse.Namespace, config: dict[str, Any]) -> int:
+    most = int(config["intermediate_size"])
+    return min(options.neurons or most, most)
+
+
+def _require_room(
+    options: argparse.Namespace, name: str, config: dict[str, Any], folder: Path, progress: Progress
+) -> None:
+    """Say what it takes. Raises NotEnoughSpaceError where that is not there."""
+    hidden = int(config["hidden_size"])
+    disk = int(options.tokens * features.PER_ANSWER * features.STATES * hidden * 2)
+    learning = 14 * hidden**2 + 3 * hidden * _neurons(options, config)
+    memory = workspace.LIBRARIES + _PER_WEIGHT * learning + 2 * hidden * (int(config["vocab_size"]) + options.rows)
+    progress.note(
+        f"A head for {name} takes up to {options.hours:g} h, {megabytes(disk)} of disk in {folder} "
+        f"and {megabytes(memory)} of memory."
+    )
+    free = shutil.disk_usage(folder).free
+    there = sum(path.stat().st_size for path in folder.glob("*.npy"))
+    if disk - there > free:
+        raise NotEnoughSpaceError(
+            "The head needs {wanted} at {place}, but only {free} is free; make room, or ask for fewer --tokens.",
+            wanted=megabytes(disk - there),
+            place=folder,
+            free=megabytes(free),
+        )
+    workspace.require_memory(f"a head for {name}", memory)
+
+
+def _gather(options: argparse.Namespace, store: Store, begun: float, progress: Progress) -> None:
+    """Texts and hidden states, until there are enough or the time for them is over."""
+    allowed = _WRITING * options.hours * 3600
+    with progress.step("Having the model write, and reading its hidden states"):
+        found = _found(store.target, options.text)
+        store.write_trials()
+        number = tokens = new = 0
+        since = time.monotonic()
+        while tokens < options.tokens and (not number or time.monotonic() - begun < allowed):
+            is_new = not store.has(number)
+            learned = store.write(number, found)
+            number, tokens, new = number + 1, tokens + learned, new + learned * is_new
+            if is_new:
+                spent = time.monotonic() - since
+                left = min((options.tokens - tokens) * spent / max(new, 1), allowed - (time.monotonic() - begun))
+                progress.note(f"  {tokens:,} tokens, about {max(1, round(left / 60))} min left")
+    if not tokens:
+        raise ExportError("The model answers nothing, so there is nothing to learn from; choose another.")
+
+
+def _found(target: Path, given: list[Path]) -> list[list[int]]:
+    """Pieces of texts that are no answers of the model: what is asked about is often such a text."""
+    texts: Iterable[str] = table.texts(given) if given else draft_vocab.texts_at_hand()
+    found = features.pieces(target, texts, _PIECES)
+    random.Random(0).shuffle(found)  # noqa: S311 - the same order at each call
+    return found
+
+
+def _train(
+    options: argparse.Namespace, store: Store, config: dict[str, Any], begun: float, progress: Progress
+) -> "Trainer":
+    import torch  # noqa: PLC0415
+
+    from headstart_export import head_model, head_training  # noqa: PLC0415 - with the libraries it needs
+
+    with progress.step("Training the head"):
+        torch.manual_seed(options.seed)
+        names = store.finished()
+        texts, trials = list(store.texts(names)), list(store.texts([features.TRIALS]))
+        head = head_model.Head(head_model.Measures(config, _neurons(options, config), options.rows))
+        chosen = _chosen(store, texts, options.rows)
+        head_model.begin(head, head_model.TargetWeights(store.target), chosen, texts[:_LOOKED_AT])
+        seconds = max(60.0, options.hours * 3600 - (time.monotonic() - begun))
+        plan = head_training.Plan(options.passes, seconds, seed=options.seed)
+        trainer = head_training.Trainer(head, texts, trials, plan, store.folder / "training.pt")
+        trainer.learn(progress.note)
+    return trainer
+
+
+def _chosen(store: Store, texts: list[Text], rows: int) -> Any:
+    """The tokens that the head guesses among, by rising id; the same ones when a training goes on."""
+    path = store.folder / f"chosen-{rows}.npy"
+    if not path.is_file():
+        tokenizer = convert.load_tokenizer(store.target)
+        counts = np.zeros((2, len(tokenizer)))
+        for text in texts:
+            np.add.at(counts[0], text.ids[text.given :], 1.0)
+        counts[1] = counts[0]
+        ranked = draft_vocab.rank(tokenizer, counts, draft_vocab.texts_at_hand())
+        np.save(path, np.sort(np.array(ranked[:rows], np.int64)))
+    return np.load(path)
+
+
+def _finish(
+    trainer: "Trainer",
+    store: Store,
+    described: Manifest,
+    output: Path,
+    hours: float,
+    progress: Progress,
+    *,
+    force: bool,
+) -> None:
+    """Convert the head as one from the hub, try it, and describe it."""
+    from headstart_export import head_model  # noqa: PLC0415
+
+    source = store.folder / "hub"
+    head_model.save(trainer.head, source)
+    recipe = ModelRecipe(
+        f"{described.name}-head", f"the head of {described.name}", described.licence, "draft", "int8",
+        (LocalSource(source),),
+    )  # fmt: skip
+    order = ModelOrder(recipe, "int8", "draft")
+    with pipeline.opened(order, output, paths.cache_folder(), progress, force=force) as job:
+        pipeline.build(_prepared(order, source, store.target, described, job), job.space.result, job)
+        with progress.step("Trying the finished head on what the model wrote"):
+            held = tried(job.space.result, list(store.texts([features.TRIALS])))
+        names = store.finished()
+        learned = LearnedHead(
+            layers=store.layers,
+            texts=sum(1 for _ in store.texts(names)),
+            tokens=trainer.tokens,
+            hours=round(hours, 2),
+            curve=trainer.marks,
+            compressed=held,
+        )
+        written = manifest.read_model(job.space.result)
+        manifest.write(job.space.result, dataclasses.replace(written, learned=learned))
+    last = trainer.marks[-1].acceptance
+    shown = ", ".join(f"{kind} {rate:.0%} (before compression {last[kind][0]:.0%})" for kind, rate in held.items())
+    progress.note(f"The model takes the head's first guess: {shown}.")
+
+
+def _prepared(order: ModelOrder, source: Path, target: Path, described: Manifest, job: Job) -> Prepared:
+    """The head, with its target's tokenizer."""
+    tokenizer, folder = convert.load_tokenizer(target), job.space.scratch / "tokenizer"
+    folder.mkdir()
+    for name in described.files:
+        if "tokenizer" in name or name.startswith("chat_template"):
+            shutil.copy2(target / name, folder / name)
+    chat = tokenizer_proof.render(tokenizer)
+    converted = Converted(folder, described.tokenizer.proof or 0, chat.tail if chat else "")
+    facts = weights.inspect(source, code=False)
+    return Prepared(order, Fetched(source, described.source), facts, tokenizer, converted, head_of=target)
+
+
+def tried(folder: Path, texts: list[Text]) -> dict[str, float]:
+    """By class: the share of a finished head's first guesses that its target takes."""
+    import openvino  # noqa: PLC0415
+
+    session = openvino.Core().compile_model(folder / convert.MODEL_FILE, "CPU", quality.SETTINGS).create_infer_request()
+    hits: dict[str, list[bool]] = {}
+    for text in texts:
+        session.reset_state()
+        count, width = len(text.ids) - 2, text.states.shape[1] * 3 // features.STATES
+        inputs = {
+            "input_ids": np.array([text.ids[1:-1]], np.int64),
+            "attention_mask": np.ones((1, count), np.int64),
+            "position_ids": np.arange(count, dtype=np.int64)[None],
+            "beam_idx": np.zeros(1, np.int32),
+            "hidden_states": text.states[None, :count, :width].astype(np.float32),
+        }
+        session.infer(inputs)
+        guessed = session.get_tensor("logits").data[0].argmax(axis=1)
+        guessed = guessed + session.get_tensor("d2t").data[guessed]
+        hits.setdefault(text.kind, []).extend(
+            [int(a) == b for a, b in zip(guessed, text.ids[2:], strict=True)][text.given - 1 :]
+        )
+    return {kind: round(sum(each) / max(1, len(each)), 3) for kind, each in hits.items()}

@@ -1,0 +1,116 @@
+"""Trains the head of a tiny exported model, and compares it with what reads such heads; no test loads torch itself.
+
+`python -m tests.export.head_lessons MODEL FOLDER` prints what came of it as JSON. MODEL is an exported folder.
+"""
+
+import contextlib
+import json
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from headstart_export import convert, features, head_model, head_training, process
+from headstart_export.features import Text
+from headstart_export.head_model import Head, Measures, TargetWeights
+from headstart_export.head_training import Plan, Trainer
+
+ROWS = 200
+CHAIN = 4
+STOP = 5  # changes before the interruption
+LAYERS = (2, 5, 7)
+
+
+def texts(folder: Path, count: int, seed: int) -> Iterator[Text]:
+    """Endings of random texts, with the states of the model in `folder`."""
+    drawn = random.Random(seed)
+    path, states = folder / f"{seed}.json", folder / f"{seed}.npy"
+    ids = [[drawn.randrange(3, 3 + ROWS) for _ in range(40)] for _ in range(count)]
+    path.write_text(json.dumps([("answer", each[:6], each[6:]) for each in ids]), encoding="utf-8")
+    features.read(sys.argv[1], list(LAYERS), str(path), str(states))
+    start = 0
+    for each in ids:
+        yield Text("answer", each, 6, np.load(states)[start : start + len(each)])
+        start += len(each)
+
+
+def made(target: Path, learned: list[Text]) -> Head:
+    """A head that has learned nothing yet."""
+    torch.manual_seed(1)
+    config = json.loads((target / "config.json").read_text(encoding="utf-8"))
+    head = Head(Measures(config, 96, ROWS))
+    head_model.begin(head, TargetWeights(target), np.arange(3, 3 + ROWS), learned)
+    return head
+
+
+def chain(head: Any, text: Text, start: int) -> list[list[float]]:
+    """Logits of a chain behind `start`, by the class that such heads are converted with."""
+    kept: list[Any] = []
+    head.model.midlayer.register_forward_hook(lambda _module, _given, result: kept.append(result))
+    states = torch.from_numpy(text.states[: start + 1, : 3 * 64].astype(np.float32))
+    cache, tokens, logits = None, text.ids[1 : start + 2], []
+    with torch.inference_mode():
+        for step in range(CHAIN):
+            read = head.model(input_ids=torch.tensor([tokens]), hidden_states=states[None], past_key_values=cache)
+            logits.append(head.model.lm_head(read.last_hidden_state[0, -1]).tolist())
+            cache, states, tokens = read.past_key_values, kept[-1][0, -1:], [text.ids[start + 2 + step]]
+    return logits
+
+
+def unrolled(head: Head, text: Text, start: int) -> list[list[float]]:
+    """The same, as it is learned."""
+    with torch.inference_mode():
+        return [
+            (normed[start - text.given + 1] @ head.rows.float().T).tolist() for normed, _ in head.unroll([text], CHAIN)
+        ]
+
+
+def learn(target: Path, learned: list[Text], trials: list[Text], path: Path, *, stops: bool) -> Trainer:
+    """Train to the end, in two parts if it `stops`: then nothing but the file is handed on."""
+    plan, change = Plan(passes=3, seconds=1e9, rate=3e-3), Trainer._change
+
+    def interrupted(trainer: Trainer, batch: Any) -> None:
+        if trainer._state.changes == STOP:
+            raise KeyboardInterrupt
+        change(trainer, batch)
+
+    if stops:
+        Trainer._change = interrupted  # type: ignore[assignment, method-assign]
+        with contextlib.suppress(KeyboardInterrupt):
+            Trainer(made(target, learned), learned, trials, plan, path).learn(lambda _said: None)
+        Trainer._change = change  # type: ignore[method-assign]
+    trainer = Trainer(made(target, learned), learned, trials, plan, path)
+    trainer.learn(lambda _said: None)
+    return trainer
+
+
+def main() -> None:
+    """Print the findings."""
+    process.prepare()
+    target, folder = Path(sys.argv[1]), Path(sys.argv[2])
+    learned, trials = list(texts(folder, 60, 1)), list(texts(folder, 4, 2))
+    head_training.SAVE_EVERY = -1.0  # after each change
+    whole = learn(target, learned, trials, folder / "whole.pt", stops=False)
+    parts = learn(target, learned, trials, folder / "parts.pt", stops=True)
+    weights = zip(whole.head.parameters(), parts.head.parameters(), strict=True)
+    before, after = (float(head_training._loss(head, learned)) for head in (made(target, learned), whole.head))
+    head_model.save(whole.head, folder / "hub")
+    loaded = convert.load_head(folder / "hub", target, code=False).float()
+    print(
+        json.dumps(
+            {
+                "losses": [before, after],
+                "marks": [len(trainer.marks) for trainer in (whole, parts)],
+                "resumed differs": max(float((a - b).abs().max()) for a, b in weights),
+                "chains": [unrolled(whole.head, trials[0], 20), chain(loaded, trials[0], 20)],
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()
