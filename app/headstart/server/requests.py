@@ -76,14 +76,39 @@ class ToolCall:
     type: Literal["function"] = "function"
 
 
-@dataclass(frozen=True)
-class ChatMessage:
-    """One turn of a conversation. A last message of the assistant is continued; one of a tool is a call's result."""
+class SystemMessage(Struct, frozen=True, tag_field="role", tag="system"):
+    """What holds for the whole conversation."""
 
-    role: Literal["system", "developer", "user", "assistant", "tool"]
+    content: Content
+
+
+class DeveloperMessage(Struct, frozen=True, tag_field="role", tag="developer"):
+    """The same."""
+
+    content: Content
+
+
+class UserMessage(Struct, frozen=True, tag_field="role", tag="user"):
+    """What is asked."""
+
+    content: Content
+
+
+class AssistantMessage(Struct, frozen=True, tag_field="role", tag="assistant"):
+    """An earlier answer; the last message is continued, unless it calls."""
+
     content: Content | None = None
     tool_calls: list[ToolCall] | None = None
+
+
+class ToolMessage(Struct, frozen=True, tag_field="role", tag="tool"):
+    """The result of a call; results stand in the order of their calls."""
+
+    content: Content
     tool_call_id: str | None = None
+
+
+ChatMessage = SystemMessage | DeveloperMessage | UserMessage | AssistantMessage | ToolMessage
 
 
 @dataclass(frozen=True)
@@ -318,32 +343,36 @@ def chat_order(asked: ChatRequest, defaults: Defaults) -> Request:
     messages = tuple(_message(turn, f"messages[{place}]") for place, turn in enumerate(asked.messages))
     return replace(
         _order(asked, defaults, messages, length),
-        prediction=_text(asked.prediction.content) if asked.prediction else "",
+        prediction=text_of(asked.prediction.content) if asked.prediction else "",
         tools=_tools(asked),
         likeliest=_likeliest(asked),
     )
 
 
 def _message(turn: ChatMessage, place: str) -> Message:
-    if turn.content is None and turn.role != "assistant":
-        raise invalid(f"`{place}.content` is missing: send the text of this message.", "messages")
-    if turn.tool_calls and turn.role != "assistant":
-        raise invalid(f"`{place}.tool_calls` belongs to no message of the {turn.role}: leave it out.", "messages")
-    calls = tuple(
-        Call(call.function.name, arguments_of(call.function.arguments, f"{place}.tool_calls[{number}]", "messages"))
-        for number, call in enumerate(turn.tool_calls or ())
-    )
-    return Message("system" if turn.role == "developer" else turn.role, _text(turn.content or ""), calls)
+    match turn:
+        case SystemMessage() | DeveloperMessage():
+            return Message("system", text_of(turn.content))
+        case UserMessage():
+            return Message("user", text_of(turn.content))
+        case ToolMessage():
+            return Message("tool", text_of(turn.content))
+        case AssistantMessage():
+            calls = tuple(
+                Call(each.function.name, arguments_of(each.function.arguments, f"{place}.tool_calls[{number}]"))
+                for number, each in enumerate(turn.tool_calls or ())
+            )
+            return Message("assistant", text_of(turn.content or ""), calls)
 
 
-def arguments_of(text: str, place: str, param: str) -> str:
+def arguments_of(text: str, place: str) -> str:
     """The arguments of an earlier call. Raises RefusedError for what is no JSON object."""
     try:
         if isinstance(msgspec.json.decode(text or "{}"), dict):
             return text or "{}"
     except (msgspec.DecodeError, RecursionError):
         pass
-    raise invalid(f"The arguments of `{place}` are not a JSON object: send them as the call had them.", param)
+    raise invalid(f"The arguments of `{place}` are not a JSON object: send them as the call had them.", "messages")
 
 
 def _tools(asked: ChatRequest) -> Tools | None:
@@ -475,7 +504,7 @@ def _seed(asked: int | None, usual: int | None) -> int:
     return secrets.randbits(63) if usual is None else usual
 
 
-def _text(content: Content) -> str:
+def text_of(content: Content) -> str:
     return content if isinstance(content, str) else "".join(part.text for part in content)
 
 
