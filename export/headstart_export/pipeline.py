@@ -31,7 +31,8 @@ from headstart_export import (
 )
 from headstart_export.answers import Text
 from headstart_export.progress import Progress, megabytes
-from headstart_export.recipe import ModelOrder, ModelRecipe, Order, PairOrder, Sampling
+from headstart_export.recipe import LocalSource, ModelOrder, ModelRecipe, Order, PairOrder, Sampling
+from headstart_export.recipe import folder as recipes_folder
 from headstart_export.sources import Fetched
 from headstart_export.weights import Facts
 from headstart_export.workspace import Workspace
@@ -195,7 +196,25 @@ def build(model: Prepared, folder: Path, job: Job, shortlist: manifest.Shortlist
     counted = table.make(texts, folder) if texts else None
     written = _write_manifest(folder, model, precision, answer, stop_ids, shortlist, counted)
     job.progress.note(_in_a_line(written, answer.agreement))
+    if model.order.recipe.head and model.order.role != "draft":
+        _add_head(model, folder, written, job)
     return texts
+
+
+def _add_head(model: Prepared, folder: Path, written: manifest.Manifest, job: Job) -> None:
+    """Build the EAGLE-3 head that the recipe names, as a part of the model in `folder`."""
+    source = recipes_folder() / "heads" / str(model.order.recipe.head)
+    named = ModelRecipe(
+        name=f"{model.order.name}-head",
+        title=f"the EAGLE-3 head of {model.order.recipe.title}",
+        licence=model.order.recipe.licence,
+        role="draft",
+        weights="int8",
+        sources=(LocalSource(source),),
+    )
+    head = prepare(ModelOrder(named, named.weights, named.role), job, model)
+    build(head, folder / manifest.HEAD_FOLDER, job)
+    manifest.write(folder, replace(written, files=manifest.hash_files(folder)))
 
 
 def _have_it_write(folder: Path, parameters: int, job: Job) -> list[Text]:

@@ -117,6 +117,7 @@ class ModelRecipe(Struct, frozen=True, forbid_unknown_fields=True):
     notes: tuple[str, ...] = ()
     chat: Chat = Chat()
     sampling: Sampling = Sampling()
+    head: str | None = None  # an EAGLE-3 head that was made for it: a folder of `heads/` beside the recipes
 
 
 class PairRecipe(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab", tag_field="kind", tag="pair"):
