@@ -8,7 +8,7 @@ python -m bench.tape replay FILE    likewise, each round as long as it took
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,11 @@ class Tape:
         self._path.write_text(text.replace('},{"type"', '},\n{"type"') + "\n", encoding="utf-8")
 
 
+def said_in(messages: Sequence[Message]) -> list[dict[str, str]]:
+    """What an answer is kept under: a message may have more fields than when the tape was made."""
+    return [{"role": message.role, "content": message.content} for message in messages]
+
+
 class _TapedEngine:
     """Implements Engine: answers from a tape, or another engine's that are kept on it."""
 
@@ -51,7 +56,7 @@ class _TapedEngine:
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """See Engine.generate."""
-        asked = [to_data(request.messages), request.speculation.mode.value, self._facts.numerics]
+        asked = [said_in(request.messages), request.speculation.mode.value, self._facts.numerics]
         if self._engine:
             events = []
             for event in self._engine.generate(request, cancel):
@@ -86,7 +91,7 @@ class Recording(LocalModels):
 
         def count(messages: tuple[Message, ...], text: str) -> int:
             found = opened.count(messages, text)
-            self._tape.put("counts", [to_data(messages), text], found)
+            self._tape.put("counts", [said_in(messages), text], found)
             return found
 
         def bench(order: Bench, tell: Any, cancel: CancelEvent) -> Mapping[str, Any]:
@@ -141,7 +146,7 @@ class Playing:
         """See Models.forget."""
 
     def _count(self, messages: tuple[Message, ...], text: str) -> int:
-        known = self._tape.get("counts", [to_data(messages), text])
+        known = self._tape.get("counts", [said_in(messages), text])
         return int(known) if known is not None else len(text.split())
 
     def _bench(self, order: Bench, _tell: object, _cancel: CancelEvent) -> Mapping[str, Any]:

@@ -100,6 +100,7 @@ CONSTANTS = (
     Constant(loss_budget, "_KEPT", kind="memory"),
     Constant(loss_budget, "_ALWAYS"),
     Constant(loss_budget, "_DRAFT_ALLOWANCE", _LOSS),
+    Constant(loss_budget, "_HEAD_ALLOWANCE", "no recording has an EAGLE-3 head"),
     Constant(loss_budget, "_NGRAM_ALLOWANCE", _LOSS),
     Constant(policy, "LONGEST", "with the target's own token a pass over 16", "count"),
     Constant(policy, "_HORIZON", "tests/engine/test_stopping.py: within 1 % of the best policy", "count"),

@@ -404,12 +404,12 @@ def _whole(folder: Path, device: str, measured: Path) -> tuple[manifests.Manifes
 def _runner(
     kind: RunnerClass, folder: Path, device: str, chosen: Properties, place: Place, kept: Ids | None
 ) -> AnyRunner:
-    if kind is StatefulRunner:
-        return StatefulRunner(folder, device, chosen, place.context, kept)
     # Where a branch holds, its keys are moved; 8-bit ones cannot be, as they share a scale with their neighbours.
     scaled = kind is BranchingRunner and chosen.get("KV_CACHE_PRECISION") == KvPrecision.U8.value
-    paged = BranchingRunner if kind is BranchingRunner and not scaled else PagedRunner
-    return paged(folder, device, chosen, place.context, kept, place.edit)
+    kind = PagedRunner if scaled else kind
+    if place.edit is not None and issubclass(kind, PagedRunner):
+        return kind(folder, device, chosen, place.context, kept, place.edit)
+    return kind(folder, device, chosen, place.context, kept)
 
 
 def _trial_subject(folder: Path, manifest: manifests.Manifest, device: str, measurements: Measurements) -> Subject:

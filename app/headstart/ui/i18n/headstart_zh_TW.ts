@@ -3094,7 +3094,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>EAGLE-3</source>
-        <translation>EAGLE-3</translation>
+        <translation>EAGLE-3 草稿頭</translation>
     </message>
     <message>
         <source>n-gram</source>

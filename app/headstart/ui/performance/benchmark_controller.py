@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFileDialog
 from headstart import paths
 from headstart.chat.documents import write_export
 from headstart.engine.bench.prompts import read_prompts
-from headstart.engine.bench.race import SWEEP, USUAL
+from headstart.engine.bench.race import DRAFT_ONLY, SWEEP, USUAL, playable
 from headstart.engine.engine import Finish
 from headstart.engine.protocol import (
     Benched,
@@ -67,7 +67,7 @@ class BenchmarkController(EngineJob):
     def _show_extent(self) -> None:
         size = self._page.form.size_wanted()
         prompts = read_prompts(size.prompts, size.kinds)
-        own = len(SWEEP if size.sweep else USUAL)
+        own = len(playable(SWEEP, {DRAFT_ONLY}) if size.sweep else USUAL)
         heats = len(prompts) * size.repeats * (own + (_PEERS if size.with_peer else 0))
         known = self._measured_ms or (benchmark_chart.plain_ms(self._record.result.prompts) if self._record else None)
         time = self._duration(heats * size.tokens * (known or _ASSUMED_MS))
