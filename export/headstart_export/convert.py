@@ -168,7 +168,8 @@ def first_line(error: BaseException) -> str:
 LEAST_LAYERS = 10  # of a target: OpenVINO GenAI chooses the layers that a head reads, and refuses fewer
 HEAD_READS = 3  # hidden states of the target for each token
 _EMBEDDINGS = "model.embed_tokens.weight"
-_OPTIONAL = (_EMBEDDINGS, "model.t2d")  # from the target; of no use for guesses
+_ROWS = "model.lm_head.weight"  # missing in heads made by `headstart-export head`, whose rows are the target's
+_OPTIONAL = (_EMBEDDINGS, _ROWS, "model.t2d")  # from the target, twice; of no use for guesses
 
 
 def require_head_fits(head: Path, target: Path, names: tuple[str, str], *, code: bool) -> None:
@@ -205,8 +206,9 @@ def require_head_fits(head: Path, target: Path, names: tuple[str, str], *, code:
 
 
 def load_head(head: Path, target: Path, *, code: bool) -> Any:
-    """The head as a PyTorch model, with its target's embeddings where it has none. Raises ExportError."""
+    """The head as a PyTorch model; embeddings and rows that it lacks are its target's. Raises ExportError."""
     process.prepare()
+    import torch  # noqa: PLC0415
     from optimum.exporters.openvino.model_patcher import LlamaEagle3ForCausalLM  # noqa: PLC0415
 
     # optimum tells from a class's module which library it belongs to, and does not know its own.
@@ -227,7 +229,11 @@ def load_head(head: Path, target: Path, *, code: bool) -> Any:
     missing = set(info["missing_keys"])
     require_all(info | {"missing_keys": sorted(missing - set(_OPTIONAL))}, head)
     model.config.architectures = [known.__name__]  # marks the IR for those who run it
-    if _EMBEDDINGS in missing:
-        embeddings = load_weights(target, code=code).get_input_embeddings().weight.data
-        model.model.embed_tokens.weight.data.copy_(embeddings)
+    if missing & {_EMBEDDINGS, _ROWS}:
+        known_to = load_weights(target, code=code)
+        if _EMBEDDINGS in missing:
+            model.model.embed_tokens.weight.data.copy_(known_to.get_input_embeddings().weight.data)
+        if _ROWS in missing:
+            chosen = model.model.d2t + torch.arange(len(model.model.d2t))
+            model.model.lm_head.weight.data.copy_(known_to.get_output_embeddings().weight.data[chosen])
     return model.eval()

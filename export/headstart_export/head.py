@@ -67,6 +67,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--seed", type=int, default=0, metavar="N", help="another one: another order")
     made.add_argument("--output", type=Path, metavar="DIR", help="default: the library, under the model's name + -head")
     made.add_argument("--keep", type=Path, metavar="DIR", help="where texts and states are kept, and stay afterwards")
+    made.add_argument("--lean", type=Path, metavar="DIR", help="also write what it learned, for --draft of an export")
     made.add_argument("--force", action="store_true", help="replace the output if it exists, once the new one is done")
     made.add_argument("--json", action="store_true", help="print JSON on standard output")
     made.add_argument("--verbose", action="store_true", help="show what the libraries underneath print")
@@ -103,7 +104,7 @@ def run(options: argparse.Namespace, cache: Path, progress: Progress) -> Path:
     _gather(options, store, begun, progress)
     trainer = _train(options, store, config, begun, progress)
     hours = (time.monotonic() - begun) / 3600
-    _finish(trainer, store, described, output, hours, progress, force=options.force)
+    _finish(trainer, store, described, output, hours, progress, lean=options.lean, force=options.force)
     if not options.keep:
         shutil.rmtree(store.folder, ignore_errors=True)
     return output
@@ -217,13 +218,16 @@ def _finish(
     hours: float,
     progress: Progress,
     *,
+    lean: Path | None,
     force: bool,
 ) -> None:
     """Convert the head as one from the hub, try it, and describe it."""
     from headstart_export import head_model  # noqa: PLC0415
 
     source = store.folder / "hub"
-    head_model.save(trainer.head, source)
+    head_model.save(trainer.head, source, whole=True)
+    if lean:
+        head_model.save(trainer.head, lean, whole=False)
     recipe = ModelRecipe(
         f"{described.name}-head", f"the head of {described.name}", described.licence, "draft", "int8",
         (LocalSource(source),),

@@ -353,8 +353,8 @@ def _look_at_the_token(head: Head, texts: Sequence[Text], first: int) -> None:
     attention["v_proj"].weight[first:, :hidden] = _LOUDER * head.writing * torch.eye(hidden)
 
 
-def save(head: Head, folder: Path) -> None:
-    """Write a head as those on the hub are, with its target's embeddings."""
+def save(head: Head, folder: Path, *, whole: bool) -> None:
+    """Write a head as those on the hub are. `whole`: with the embeddings and output rows, which are its target's."""
     from safetensors.torch import save_file  # noqa: PLC0415
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -362,8 +362,9 @@ def save(head: Head, folder: Path) -> None:
     known[head.chosen] = True
     tensors = {name: weight.detach().half().contiguous() for name, weight in head.named_parameters()}
     tensors["fc.weight"] = (head.fc.weight.detach() * head.writing / head.reading).half().contiguous()
-    tensors |= {"lm_head.weight": head.rows.half(), "embed_tokens.weight": head.embeddings.half(), "t2d": known}
-    tensors["d2t"] = head.chosen - torch.arange(len(head.chosen))
+    tensors |= {"d2t": head.chosen - torch.arange(len(head.chosen)), "t2d": known}
+    if whole:
+        tensors |= {"lm_head.weight": head.rows.half(), "embed_tokens.weight": head.embeddings.half()}
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
     config = llama_config(head.measures).to_dict()
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")

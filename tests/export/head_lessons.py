@@ -98,7 +98,7 @@ def main() -> None:
     parts = learn(target, learned, trials, folder / "parts.pt", stops=True)
     weights = zip(whole.head.parameters(), parts.head.parameters(), strict=True)
     before, after = (float(head_training._loss(head, learned)) for head in (made(target, learned), whole.head))
-    head_model.save(whole.head, folder / "hub")
+    head_model.save(whole.head, folder / "hub", whole=True)
     loaded = convert.load_head(folder / "hub", target, code=False).float()
     print(
         json.dumps(

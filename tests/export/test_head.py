@@ -63,7 +63,8 @@ def test_a_head_learns_computes_as_others_read_it_and_goes_on_after_a_stop(deep:
 def test_what_comes_out_is_a_draft_with_its_learning_curve(offline: Offline, deep: Path, tmp_path: Path) -> None:
     wanted = ["--tokens", "2000", "--passes", "1", "--rows", "300", "--neurons", "96", "--hours", "0.5"]
     run = ["head", str(deep), "--output", str(tmp_path / "head"), "--keep", str(tmp_path / "kept"), *wanted]
-    first, again = offline.export(run, [*run, "--force"])
+    pair = [str(deep.parent / "deep"), "--draft", str(tmp_path / "lean"), "--output", str(tmp_path / "pair")]
+    first, again, paired = offline.export([*run, "--lean", str(tmp_path / "lean")], [*run, "--force"], pair)
     assert first.code == 0, first.err
     assert " of disk in " in first.err.splitlines()[0]
     assert "The model takes the head's first guess: code " in first.err.splitlines()[-1]
@@ -81,6 +82,10 @@ def test_what_comes_out_is_a_draft_with_its_learning_curve(offline: Offline, dee
     relearned = manifest.read_model(tmp_path / "head").learned
     assert relearned is not None
     assert relearned.curve == learned.curve  # nothing was learned anew
+    assert paired.code == 0, paired.err
+    kept = (tmp_path / "lean" / "model.safetensors").stat().st_size
+    assert kept < 0.7 * (tmp_path / "kept" / "hub" / "model.safetensors").stat().st_size
+    assert manifest.read_model(tmp_path / "pair" / "draft").is_eagle
 
 
 @pytest.mark.slow
