@@ -18,6 +18,7 @@ from starlette.routing import Route
 from headstart import __version__
 from headstart.engine.engine import Request
 from headstart.errors import HeadstartError
+from headstart.server.anthropic import MessagesForm, MessagesRequest, messages_order
 from headstart.server.auth import Access, Guard
 from headstart.server.calls import CallReader
 from headstart.server.refusal import INVALID, SERVER, Fault, FaultBody, RefusedError, invalid, refused
@@ -35,11 +36,21 @@ from headstart.server.requests import AnswerRequest, ChatRequest, Defaults, Text
 from headstart.server.streaming import Reported
 from headstart.server.worker import Limits, Worker
 
-_Body = TypeVar("_Body", ChatRequest, TextRequest)
+_Body = TypeVar("_Body", ChatRequest, TextRequest, MessagesRequest)
 _MOST_DISCARDED = 64 * 2**20  # bytes
 _CLOSING = {"connection": "close"}
 _PLACE = "#/components/schemas/{name}"
-_TYPES = (ChatRequest, TextRequest, ChatCompletion, ChatChunk, TextCompletion, ModelList, Model, FaultBody)
+_TYPES = (
+    ChatRequest,
+    TextRequest,
+    MessagesRequest,
+    ChatCompletion,
+    ChatChunk,
+    TextCompletion,
+    ModelList,
+    Model,
+    FaultBody,
+)
 _FAULTS = {
     "400": "The request cannot be answered as it is.",
     "401": "The key is missing or wrong.",
@@ -85,6 +96,17 @@ class Api:
         form = TextForm(self._model.id, self._fingerprint, with_usage=_wants_usage(asked))
         return self._begun(text_order(asked, self._defaults), form, streamed=bool(asked.stream))
 
+    async def messages(self, request: HttpRequest) -> Response:
+        """Answer a conversation as Anthropic's API does."""
+        asked = await self._read(request, MessagesRequest)
+        order = messages_order(asked, self._defaults)
+        reader = CallReader() if order.tools else None
+        return self._begun(order, MessagesForm(self._model.id, reader), streamed=bool(asked.stream))
+
+    async def health(self, _: HttpRequest) -> Response:
+        """Say that the server answers."""
+        return _json(b'{"status":"ok"}')
+
     async def openapi(self, _: HttpRequest) -> Response:
         """The description in OpenAPI."""
         return _json(self._description)
@@ -113,6 +135,9 @@ def application(worker: Worker, model: Model, access: Access, defaults: Defaults
         Route("/v1/models", api.models),
         Route("/v1/chat/completions", api.chat, methods=["POST"]),
         Route("/v1/completions", api.complete, methods=["POST"]),
+        Route("/v1/messages", api.messages, methods=["POST"]),
+        Route("/health", api.health),
+        Route("/v1/health", api.health),
         Route("/openapi.json", api.openapi),
     ]
     # Some clients add a slash, and follow no redirect of a POST.
@@ -187,7 +212,7 @@ def _json(body: bytes) -> Response:
 def description(model: str) -> dict[str, Any]:
     """The whole document for a server of `model`."""
     _, schemas = msgspec.json.schema_components(_TYPES, ref_template=_PLACE)
-    for name in ("ChatRequest", "TextRequest"):
+    for name in ("ChatRequest", "TextRequest", "MessagesRequest"):
         schemas[name]["properties"]["model"] = {"type": "string", "enum": [model]}
     return {
         "openapi": "3.1.0",
@@ -202,6 +227,7 @@ def _paths() -> dict[str, Any]:
     name = {"name": "model", "in": "path", "required": True, "schema": {"type": "string"}}
     chat = _asked("ChatRequest") | _answered("ChatCompletion", "ChatChunk")
     text = _asked("TextRequest") | _answered("TextCompletion", "TextCompletion")
+    message = _asked("MessagesRequest") | _answered("")
     return {
         "/v1/models": {"get": _named("listModels", "List the models.") | _answered("ModelList")},
         "/v1/models/{model}": {
@@ -209,6 +235,7 @@ def _paths() -> dict[str, Any]:
         },
         "/v1/chat/completions": {"post": _named("createChatCompletion", "Answer a conversation.") | chat},
         "/v1/completions": {"post": _named("createCompletion", "Continue a text.") | text},
+        "/v1/messages": {"post": _named("createMessage", "Answer a conversation, as Anthropic's API does.") | message},
     }
 
 
@@ -221,10 +248,11 @@ def _asked(schema: str) -> dict[str, Any]:
 
 
 def _answered(schema: str, streamed: str | None = None) -> dict[str, Any]:
-    content: dict[str, Any] = {"application/json": {"schema": _at(schema)}}
+    content: dict[str, Any] = {"application/json": {"schema": _at(schema)} if schema else {}}
     told = "The answer."
     if streamed:
         told = f"The answer. With `stream`, each event holds a {streamed}, and the last event is [DONE]."
+    if streamed or not schema:
         content["text/event-stream"] = {}
     fault = {"application/json": {"schema": _at("FaultBody")}}
     replies = {status: {"description": text, "content": fault} for status, text in _FAULTS.items()}

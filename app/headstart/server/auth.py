@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from headstart.server import keys
 from headstart.server.refusal import FORBIDDEN, INVALID, Fault, RefusedError
 
-_OPEN_PATHS = {"/openapi.json"}  # no secret: the documentation says the same
+_OPEN_PATHS = {"/openapi.json", "/health", "/v1/health"}  # no secrets: the documentation says the same
 _OWN_SITE = {"", "none", "same-origin"}
 
 
@@ -44,12 +44,15 @@ class Access:
 
     def key_refusal(self, scope: Scope) -> RefusedError | None:
         """The refusal of a request without the key."""
-        scheme, _, key = Headers(scope=scope).get("authorization", "").partition(" ")
-        if scope["path"] in _OPEN_PATHS or (keys.fits(key.strip(), self.key) and scheme.lower() == "bearer"):
+        headers = Headers(scope=scope)
+        scheme, _, key = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            key = headers.get("x-api-key", "")  # as Anthropic's clients send it
+        if scope["path"].removesuffix("/") in _OPEN_PATHS or keys.fits(key.strip(), self.key):
             return None
-        sentence = (
-            "The key is missing or wrong: send `Authorization: Bearer KEY` with the key that `headstart serve` showed "
-            "when it made the key; `headstart serve --new-key` makes another one."
+        sentence = (  # litellm knows it by how it begins
+            "Incorrect API key provided, or none: send `Authorization: Bearer KEY` with the key that `headstart serve` "
+            "showed when it made the key; `headstart serve --new-key` makes another one."
         )
         return RefusedError(401, Fault(sentence, INVALID, code="invalid_api_key"), {"www-authenticate": "Bearer"})
 

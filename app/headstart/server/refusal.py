@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 from starlette.responses import Response
@@ -24,9 +25,10 @@ class Fault:
 
 @dataclass(frozen=True)
 class FaultBody:
-    """The body of every refusal."""
+    """The body of every refusal; `type` is for Anthropic's clients."""
 
     error: Fault
+    type: Literal["error"] = "error"
 
 
 class RefusedError(HeadstartError):

@@ -27,12 +27,12 @@ _Count = Annotated[int, Meta(ge=-1, le=_MOST, description=f"{_READ_ALONE} Defaul
 _Length = Annotated[int, Meta(ge=-1, le=_MOST, description=f"{_READ_ALONE} Default: half the context.")]
 _Text = Annotated[str, Meta(min_length=1)]
 _None = Annotated[int, Meta(ge=0, le=0, description="Not supported: leave it out.")]
-_NoObject = Annotated[dict[str, Any], Meta(max_length=0, description="Not supported: leave it out.")]
-_Object = Annotated[dict[str, Any], Meta(examples=[{"type": "object"}])]
+NoObject = Annotated[dict[str, Any], Meta(max_length=0, description="Not supported: leave it out.")]
+Object = Annotated[dict[str, Any], Meta(examples=[{"type": "object"}])]
 _Grammar = Annotated[_Text, Meta(description="In Lark's notation or llama.cpp's.", examples=['start: "yes" | "no"'])]
 _Choice = Annotated[list[_Text], Meta(min_length=1)]
 _Pattern = Annotated[_Text, Meta(examples=["[a-z]+"])]
-_Name = Annotated[str, Meta(pattern=r"^[a-zA-Z0-9_.-]{1,64}$")]
+Name = Annotated[str, Meta(pattern=r"^[a-zA-Z0-9_.-]{1,64}$")]
 _Stops = Annotated[list[_Text], Meta(max_length=16)]
 _Repetition = Annotated[
     bool,
@@ -63,7 +63,7 @@ Content = str | Annotated[list[TextPart], Meta(min_length=1)]
 class CalledFunction:
     """What was called; `arguments` is a JSON object as text."""
 
-    name: _Name
+    name: Name
     arguments: str = ""
 
 
@@ -115,7 +115,7 @@ ChatMessage = SystemMessage | DeveloperMessage | UserMessage | AssistantMessage 
 class FunctionTool:
     """A function that an answer may call; `parameters` is the JSON schema of its arguments."""
 
-    name: _Name
+    name: Name
     description: str | None = None
     parameters: Annotated[dict[str, Any], Meta(examples=[{"type": "object"}])] | None = None
     strict: bool | None = None
@@ -133,7 +133,7 @@ class OfferedTool:
 class ChosenFunction:
     """The name of a function."""
 
-    name: _Name
+    name: Name
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class AnyText(Struct, frozen=True, tag_field="type", tag="text"):
 class AnyObject(Struct, frozen=True, tag_field="type", tag="json_object"):
     """An answer that is a JSON object; `schema`, as llama.cpp has it, says more."""
 
-    schema: _Object | None = None
+    schema: Object | None = None
 
 
 class OfSchema(Struct, frozen=True, tag_field="type", tag="json_schema"):
@@ -189,7 +189,7 @@ class OfSchema(Struct, frozen=True, tag_field="type", tag="json_schema"):
 class StructuredOutputs:
     """What an answer must keep to, as vLLM has it: one of these."""
 
-    json: _Object | None = None
+    json: Object | None = None
     regex: _Pattern | None = None
     choice: _Choice | None = None
     grammar: _Grammar | None = None
@@ -239,18 +239,18 @@ class AnswerRequest:
     n: _One | None = None
     logit_bias: _NoBias | None = None
     repeat_penalty: Annotated[float, Meta(gt=0, le=10, description="The same as `repetition_penalty`.")] | None = None
-    guided_json: _Object | None = None
+    guided_json: Object | None = None
     guided_regex: _Pattern | None = None
     guided_choice: _Choice | None = None
     guided_grammar: _Grammar | None = None
     structured_outputs: StructuredOutputs | None = None
-    json_schema: _Object | None = None
+    json_schema: Object | None = None
     grammar: _Grammar | None = None
-    format: Literal["json"] | _Object | None = None
+    format: Literal["json"] | Object | None = None
     min_tokens: _None | None = None
     ignore_eos: Literal[False] | None = None
     mirostat: _None | None = None
-    chat_template_kwargs: _NoObject | None = None
+    chat_template_kwargs: NoObject | None = None
     modalities: list[Literal["text"]] | None = None
 
 
@@ -284,12 +284,14 @@ class TextRequest(AnswerRequest):
     logprobs: _Likeliest | None = None
 
 
-_Body = TypeVar("_Body", ChatRequest, TextRequest)
+_Body = TypeVar("_Body")
 _NO_PARAMETERS = {"type": "object", "properties": {}, "additionalProperties": False}
 _USUAL_TEXT = 16  # tokens of a completion, as in OpenAI's API
 _FIELD = re.compile(r"`\$\.(\w+)")
 _OTHER_PART = re.compile(r"\.content\[\.\.\.\]\.type|\.content\[\d+\]\.type")
 _REFUSALS = {
+    "output_format": "This route keeps to no schema: leave out `output_format`, or use /v1/chat/completions.",
+    "output_config": "This route keeps to no schema: leave out `output_config`, or use /v1/chat/completions.",
     "functions": "Functions of the older form are not called here: send them as `tools`.",
     "function_call": "Functions of the older form are not called here: send `tool_choice`.",
     "n": "One answer comes for each request: leave out `n`, and ask again for another.",
@@ -342,7 +344,7 @@ def chat_order(asked: ChatRequest, defaults: Defaults) -> Request:
     length = _first(asked.max_completion_tokens, asked.max_tokens, defaults.length)
     messages = tuple(_message(turn, f"messages[{place}]") for place, turn in enumerate(asked.messages))
     return replace(
-        _order(asked, defaults, messages, length),
+        order_of(asked, defaults, messages, length),
         prediction=text_of(asked.prediction.content) if asked.prediction else "",
         tools=_tools(asked),
         likeliest=_likeliest(asked),
@@ -411,12 +413,13 @@ def text_order(asked: TextRequest, defaults: Defaults) -> Request:
     """The engine's request for a text to continue."""
     prompt = asked.prompt if isinstance(asked.prompt, str) else asked.prompt[0]
     length = _first(asked.max_tokens, _USUAL_TEXT)
-    return replace(_order(asked, defaults, (), length, prompt), likeliest=asked.logprobs)
+    return replace(order_of(asked, defaults, (), length, prompt), likeliest=asked.logprobs)
 
 
-def _order(
+def order_of(
     asked: AnswerRequest, defaults: Defaults, messages: tuple[Message, ...], length: int, prompt: str = ""
 ) -> Request:
+    """What both kinds of requests ask for. Raises RefusedError."""
     stops = ((asked.stop,) if asked.stop else ()) if isinstance(asked.stop, str) else tuple(asked.stop or ())
     order = Request(messages, length, _sampling(asked, defaults), defaults.speculation, stops, prompt)
     schema, grammar = _form(asked)
