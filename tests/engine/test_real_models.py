@@ -15,6 +15,7 @@ from headstart.engine.backends.genai.engine import load as load_genai
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
+    Drafter,
     Finish,
     FinishReason,
     Keep,
@@ -55,6 +56,18 @@ def test_smollm2_copies_what_it_was_given(smollm2: LocalEngine) -> None:
     assert answer.stats.by_origin.get(Origin.NGRAM, 0) > 0
     assert answer.stats.plain_ms
     assert answer.stats.speedup
+
+
+@pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.8, top_p=0.95, seed=4)])
+def test_smollm2s_own_head_guesses_and_changes_no_text(real_smollm2: Path, sampling: Sampling) -> None:
+    by_head = [Speculation(drafter=Drafter.EAGLE), Speculation(Mode.FIXED, 3, drafter=Drafter.EAGLE)]
+    with closing(load(LoadOptions(real_smollm2, numerics=Numerics.EXACT))) as engine:
+        for question in (EDIT, "Write a Python function that merges two sorted lists."):
+            plain = ask(engine, request(question, speculation=PLAIN, sampling=sampling, tokens=64))
+            for speculation in by_head:
+                answer = ask(engine, request(question, speculation=speculation, sampling=sampling, tokens=64))
+                assert answer.ids == plain.ids
+            assert answer.stats.by_origin[Origin.EAGLE] > 5
 
 
 def test_stop_ends_the_reading_of_a_prompt_at_once(smollm2: LocalEngine) -> None:
