@@ -99,37 +99,10 @@ class Shortlist:
 
 
 @dataclass(frozen=True)
-class Acceptance:
-    """How far a draft's guesses hold on greedy answers of its target that it did not learn from."""
-
-    rate: float  # share of places at which its best token is the target's
-    tokens_per_round: float  # with four candidates each time, bonus token included
-    places: int
-
-
-@dataclass(frozen=True)
-class Training:
-    """What a draft learned from its target's own texts, and what came of it."""
-
-    texts: int
-    tokens: int  # of the answers
-    passes: int
-    rate: float
-    seed: int
-    first_loss: float  # KL from the target, nats a token, over the first tenth of the steps
-    last_loss: float
-    before: Acceptance  # of the uncompressed weights
-    after: Acceptance
-    compressed: Acceptance | None = None  # of the finished model
-
-
-@dataclass(frozen=True)
 class SelfDraft:
     """A draft made of its target's own weights."""
 
-    dropped: tuple[int, ...]  # layers of the target, from 0, that the draft does without
-    layers: int  # that the draft has; 0: the source does not say
-    training: Training | None = None
+    layers: int  # that it has; 0: the source does not say
 
 
 @dataclass(frozen=True)

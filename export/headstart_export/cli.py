@@ -69,10 +69,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == ["table"]:
         command, options = _count_texts, table.parser().parse_args(words[1:])
-    elif words[:1] == ["distil"]:
-        from headstart_export import distillation  # noqa: PLC0415 - with the libraries it needs
-
-        command, options = _distil, distillation.parser().parse_args(words[1:])
     elif words[:1] == ["head"]:
         from headstart_export import head  # noqa: PLC0415 - with the libraries it needs
 
@@ -186,17 +182,6 @@ def _export(options: argparse.Namespace) -> None:
     if options.server:
         config = configure_server(output)
         reporter.note(f"OpenVINO Model Server takes it with --config_path {config} and offers it under /v3.")
-    _print(output, as_json=options.json)
-
-
-def _distil(options: argparse.Namespace) -> None:
-    from headstart_export import distillation  # noqa: PLC0415
-
-    order, plan = distillation.understand(options)
-    output = options.output or paths.models_folder() / order.name
-    reporter = progress.reporter(sys.stderr)
-    with _libraries(options, reporter):
-        distillation.distil(order, plan, output, paths.cache_folder(), reporter, force=options.force)
     _print(output, as_json=options.json)
 
 

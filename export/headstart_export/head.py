@@ -65,7 +65,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--rows", type=_whole, default=16384, metavar="N", help="tokens that it guesses among (16384)")
     made.add_argument("--neurons", type=_whole, metavar="N", help="of its layer (default: as many as the model's have)")
     made.add_argument("--seed", type=int, default=0, metavar="N", help="another one: another order")
-    made.add_argument("--output", type=Path, metavar="DIR", help="default: the library, under the model's name + -head")
+    made.add_argument("--output", type=Path, metavar="DIR", help="make it a draft of its own (default: a part of the model)")
     made.add_argument("--keep", type=Path, metavar="DIR", help="where texts and states are kept, and stay afterwards")
     made.add_argument("--lean", type=Path, metavar="DIR", help="also write what it learned, for --draft of an export")
     made.add_argument("--force", action="store_true", help="replace the output if it exists, once the new one is done")
@@ -94,7 +94,7 @@ def run(options: argparse.Namespace, cache: Path, progress: Progress) -> Path:
     begun, target = time.monotonic(), table.model_folder(options.model)
     described = manifest.read_model(target)
     config = json.loads((target / "config.json").read_text(encoding="utf-8"))
-    output = options.output or paths.models_folder() / f"{described.name}-head"
+    output = options.output or target / manifest.HEAD_FOLDER
     workspace.refuse_existing(output, replace=options.force)
     if int(config.get("num_hidden_layers", 0)) < LEAST_LAYERS:
         raise ExportError("{model} has fewer than {least} layers, too few for a head.",
@@ -105,6 +105,9 @@ def run(options: argparse.Namespace, cache: Path, progress: Progress) -> Path:
     trainer = _train(options, store, config, begun, progress)
     hours = (time.monotonic() - begun) / 3600
     _finish(trainer, store, described, output, hours, progress, lean=options.lean, force=options.force)
+    if not options.output:
+        described = manifest.read_model(target)
+        manifest.write(target, dataclasses.replace(described, files=manifest.hash_files(target)))
     if not options.keep:
         shutil.rmtree(store.folder, ignore_errors=True)
     return output

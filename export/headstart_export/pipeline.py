@@ -106,7 +106,7 @@ def opened(order: Order, output: Path, cache: Path, progress: Progress, *, force
 def _export_pair(order: PairOrder, job: Job) -> None:
     target = prepare(order.target, job)
     if order.draft.copy:
-        draft = replace(target, order=order.draft, self_draft=manifest.SelfDraft((), target.facts.layers))
+        draft = replace(target, order=order.draft, self_draft=manifest.SelfDraft(target.facts.layers))
     else:
         draft = prepare(order.draft, job, target)
     if draft.head_of and order.draft_vocab:

@@ -64,7 +64,8 @@ def test_what_comes_out_is_a_draft_with_its_learning_curve(offline: Offline, dee
     wanted = ["--tokens", "2000", "--passes", "1", "--rows", "300", "--neurons", "96", "--hours", "0.5"]
     run = ["head", str(deep), "--output", str(tmp_path / "head"), "--keep", str(tmp_path / "kept"), *wanted]
     pair = [str(deep.parent / "deep"), "--draft", str(tmp_path / "lean"), "--output", str(tmp_path / "pair")]
-    first, again, paired = offline.export([*run, "--lean", str(tmp_path / "lean")], [*run, "--force"], pair)
+    own = ["head", str(deep), "--keep", str(tmp_path / "kept"), *wanted]
+    first, again, paired, part = offline.export([*run, "--lean", str(tmp_path / "lean")], [*run, "--force"], pair, own)
     assert first.code == 0, first.err
     assert " of disk in " in first.err.splitlines()[0]
     assert "The model takes the head's first guess: code " in first.err.splitlines()[-1]
@@ -86,6 +87,11 @@ def test_what_comes_out_is_a_draft_with_its_learning_curve(offline: Offline, dee
     kept = (tmp_path / "lean" / "model.safetensors").stat().st_size
     assert kept < 0.7 * (tmp_path / "kept" / "hub" / "model.safetensors").stat().st_size
     assert manifest.read_model(tmp_path / "pair" / "draft").is_eagle
+    assert part.code == 0, part.err
+    assert manifest.head_folder(deep) == deep / "head"
+    target = manifest.read_model(deep)
+    assert {name for name in target.files if name.startswith("head/")} >= {"head/openvino_model.bin"}
+    assert manifest.damaged_files(deep, target, hashes=True) == []
 
 
 @pytest.mark.slow
