@@ -65,7 +65,9 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--rows", type=_whole, default=16384, metavar="N", help="tokens that it guesses among (16384)")
     made.add_argument("--neurons", type=_whole, metavar="N", help="of its layer (default: as many as the model's have)")
     made.add_argument("--seed", type=int, default=0, metavar="N", help="another one: another order")
-    made.add_argument("--output", type=Path, metavar="DIR", help="make it a draft of its own (default: a part of the model)")
+    made.add_argument(
+        "--output", type=Path, metavar="DIR", help="make it a draft of its own (default: a part of the model)"
+    )
     made.add_argument("--keep", type=Path, metavar="DIR", help="where texts and states are kept, and stay afterwards")
     made.add_argument("--lean", type=Path, metavar="DIR", help="also write what it learned, for --draft of an export")
     made.add_argument("--force", action="store_true", help="replace the output if it exists, once the new one is done")

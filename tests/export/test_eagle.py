@@ -261,7 +261,9 @@ def test_a_model_may_have_a_head_of_its_own(
     manifest.write(model, replace(about, files=manifest.hash_files(model)))
     engine = opening.load(replace(exports.options, target=model, draft=None))
     found = finished(engine, replace(QUESTION, speculation=FIXED))
+    facts = opening._facts(engine, exports.options)
     engine.close()
+    assert (facts.draft, facts.head) == (None, "head")
     assert found.token_ids == plain
     assert found.stats.by_origin["eagle"] > 0
 

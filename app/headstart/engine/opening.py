@@ -159,11 +159,11 @@ class LocalModels:
 
 
 def _facts(engine: "LocalEngine | GenaiEngine", options: LoadOptions) -> Facts:
-    names = (*(model.name for model in engine.models), None)
-    misreading = manifests.misreading(options.target, engine.models[0])  # a draft reads the target's tokens
+    target, *drafting = engine.models
+    misreading = manifests.misreading(options.target, target)  # a draft reads the target's tokens
     return Facts(
-        names[0] or "",
-        names[1],
+        target.name,
+        next((model.name for model in drafting if not model.is_eagle), None),
         options.device,
         options.numerics.value,
         engine.context,
@@ -171,6 +171,7 @@ def _facts(engine: "LocalEngine | GenaiEngine", options: LoadOptions) -> Facts:
         reason=engine.reason,
         notes=(*filter(None, [misreading]), *getattr(engine, "notes", ())),
         sampling=engine.sampling,
+        head=next((model.name for model in drafting if model.is_eagle), None),
     )
 
 

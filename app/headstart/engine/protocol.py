@@ -146,7 +146,7 @@ class Facts:
     """What is loaded. `context` is in tokens, 0 if unknown; `server` names another computer that has the model.
 
     `reason`: why another engine than Headstart's own was chosen automatically. `notes`: sentences for the person.
-    `sampling`: what "automatic" means for this model; None if only a server knows.
+    `sampling`: what "automatic" means for this model; None if only a server knows. `head`: the EAGLE-3 head's name.
     """
 
     model: str
@@ -159,6 +159,7 @@ class Facts:
     reason: str = ""
     notes: tuple[Translatable, ...] = ()
     sampling: Sampling | None = None
+    head: str | None = None
 
     @property
     def has_draft(self) -> bool:

@@ -18,7 +18,7 @@ from headstart.ui.models.models_controller import ModelsController
 from headstart.ui.settings.settings_form import title, word
 from headstart.ui.settings_controller import CurrentSettings
 from headstart.ui.sidebar.chats_controller import ChatsController
-from headstart.ui.spelling import titled
+from headstart.ui.spelling import listed, titled
 from headstart.ui.translation import said
 from headstart.ui.widgets.progress import Cause
 
@@ -147,9 +147,11 @@ class ModelInUse(QObject):
         if facts.server:
             words = self.tr("{model} of the server {server}").format(model=facts.model, server=facts.server)
             return name, words, ""
-        guessing = self.tr("draft model {}").format(facts.draft) if facts.draft else self.tr("n-grams of the text")
+        guessing = [self.tr("draft model {}").format(facts.draft)] if facts.draft else []
+        guessing += [self.tr("EAGLE-3 head")] if facts.head else []
+        guessing = guessing or [self.tr("n-grams of the text")]
         words = self.tr("{model} on {device}, {numerics} numerics; guesses come from: {guessing}").format(
-            model=facts.model, device=facts.device, numerics=word(facts.numerics).lower(), guessing=guessing
+            model=facts.model, device=facts.device, numerics=word(facts.numerics).lower(), guessing=listed(guessing)
         )
         engine = titled(title("engine"), word(facts.engine))
         return name, "\n".join((words, engine, *map(said, facts.notes))), ""

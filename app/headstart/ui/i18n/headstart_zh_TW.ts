@@ -3479,6 +3479,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>草稿模型 {}</translation>
     </message>
     <message>
+        <source>EAGLE-3 head</source>
+        <translation>EAGLE-3 草稿頭</translation>
+    </message>
+    <message>
         <source>n-grams of the text</source>
         <translation>文字中的 n-gram</translation>
     </message>
@@ -4039,6 +4043,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Stopped.</source>
         <translation>已停止。</translation>
+    </message>
+    <message>
+        <source>an EAGLE-3 head and n-grams</source>
+        <translation>EAGLE-3 草稿頭和 n-gram</translation>
     </message>
     <message>
         <source>{model} with {guessing}, on {device}, {numerics} numerics</source>

@@ -232,9 +232,12 @@ class RaceController(EngineJob):
         """What was raced."""
         facts = self._link.facts
         assert facts
+        guessing = self.tr("n-grams of the text")
+        if facts.draft or facts.head:
+            guessing = self.tr("a draft model and n-grams") if facts.draft else self.tr("an EAGLE-3 head and n-grams")
         return self.tr("{model} with {guessing}, on {device}, {numerics} numerics").format(
             model=self._loader.name(self._settings()),
-            guessing=self.tr("a draft model and n-grams") if facts.draft else self.tr("n-grams of the text"),
+            guessing=guessing,
             device=facts.device,
             numerics=word(facts.numerics).lower(),
         )
