@@ -2,6 +2,7 @@
 
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -69,8 +70,12 @@ def see_origins(visit: Visit) -> None:
     """What repeats itself was guessed, and is marked once the colours are on."""
     visit.ask(REPEATED)
     answer = visit.wait_for_answer(3, State.COMPLETE)
-    assert {"target", "n-gram"} <= {run.origin for run in answer.origins} <= {"target", "n-gram", "table"}
-    mark = LIGHT.origins["n-gram"].background
+    lengths = Counter[str]()
+    for run in answer.origins:
+        lengths[run.origin] += run.characters
+    assert lengths.pop("target")
+    assert set(lengths) <= {"eagle", "n-gram", "table"}
+    mark = LIGHT.origins[max(lengths, key=lambda origin: lengths[origin])].background
     assert not visit.screen.count(mark)
     visit.screen.keys("ctrl+shift+t")
     wait(lambda: visit.screen.count(mark) > 1000, "marks below guessed words")

@@ -35,7 +35,7 @@ class State(StrEnum):
 
 
 class Run(NamedTuple):
-    """A stretch of `characters` code points of a text and who proposed it ("target", "draft", "n-gram", "table")."""
+    """A stretch of `characters` code points of a text and who proposed it: the value of an Origin of the engine."""
 
     characters: int
     origin: str
