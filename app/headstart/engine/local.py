@@ -81,7 +81,7 @@ class LocalEngine:
         passes = self._policy.costs.passes
         if draft and not draft.runner.can_branch:  # what is read again leaves holes in other caches
             passes[Origin.DRAFT] = 1
-        if head:  # of what it would read again the hidden states are gone
+        if head:  # it reads each token once
             passes[Origin.EAGLE] = 1
         self._prefixes = [_prefixes(model) for model in (target, draft) if model]
         self._answers = _answers(target)

@@ -176,7 +176,7 @@ class DraftPlan:
         """Milliseconds of a drafted token, and of what the model must read first."""
         return self._known.costs.drafting(model, self.situation.lags[model], self.situation.context)
 
-    def _price_model(self, model: str, verify: list[float]) -> "PricedModel":
+    def _price_model(self, model: str, verify: list[float]) -> PricedModel:
         """The prices of a round that this model drafts."""
         books, plain_rate = self._known.books, 1 / verify[0]
         account = books.accounts[model]

@@ -24,11 +24,10 @@ class HeadRunner(PagedRunner):
 
     def __init__(self, folder: Path, device: str, properties: Mapping[str, str], context: int) -> None:
         """See PagedRunner. Raises RuntimeError, too, where the model is no such head."""
-        model = core().read_model(folder / "openvino_model.xml")
-        self.listed: Ids = _cut_off_mapping(model)  # tokens that its logits score, rising
-        super().__init__(folder, device, properties, context, edit=_without_target)
+        self.listed: Ids  # tokens that its logits score, rising
+        self.width: int  # of a hidden state
+        super().__init__(folder, device, properties, context, edit=self._edit)
         self._given: Hidden | None = None
-        self.width: int = 0 if self.hidden is None else self.hidden.shape[1]
 
     def read(self, ids: Sequence[int], hidden: Hidden, cancel: CancelEvent | None = None) -> Logits:
         """Append tokens, each with the hidden state of the token before it: [tokens, width]; as Runner.forward."""
@@ -37,6 +36,20 @@ class HeadRunner(PagedRunner):
             return self.forward(ids, cancel=cancel)
         finally:
             self._given = None
+
+    def _edit(self, model: Any) -> None:
+        """Let it read one hidden state in place of three, and give that of its layer in place of the mapping."""
+        self.listed = _cut_off_mapping(model)
+        operations, old, matrix = openvino().opset13, _given_states(model), _first_matrix(model)
+        self.width = matrix.get_output_partial_shape(0)[-1].get_length()
+        given = operations.parameter([-1, -1, self.width], np.float32, name=HIDDEN_STATES)
+        given.output(0).set_names({HIDDEN_STATES})
+        matrix.output(0).replace(given.output(0))
+        model.remove_parameter(old)
+        model.add_parameters([given])
+        last = [node for node in model.get_ordered_ops() if _is_sum_of_the_layer(node)][-1]
+        model.add_results([operations.result(last)])
+        model.validate_nodes_and_infer_types()
 
     def _recover(self) -> None:
         given, self._given = self._given, None  # it belongs to what comes behind
@@ -74,14 +87,22 @@ class Taps:
         model.validate_nodes_and_infer_types()
 
 
+def _given_states(model: Any) -> Any:
+    """The input for the target's hidden states. Raises RuntimeError."""
+    for node in model.get_parameters():
+        if node.get_friendly_name() == HIDDEN_STATES:
+            return node
+    raise RuntimeError("it is no EAGLE-3 head")
+
+
 def _first_matrix(model: Any) -> Any:
-    """The one that makes one hidden state of the target's three."""
-    (given,) = [node for node in model.get_parameters() if node.get_friendly_name() == HIDDEN_STATES] or [None]
-    node = given
-    while node is not None and node.get_type_name() != "MatMul":
-        node = next((target.get_node() for target in node.output(0).get_target_inputs()), None)
-    if node is None:
-        raise RuntimeError("it is no EAGLE-3 head")
+    """The one that makes one hidden state of the target's three. Raises RuntimeError."""
+    node = _given_states(model)
+    while node.get_type_name() != "MatMul":
+        following = list(node.output(0).get_target_inputs())
+        if not following:
+            raise RuntimeError("it is no EAGLE-3 head")
+        node = following[0].get_node()
     return node
 
 
@@ -97,24 +118,6 @@ def _cut_off_mapping(model: Any) -> Ids:
         raise RuntimeError("the tokens that it guesses are not in order")
     model.remove_result(result)
     return listed
-
-
-def _without_target(model: Any) -> None:
-    """Let the head read one hidden state, and give that of its layer."""
-    _cut_off_mapping(model)
-    operations = openvino().opset13
-    matrix = _first_matrix(model)
-    width = matrix.get_output_partial_shape(0)[-1].get_length()
-    (old,) = (node for node in model.get_parameters() if node.get_friendly_name() == HIDDEN_STATES)
-    given = operations.parameter([-1, -1, width], np.float32, name=HIDDEN_STATES)
-    given.output(0).set_names({HIDDEN_STATES})
-    matrix.output(0).replace(given.output(0))
-    model.remove_parameter(old)
-    model.add_parameters([given])
-    last = [node for node in model.get_ordered_ops() if _is_sum_of_the_layer(node)][-1]
-    result = operations.result(last)
-    model.add_results([result])
-    model.validate_nodes_and_infer_types()
 
 
 def _is_sum_of_the_layer(node: Any) -> bool:

@@ -53,6 +53,8 @@ class PagedRunner:
         `kept`: the rows that its output head is cut down to, where it can be: `self.kept` tells. `edit`: see Edit.
         Raises RuntimeError when OpenVINO refuses the transformation or the device; the caller words it.
         """
+        if self.can_branch and device != "CPU":
+            raise RuntimeError(f"nothing is known of branches on {device}")
         model = _paged_model(folder, edit, allow_qq_bias=self.can_branch)
         self.vocabulary: int = model.output(0).get_partial_shape()[2].get_length()
         self.kept = kept if kept is not None and keep_rows(model, kept) else None
@@ -191,24 +193,10 @@ class BranchingRunner(PagedRunner):
 
     Branches stand behind the pass that they belong to, each at the position of the token that it may replace, and see
     of that pass only what comes before it (Miao et al. 2023, SpecInfer). The keys and values of one that holds are
-    moved. Without branches its logits are those of its parent, in the same time.
+    moved. Without branches its logits are those of its parent, in the same time. For processors only.
     """
 
     can_branch = True
-
-    def __init__(
-        self,
-        folder: Path,
-        device: str,
-        properties: Mapping[str, str],
-        context: int,
-        kept: Ids | None = None,
-        edit: Edit | None = None,
-    ) -> None:
-        """See PagedRunner. Tried on processors only: elsewhere it raises RuntimeError."""
-        if device != "CPU":
-            raise RuntimeError(f"nothing is known of branches on {device}")
-        super().__init__(folder, device, properties, context, kept, edit)
 
     def _set_inputs(self, ids: Sequence[int], branches: Sequence[Branch], past: int, rows: int) -> None:
         super()._set_inputs(ids, branches, past, rows)
