@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart import vocabulary
+from headstart.engine.runners.graph import LEAST_LAYERS
 from headstart.errors import ExportError, MismatchedDraftError
 from headstart_export import gguf, process
 
@@ -165,7 +166,6 @@ def first_line(error: BaseException) -> str:
 
 # EAGLE-3 heads are drafts of one layer that read hidden states of their target. They have no tokenizer, and mostly no
 # embeddings: both are the target's.
-LEAST_LAYERS = 10  # of a target: OpenVINO GenAI chooses the layers that a head reads, and refuses fewer
 HEAD_READS = 3  # hidden states of the target for each token
 _EMBEDDINGS = "model.embed_tokens.weight"
 _ROWS = "model.lm_head.weight"  # missing in heads made by `headstart-export head`, whose rows are the target's

@@ -20,11 +20,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from headstart.errors import ExportError
-from headstart_export.convert import MODEL_FILE
+from headstart_export.convert import HEAD_READS, MODEL_FILE
 from headstart_export.features import Text
 
 ARCHITECTURE = "LlamaForCausalLMEagle3"
-READS = 3  # hidden states of the target
 _BLOCK = 4096  # rows of a table that are unpacked at once
 _SMALL = 0.02  # spread of weights that start from nothing
 _QUICK = 8  # numbers of a key that turn quickest with its place
@@ -87,7 +86,7 @@ class Head(nn.Module):  # type: ignore[misc]
         attention = {name: linear(2 * hidden, width) for name in ("q_proj", "k_proj", "v_proj")}
         inner = {name: linear(hidden, measures.inner) for name in ("gate_proj", "up_proj")}
         self.measures = measures
-        self.fc = linear(READS * hidden, hidden)
+        self.fc = linear(HEAD_READS * hidden, hidden)
         self.midlayer = nn.ModuleDict(
             {
                 "self_attn": nn.ModuleDict({**attention, "o_proj": linear(width, hidden)}),
@@ -103,7 +102,7 @@ class Head(nn.Module):  # type: ignore[misc]
             "rows": torch.zeros(measures.rows, hidden, dtype=torch.bfloat16),
             "embeddings": torch.zeros(int(measures.config["vocab_size"]), hidden, dtype=torch.bfloat16),
             "chosen": torch.arange(measures.rows),
-            "reading": torch.ones(READS * hidden),
+            "reading": torch.ones(HEAD_READS * hidden),
             "writing": torch.ones(()),
             "cosines": cosines,
             "sines": sines,
@@ -123,7 +122,7 @@ class Head(nn.Module):  # type: ignore[misc]
         attention, mlp = self.midlayer["self_attn"], self.midlayer["mlp"]
         spans = [_Span(text, steps) for text in texts]
         states = torch.from_numpy(np.concatenate([span.text.states[: span.read] for span in spans]))
-        read = self.combined(states[:, : READS * self.measures.hidden])
+        read = self.combined(states[:, : HEAD_READS * self.measures.hidden])
         ids = [torch.tensor(span.text.ids) for span in spans]
         inputs = self.inputs(torch.cat([each[1 : span.read + 1] for each, span in zip(ids, spans, strict=True)]), read)
         places = [torch.arange(span.read) for span in spans]
@@ -304,7 +303,7 @@ def begin(head: Head, weights: TargetWeights, chosen: NDArray[np.int64], texts: 
         head.rows.copy_(weights.rows_of(table, chosen))
         head.embeddings.copy_(weights.rows_of("embed_tokens", np.arange(vocabulary)))
         sizes = torch.from_numpy(np.concatenate([text.states[text.given :] for text in texts])).float()
-        usual = sizes[:, : READS * hidden].pow(2).mean(dim=0).sqrt() + 1e-3
+        usual = sizes[:, : HEAD_READS * hidden].pow(2).mean(dim=0).sqrt() + 1e-3
         head.reading.copy_(usual)
         top = usual[-hidden:]
         head.writing.copy_(top.log().mean().exp())
@@ -343,7 +342,7 @@ def _look_at_the_token(head: Head, texts: Sequence[Text], first: int) -> None:
     attention, hidden, size = head.midlayer["self_attn"], head.measures.hidden, head.measures.size
     tokens = torch.cat([torch.tensor(text.ids[text.given :]) for text in texts])
     states = torch.from_numpy(np.concatenate([text.states[text.given - 1 : -1] for text in texts]))
-    inputs = head.inputs(tokens, head.combined(states[:, : READS * hidden]))
+    inputs = head.inputs(tokens, head.combined(states[:, : HEAD_READS * hidden]))
     square = inputs.T @ inputs + torch.eye(2 * hidden) * len(inputs) * 1e-3
     constant = torch.linalg.solve(square, inputs.sum(dim=0))
     for number in range(head.measures.see_token):

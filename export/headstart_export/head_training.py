@@ -14,8 +14,9 @@ from torch import Tensor
 
 from headstart.errors import ExportError
 from headstart.manifest import Mark
+from headstart_export.convert import HEAD_READS
 from headstart_export.features import Text
-from headstart_export.head_model import READS, Head, long_enough
+from headstart_export.head_model import Head, long_enough
 
 PLACES = 4  # guesses in a row that are tried
 STEPS = 3  # that are learned, each with less weight than the one before
@@ -210,7 +211,7 @@ def _computing() -> Any:
 def _loss(head: Head, texts: Sequence[Text]) -> Tensor:
     """How unlike the target's the head's expectations are, in nats a guess: the weighted sum of the steps."""
     hidden = head.measures.hidden
-    states = [torch.from_numpy(text.states[:, READS * hidden :].astype(np.float32)) for text in texts]
+    states = [torch.from_numpy(text.states[:, HEAD_READS * hidden :].astype(np.float32)) for text in texts]
     loss = torch.zeros(())
     with _computing():
         for step, (normed, places) in enumerate(head.unroll(texts, STEPS)):
