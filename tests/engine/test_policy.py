@@ -508,6 +508,23 @@ HERE = Situation(context=0, remaining=100, lags={Origin.DRAFT: 1})
 FLAT = Costs(Curve({1: STEP_MS, 16: STEP_MS}, SWITCH_MS), {Origin.DRAFT: Curve({1: 15.0}, switch_ms=0.0)})
 
 
+def test_good_guesses_left_out_amid_plain_steps_save_up_for_a_change_of_size() -> None:
+    step_ms, change_ms = 60.0, 50.0  # a guess that holds every other time earns less than a change, but soon more
+    policy = Policy(Costs(Curve({1: step_ms, 16: step_ms}, change_ms), {Origin.EAGLE: Curve({1: 8.0}, switch_ms=0.0)}))
+    sizes = [1]
+    for place in range(24):
+        plan = policy.plan(Situation(context=place, remaining=100, lags={Origin.EAGLE: 1}))
+        confidences = (0.5,)[: int(plan.is_drafted)]
+        checked = plan.trim(guessed(confidences)).size
+        chosen = range(checked + 1) if place % 2 else [999]  # every other guess is right
+        verify_ms = step_ms + change_ms * (plan.size != sizes[-1])
+        timing = Timing(8.0 * len(confidences), verify_ms)
+        policy.observe(plan, plan.outcome(chosen, timing))
+        sizes.append(plan.size)
+    assert sizes[1] == 1
+    assert sizes[-8:] == [2] * 8
+
+
 def enter(books: Books, drafter: Origin, ms: float, accepted: int = 0) -> None:
     """A round of so many milliseconds, of which a draft model takes 15."""
     checked, draft_ms = int(drafter is not Origin.TARGET), 15.0 if drafter is Origin.DRAFT else 0.0

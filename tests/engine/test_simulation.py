@@ -186,8 +186,8 @@ class NoisyMachine(rules.Machine):
         self.ms += ms
         return ms
 
-    def drafting(self, context: int, candidates: int, lag: int) -> float:
-        ms = super().drafting(context, candidates, lag)
+    def drafting(self, drafter: str, context: int, candidates: int, lag: int) -> float:
+        ms = super().drafting(drafter, context, candidates, lag)
         self.ms += ms
         return ms
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from headstart.engine.drafters.base import NO_DRAFT, Draft
 from headstart.engine.drafters.ngram import NGRAM_REACH, NgramDrafter
+from headstart.engine.engine import Origin
 from headstart.engine.policy.cost_model import Costs
 from headstart.engine.policy.policy import Policy
 from headstart.engine.runners.runner import common_prefix
@@ -53,6 +54,7 @@ class Text:
     runners_up: Sequence[Sequence[Guess]] = ()  # to the guess at each place, the likeliest first; empty: not known
     came: Sequence[int | None] = ()  # which of these the text says
     stray_runners_up: Mapping[int, Sequence[Sequence[Guess]]] = field(default_factory=dict)  # like `strays`
+    drafter: str = Origin.DRAFT  # whose guesses these are
 
     def __len__(self) -> int:
         """Places."""
@@ -180,6 +182,7 @@ def _recording(name: str, header: Line, answer: Line, rounds: Sequence[Line], en
         runners_up=beside if any(beside) else (),
         came=[_rank(ranked, token) for ranked, token in zip(beside, end["ids"][1:], strict=False)],
         stray_runners_up=stray_runners_up,
+        drafter=next((done["drafter"] for done in rounds if done["confidences"]), Origin.DRAFT),
     )
     has_draft = any(done["confidences"] for done in rounds)
     return Recording(name, text, has_draft, end["ttft_ms"], header["policy"]["costs"], header["policy"])

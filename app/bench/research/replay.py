@@ -42,11 +42,11 @@ class Machine:
         self._last = tokens
         return (target.ms(tokens, context) + switch_ms) * self.pace(context)
 
-    def drafting(self, context: int, candidates: int, lag: int) -> float:
+    def drafting(self, drafter: str, context: int, candidates: int, lag: int) -> float:
         """Drafting them, reading `lag` tokens before the first."""
         if not candidates:
             return 0.0
-        step_ms, catch_up_ms = self.costs.drafting(Origin.DRAFT, lag, context)
+        step_ms, catch_up_ms = self.costs.drafting(drafter, lag, context)
         return (candidates * step_ms + catch_up_ms) * self.pace(context)
 
     def pace(self, _context: int) -> float:
@@ -82,7 +82,7 @@ class Replay:
         """What a policy is told before a round."""
         offer = self.text.offers[self.at]
         offers: dict[str, Draft] = {Origin.NGRAM: offer.at(self.at)} if offer else {}
-        lags = {Origin.DRAFT.value: self.context - self._read} if draft else {}
+        lags = {self.text.drafter: self.context - self._read} if draft else {}
         return Situation(self.context, self.remaining, offers, lags)
 
     def propose(self, wants_more: WantsMore) -> Draft:
@@ -101,10 +101,11 @@ class Replay:
             chosen.append(chosen[-1] + 1)
         timing = Timing(
             verify_ms=machine.verifying(context, max(size, 1 + checked.size)),
-            draft_ms=machine.drafting(context, drafted, context - self._read),
+            draft_ms=machine.drafting(self.text.drafter, context, drafted, context - self._read),
         )
-        if drafted:  # of its own candidates the draft has read all but the last, and forgets the wrong ones
-            self._read = context + min(drafted - 1, held)
+        if drafted:  # of its own candidates a draft model has read all but the last, and forgets the wrong ones
+            keeps = self.text.drafter != Origin.EAGLE  # a head reads them again, with the target's hidden states
+            self._read = context + (min(drafted - 1, held) if keeps else 0)
         self.at += len(chosen)
         self.ms += timing.total_ms
         return chosen, timing
@@ -181,7 +182,7 @@ def oracle_ms(text: Text, machine: Machine, foresight: Foresight | None = None) 
     for at in reversed(range(len(text))):
         context = text.prompt + at
         verify = machine.costs.verify(len(text) - at, context)
-        step_ms, _ = machine.costs.drafting(Origin.DRAFT, 1, context)
+        step_ms, _ = machine.costs.drafting(text.drafter, 1, context)
         rest.append(
             min(
                 drafted * step_ms + verify[k] + rest[-1 - k]
@@ -226,8 +227,8 @@ class _Foreseeing(Policy):
         """As Policy.begin_answer, with accounts that are never empty."""
         super().begin_answer(speculation, expected_tokens)
         self._books.pace = _Steady(self.pace / self.plain_ms)
-        self._books.used.add(Origin.DRAFT)
-        for name in (Origin.DRAFT, Origin.NGRAM, Origin.TABLE):
+        self._books.used.update((Origin.DRAFT, Origin.EAGLE))
+        for name in (Origin.DRAFT, Origin.EAGLE, Origin.NGRAM, Origin.TABLE):
             self._books.accounts[name].balance = math.inf
 
 

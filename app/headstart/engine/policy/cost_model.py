@@ -171,7 +171,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """The size of the last pass, in tokens, and what it cost since it was chosen to fill passes up to it."""
+    """The size of the last pass, in tokens, and what it cost since to keep it: passes filled up, guesses left out."""
 
     size: int = 1
     spent_ms: float = 0.0

@@ -147,11 +147,11 @@ class Books:
         return plain_ms
 
     def _keep_size(self, outcome: Outcome, costs: Costs) -> None:
-        """Note the size of the pass, and what it cost to fill it up. One that reads a long text is not kept."""
+        """Note the size of the pass, and what it cost to keep it. One that reads a long text is not kept."""
         if outcome.size == self.kept.size:
             sizes = (outcome.size, 1 + outcome.verified)
             filled_ms, needed_ms = (costs.target.ms(size, outcome.situation.context) for size in sizes)
-            self.kept = Kept(outcome.size, self.kept.spent_ms + filled_ms - needed_ms)
+            self.kept = Kept(outcome.size, self.kept.spent_ms + filled_ms - needed_ms + outcome.foregone_ms)
         else:
             self.kept = Kept(outcome.size) if outcome.size <= BULK else Kept()
         self.last_pass = outcome.size

@@ -9,7 +9,7 @@ from typing import Any, Self
 from headstart.engine.drafters.base import NO_DRAFT, Draft
 from headstart.engine.engine import Drafter, Mode, Origin, Speculation, Timing
 from headstart.engine.policy.acceptance import Acceptance, DraftCalibration
-from headstart.engine.policy.cost_model import BULK, Costs, is_figure
+from headstart.engine.policy.cost_model import BULK, Costs, Kept, is_figure
 from headstart.engine.policy.loss_budget import Books
 from headstart.engine.policy.rounds import Outcome, Situation
 from headstart.engine.policy.stopping import Prices, affordable, best_rate, drafting_gain, kept_prefix, mean, survivals
@@ -73,6 +73,8 @@ class DraftPlan:
         self.prices = _UNPRICED
         self.guessed = self.checked = NO_DRAFT
         self._known = known
+        self._foregone_ms = 0.0  # see Outcome.foregone_ms
+        self._growing = _UNPRICED  # the same prices, as if a guess amid plain steps cost no change of size
         self._chances: list[float] = []  # of the candidates that a model drafted
         cap = speculation.num_assistant_tokens or LONGEST
         most = min(cap, LONGEST if speculation.mode is Mode.AUTO else cap, situation.remaining - 1)
@@ -131,7 +133,9 @@ class DraftPlan:
 
     def outcome(self, chosen: Sequence[int], timing: Timing) -> Outcome:
         """What became of it."""
-        return Outcome(self.situation, self.drafter, self.guessed, self.checked, chosen, timing, self.size)
+        return Outcome(
+            self.situation, self.drafter, self.guessed, self.checked, chosen, timing, self.size, self._foregone_ms
+        )
 
     @property
     def _is_fixed(self) -> bool:
@@ -150,6 +154,10 @@ class DraftPlan:
         """Take the drafter that is expected to gain most over a plain step."""
         situation, books = self.situation, self._known.books
         verify = self._known.costs.verify(most + 1, situation.context, books.kept)
+        # Amid plain steps a guess pays for a change of size. What it would be worth without saves up for the next.
+        growing = verify
+        if books.kept.size == 1:
+            growing = self._known.costs.verify(most + 1, situation.context, Kept(spent_ms=math.inf))
         priced = {name: self._price_model(name, verify) for name in situation.lags}
         model = max(priced, key=lambda name: priced[name].merit, default="")
         gain, self.prices = (priced[model].gain, priced[model].prices) if model else (0.0, _UNPRICED)
@@ -166,6 +174,9 @@ class DraftPlan:
             if situation.lags[model] > BULK and account.balance * verify[0] < catch_up_ms:
                 account.invest(catch_up_ms / verify[0])
             self.drafter, self.limit = model, affordable(self.prices, most, account.credit * verify[0])
+            self._growing = replace(self.prices, verify=growing)
+        elif model and (wish := self._price_model(model, growing)).gain > 0.0:
+            self._foregone_ms = wish.gain / wish.prices.rate
 
     @property
     def _calibration(self) -> DraftCalibration:
@@ -243,7 +254,11 @@ class DraftPlan:
         chances = self._chances[:usable]
         if usable == drafted:
             chances = chances + self._tail_chances(draft)
-        return kept_prefix(self.prices, survivals(chances))
+        survive = survivals(chances)
+        kept, wish = kept_prefix(self.prices, survive), kept_prefix(self._growing, survive)
+        dearer_ms = self._growing.verify[wish] - self._growing.verify[kept]
+        self._foregone_ms = sum(survive[kept:wish]) / self.prices.rate - dearer_ms
+        return kept
 
     def _branches(self, shares: Sequence[Sequence[float]], kept: int) -> list[tuple[int, int]]:
         """Which runners-up to check beside the `kept` tokens: the place of the token and the rank, from 0.

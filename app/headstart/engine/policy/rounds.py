@@ -33,6 +33,7 @@ class Outcome:
     chosen: Sequence[int]  # guesses that held, then the target's own token
     timing: Timing
     size: int  # tokens of the pass; more than were verified where it was filled up
+    foregone_ms: float = 0.0  # worth of guesses left out amid plain steps, as they would have changed the size
 
     @property
     def tokens(self) -> int:
