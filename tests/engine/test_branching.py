@@ -19,6 +19,7 @@ from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import DraftPlan, Knowledge, Policy
 from headstart.engine.policy.rounds import Outcome, Situation
 from headstart.engine.runners.paged import BranchingRunner, PagedRunner
+from headstart.engine.runners.passes import Pass
 from headstart.engine.runners.precision import probe_ids, properties
 from headstart.engine.runners.runner import Branch
 from headstart.engine.sequence import Job
@@ -36,8 +37,8 @@ FLOOR = 1e-3  # as in test_runner: other batchings made 1.3e-4, a token that wro
 class Blind(BranchingRunner):
     """Branches see what they may not."""
 
-    def _set_inputs(self, ids: Sequence[int], branches: Sequence[Branch], past: int, rows: int) -> None:
-        super()._set_inputs([*ids, *(branch.token for branch in branches)], (), past, rows)
+    def _pass(self, ids: Sequence[int], branches: Sequence[Branch], rows: int) -> Pass:
+        return super()._pass([*ids, *(branch.token for branch in branches)], (), rows)
 
 
 class Immovable(BranchingRunner):

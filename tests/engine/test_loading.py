@@ -18,6 +18,7 @@ from headstart.engine.loading import Place, load_model, rollback_error
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.measurements import Measurements
 from headstart.engine.runners.paged import PagedRunner
+from headstart.engine.runners.passes import Pass
 from headstart.engine.runners.precision import VERIFY, plain, properties
 from headstart.engine.runners.runner import Branch
 from headstart.engine.runners.stateful import StatefulRunner
@@ -117,8 +118,9 @@ class Forgetful(PagedRunner):
         super().rollback(length, branch)
         self._stale = past - len(self._tokens) if length else 0
 
-    def _set_inputs(self, ids: Sequence[int], branches: Sequence[Branch], past: int, rows: int) -> None:
-        super()._set_inputs(ids, branches, past + getattr(self, "_stale", 0), rows)
+    def _pass(self, ids: Sequence[int], branches: Sequence[Branch], rows: int) -> Pass:
+        wanted = super()._pass(ids, branches, rows)
+        return dataclasses.replace(wanted, past=wanted.past + getattr(self, "_stale", 0))
 
 
 class NotRunning(PagedRunner):

@@ -390,6 +390,7 @@ class LoadOptions:
     engine: EngineKind = parameters.EngineConfig.engine
     kv_precision: KvPrecision = parameters.EngineConfig.kv_precision
     precision: Precision = parameters.EngineConfig.precision  # of the target; a draft's is found by itself
+    parallel: int = 1  # answers written at the same time
 
     def __post_init__(self) -> None:
         """Refuse what exact numerics cannot be combined with: results must not depend on guesses."""

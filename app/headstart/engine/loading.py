@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -188,6 +189,7 @@ class Place:
     kv: KvPrecision = KvPrecision.AUTO
     precision: Precision = Precision.AUTO
     edit: Edit | None = None  # of its graph
+    sequences: int = 1  # answers written at the same time, where the runner can
 
 
 @dataclass(frozen=True)
@@ -407,9 +409,8 @@ def _runner(
     # Where a branch holds, its keys are moved; 8-bit ones cannot be, as they share a scale with their neighbours.
     scaled = kind is BranchingRunner and chosen.get("KV_CACHE_PRECISION") == KvPrecision.U8.value
     kind = PagedRunner if scaled else kind
-    if place.edit is not None and issubclass(kind, PagedRunner):
-        return kind(folder, device, chosen, place.context, kept, place.edit)
-    return kind(folder, device, chosen, place.context, kept)
+    further: tuple[Any, ...] = () if kind is StatefulRunner else (place.edit, place.sequences)
+    return kind(folder, device, chosen, place.context, kept, *further)
 
 
 def _trial_subject(folder: Path, manifest: manifests.Manifest, device: str, measurements: Measurements) -> Subject:

@@ -1,8 +1,10 @@
 """Headstart's own engine: one target with its drafters, from messages to text."""
 
+import copy
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,6 +37,7 @@ from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
 from headstart.engine.prefix_cache import PartFiles, PrefixCache, identity_of
 from headstart.engine.runners.head import HeadRunner, Taps
+from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runners.precision import name_of, pass_ms
 from headstart.engine.runners.runner import NonFiniteError
 from headstart.engine.sequence import Job
@@ -74,7 +77,7 @@ class LocalEngine:
         self.target = target
         self.draft = draft
         self.tokenizer = tokenizer
-        self._learned = learned
+        self._learned: Measurements | None = learned
         self._reload = reload
         self._policy = _restored_policy(target, self.drafting, learned, tracing.depth if tracing else None)
         self._trace = Trace(tracing, learned.subject, self._policy) if tracing else None
@@ -89,6 +92,8 @@ class LocalEngine:
         self._stop_ids = frozenset(target.manifest.tokenizer.stop_ids)
         self.sampling = generation_config.read(tokenizer.folder)
         self._spelling = Spelling(tokenizer.folder, target.runner.vocabulary, target.manifest.tokenizer.stop_ids)
+        runners = target.runner.others if isinstance(target.runner, PagedRunner) else ()
+        self.others = [copy.copy(self)._become(runner) for runner in runners]  # noqa: SLF001 - of its own kind
 
     @property
     def models(self) -> tuple[manifests.Manifest, ...]:
@@ -107,6 +112,11 @@ class LocalEngine:
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """See Engine.generate."""
+        runner = self.target.runner
+        with runner.at_work() if isinstance(runner, PagedRunner) else nullcontext():
+            yield from self._generate(request, cancel)
+
+    def _generate(self, request: Request, cancel: CancelEvent | None) -> Iterator[Event]:
         tally = Tally()
         text = AnswerText(self.tokenizer.decode_many, request.stop, stop_on_repetition=request.stop_on_repetition)
         scorer = None if request.likeliest is None else Scorer(self._spelling.spell, request.likeliest)
@@ -183,6 +193,15 @@ class LocalEngine:
             else:
                 return
 
+    def _become(self, runner: PagedRunner) -> "LocalEngine":
+        """Of a copy: an engine for answers at the same time. Its drafters need no model, and it keeps nothing it learns."""
+        self.target, self.draft, self.drafting = replace(self.target, runner=runner), None, {}
+        self._policy = Policy(Costs.from_json(self._policy.costs.to_json()) or self._policy.costs)
+        self._prefixes, self._answers = [PrefixCache(runner)], _answers(self.target)
+        self._learned = self._reload = self._trace = None
+        self._decoder = self._new_decoder()
+        return self
+
     def _replace_target(self) -> Translatable:
         """Never use this arithmetic again, and load the target in the next; why, in a sentence.
 
@@ -239,7 +258,7 @@ class LocalEngine:
     def _finished(self, reason: FinishReason, tally: Tally, text: AnswerText) -> Finish:
         """Keep what was learned and add everything up."""
         policy = self._policy
-        if not isinstance(policy, Recorder):
+        if self._learned and not isinstance(policy, Recorder):
             self._learned.put(_POLICY, policy.to_json())
         context = self.target.runner.context
         stats = tally.stats(
@@ -296,7 +315,7 @@ def head_of(options: LoadOptions, draft: manifests.Manifest | None) -> Path | No
 def target_place(options: LoadOptions, head: Path | None = None) -> Place:
     """Where the target runs. `head`: the folder of the EAGLE-3 head that reads its hidden states."""
     edit = Taps(head) if head else None
-    place = replace(_place(options.target, options), edit=edit)
+    place = replace(_place(options.target, options), edit=edit, sequences=options.parallel)
     return replace(place, properties=options.properties, precision=options.precision)
 
 

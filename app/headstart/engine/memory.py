@@ -159,7 +159,8 @@ def require(target: Manifest, draft: Manifest | None, options: LoadOptions) -> N
     bits = kv_bits(options.numerics, options.kv_precision)
     folder = manifests.head_folder(options.target)
     all_models = (*models, manifests.read_model(folder)) if folder else models
-    wanted, free = need(all_models, options.context, bits).total - away.total(), free_memory()
+    beside = (options.parallel - 1) * cache((target,), options.context, bits)  # answers at the same time
+    wanted, free = need(all_models, options.context, bits).total + beside - away.total(), free_memory()
     if wanted > free:
         fitting = None if away else largest_context(all_models, free, bits)
         raise _over_budget(models, options, wanted, Translatable("{free} is free", free=amount(free)), fitting)

@@ -57,12 +57,14 @@ class Decoder:
         tokens = self._keep(sequence, draft, chosen)
         clock.append(time.perf_counter())
 
-        outcome = plan.outcome(chosen, _timing(clock, is_drafted=plan.offer is None))
+        timing = _timing(clock, is_drafted=plan.offer is None)
+        priced = self._policy.usual(plan) if self._target.is_shared else timing  # others' share is none of its doing
+        outcome = plan.outcome(chosen, priced)
         self._policy.observe(plan, outcome)
         _show(sequence, draft, chosen, logits)  # no part of what a round costs: few ask for it
         drafter = self._drafters[plan.drafter].origin if draft.size else Origin.TARGET
         labels = self._labels(tokens, plan, outcome.accepted)
-        return Round(labels, draft.size, outcome.accepted, drafter, outcome.timing, self._policy.ledger_ms)
+        return Round(labels, draft.size, outcome.accepted, drafter, timing, self._policy.ledger_ms)
 
     def _plan(self, sequence: Sequence) -> DraftPlan:
         """What is guessed for nothing is guessed first; whether a draft model is to guess, the plan says."""
@@ -70,6 +72,8 @@ class Decoder:
         lags: dict[str, int] = {}
         for name, drafter in self._drafters.items():
             price = drafter.price(sequence)
+            if price and self._target.is_shared:  # a model that drafts would keep others waiting
+                continue
             if price:
                 lags[name] = price
             elif price == 0 and (offer := drafter.propose(sequence, lambda _: True)).tokens:

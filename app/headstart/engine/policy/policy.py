@@ -361,6 +361,10 @@ class Policy:
     def _planned(self, situation: Situation, known: Knowledge) -> DraftPlan:
         return DraftPlan(situation, known)
 
+    def usual(self, plan: DraftPlan) -> Timing:
+        """What its pass would take alone, where it was made together with those of others."""
+        return Timing(verify_ms=self.costs.target.ms(plan.size, plan.situation.context))
+
     def observe(self, plan: DraftPlan, outcome: Outcome) -> None:
         """Take in what became of a round."""
         self._learn_prices(outcome)

@@ -5,6 +5,7 @@ together with its own hidden states. The matrix that makes one hidden state of t
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.runners.graph import HIDDEN_STATES, LEAST_LAYERS, Ids, add_taps, count_layers, tapped_layers
 from headstart.engine.runners.paged import PagedRunner
+from headstart.engine.runners.passes import Pass
 from headstart.engine.runners.runner import Branch, Hidden, Logits
 from headstart.engine.runtime import core, openvino
 
@@ -51,15 +53,8 @@ class HeadRunner(PagedRunner):
         model.add_results([operations.result(last)])
         model.validate_nodes_and_infer_types()
 
-    def _recover(self) -> None:
-        given, self._given = self._given, None  # it belongs to what comes behind
-        super()._recover()
-        self._given = given
-
-    def _set_inputs(self, ids: Sequence[int], branches: Sequence[Branch], past: int, rows: int) -> None:
-        super()._set_inputs(ids, branches, past, rows)
-        given = np.zeros((len(ids), self.width), np.float32) if self._given is None else self._given
-        self._inputs.write(HIDDEN_STATES, given[:, None])
+    def _pass(self, ids: Sequence[int], branches: Sequence[Branch], rows: int) -> Pass:
+        return replace(super()._pass(ids, branches, rows), given=self._given)
 
 
 class Taps:

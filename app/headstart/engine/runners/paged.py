@@ -1,28 +1,21 @@
 """The runner of choice: a paged-attention graph over keys and values that are our own tensors.
 
-Forgetting tokens is a smaller `past_lens`: no copy, and bit-exact with a 16-bit or 32-bit cache.
+Several sequences may share it, each over blocks of its own. Forgetting tokens is a smaller `past_lens`: no copy, and
+bit-exact with a 16-bit or 32-bit cache.
 """
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.runners.graph import CHOSEN_ROWS, Ids, gather_rows, keep_rows
-from headstart.engine.runners.runner import (
-    Branch,
-    Hidden,
-    Inputs,
-    Interrupted,
-    Logits,
-    Saved,
-    infer,
-    raise_if_set,
-    unlike,
-)
+from headstart.engine.runners.graph import Ids, gather_rows, keep_rows
+from headstart.engine.runners.passes import CHUNK, Pass, Passes
+from headstart.engine.runners.runner import Branch, Hidden, Interrupted, Logits, Saved
 from headstart.engine.runtime import core, openvino
 
 _CACHE_INPUTS = ("key_cache.", "value_cache.")
@@ -31,7 +24,7 @@ _SPARE = 2  # places beyond the context: a recovery takes up to three where the 
 
 
 class PagedRunner:
-    """One sequence over one block table that is contiguous from the start.
+    """One sequence over one block table that is contiguous.
 
     `hidden`: the hidden state of each token in its cache that an EAGLE-3 head reads, from the place `hidden_from` on;
     None where the graph gives none.
@@ -47,8 +40,9 @@ class PagedRunner:
         context: int,
         kept: Ids | None = None,
         edit: Edit | None = None,
+        sequences: int = 1,
     ) -> None:
-        """Compile `folder`'s model with room for `context` tokens; memory is used as it fills.
+        """Compile `folder`'s model with room for `context` tokens of each sequence; memory is used as it fills.
 
         `kept`: the rows that its output head is cut down to, where it can be: `self.kept` tells. `edit`: see Edit.
         Raises RuntimeError when OpenVINO refuses the transformation or the device; the caller words it.
@@ -59,16 +53,27 @@ class PagedRunner:
         self.vocabulary: int = model.output(0).get_partial_shape()[2].get_length()
         self.kept = kept if kept is not None and keep_rows(model, kept) else None
         compiled = core().compile_model(model, device, dict(properties))
-        self._request = compiled.create_infer_request()
-        self._inputs = Inputs(self._request, compiled)
         self._tokens: list[int] = []
-        self._finished = 0  # tokens of the last pass that was not cancelled
-        self._cancelled = 0  # tokens of one that was, since when the model is not whole
         self.can_save = device == "CPU"  # elsewhere the tensors may not be what the device computes with
         self._branches: Sequence[Branch] = ()  # of the last pass
         self._fork = 0  # tokens before these
-        self._bind_cache(compiled, context)
+        self._bind_cache(compiled, context, sequences)
         self.hidden, self.hidden_from = self._room_for_hidden(compiled), 0
+        self._others = [copy.copy(self)._become(number) for number in range(1, sequences)]  # noqa: SLF001 - of its own kind
+
+    @property
+    def others(self) -> Sequence["PagedRunner"]:
+        """Further sequences over the same model. They give no hidden states."""
+        return self._others
+
+    @property
+    def is_shared(self) -> bool:
+        """See Runner.is_shared."""
+        return self._passes.is_shared
+
+    def at_work(self) -> AbstractContextManager[None]:
+        """To be inside while an answer is written: see Passes.at_work."""
+        return self._passes.at_work()
 
     @property
     def tokens(self) -> Sequence[int]:
@@ -83,26 +88,18 @@ class PagedRunner:
         cancel: CancelEvent | None = None,
     ) -> Logits:
         """See Runner.forward."""
-        past, count = len(self._tokens), len(ids) + len(branches)
         assert 1 <= rows <= len(ids)
-        assert count <= self.context - past
         assert self.can_branch or not branches
-        raise_if_set(cancel)
-        if self._cancelled:
-            self._recover()
-        self._set_inputs(ids, branches, past, rows + len(branches))
+        began = len(self._tokens)
+        assert len(ids) + len(branches) <= self.context - began
         try:
-            infer(self._request, cancel)
+            while self.is_shared and rows == 1 and len(ids) > CHUNK:  # others do not wait for all of a prompt
+                self._read(ids[:CHUNK], (), 1, cancel)
+                ids = ids[CHUNK:]
+            return self._read(ids, branches, rows, cancel)
         except Interrupted:
-            self._cancelled = count  # whoever stops an answer does not wait for a recovery
+            self.rollback(began)
             raise
-        self._finished = count
-        if self.hidden is not None:  # as the keys: those of branches behind the others
-            self.hidden[past : past + count] = self._request.get_output_tensor(1).data[:, 0]
-        self._tokens.extend(ids)
-        self._branches, self._fork = tuple(branches), len(self._tokens)
-        logits: Logits = self._request.get_output_tensor(0).data[:, 0, :]
-        return logits
 
     def rollback(self, length: int, branch: int | None = None) -> None:
         """See Runner.rollback."""
@@ -113,7 +110,7 @@ class PagedRunner:
 
     def save(self, start: int, stop: int) -> Saved:
         """See Runner.save. One cache after the other, each with its blocks."""
-        blocks = slice(start // self.block, -(-stop // self.block))
+        blocks = slice(self._first + start // self.block, self._first - (-stop // self.block))
         return np.concatenate([cache.data[blocks].view(np.uint8).ravel() for cache in self.caches])
 
     def restore(self, tokens: Sequence[int], saved: Saved) -> bool:
@@ -125,7 +122,7 @@ class PagedRunner:
             return False
         start = 0
         for cache, size in zip(self.caches, of_block, strict=True):
-            slots = cache.data[first : first + wanted].view(np.uint8)
+            slots = cache.data[self._first + first : self._first + first + wanted].view(np.uint8)
             slots[...] = saved[start : start + wanted * size].reshape(slots.shape)
             start += present * size
         self._tokens.extend(tokens)
@@ -137,20 +134,31 @@ class PagedRunner:
         assert place < self._fork
         source = self._fork + number
         for cache in self.caches:  # [blocks, heads, tokens of a block, size]
-            slots = cache.data
+            slots = cache.data[self._first :]
             slots[place // self.block, :, place % self.block] = slots[source // self.block, :, source % self.block]
         if self.hidden is not None:
             self.hidden[place] = self.hidden[source]
         self._tokens.append(self._branches[number].token)
 
-    def _recover(self) -> None:
-        """Some tokens past the end, which are overwritten."""
-        self._finished = unlike(self._finished, self._cancelled)
-        self._set_inputs([0] * self._finished, (), len(self._tokens), rows=1)
-        self._request.infer()
-        self._cancelled = 0
+    def _read(self, ids: Sequence[int], branches: Sequence[Branch], rows: int, cancel: CancelEvent | None) -> Logits:
+        wanted = self._pass(ids, branches, rows + len(branches))
+        logits = self._passes.run(wanted, cancel)
+        if self.hidden is not None:  # as the keys: those of branches behind the others
+            self.hidden[wanted.past : wanted.past + wanted.count] = wanted.hidden
+        self._tokens.extend(ids)
+        self._branches, self._fork = tuple(branches), len(self._tokens)
+        return logits
 
-    def _bind_cache(self, compiled: Any, context: int) -> None:
+    def _pass(self, ids: Sequence[int], branches: Sequence[Branch], rows: int) -> Pass:
+        return Pass(ids, branches, len(self._tokens), rows, self._table)
+
+    def _become(self, number: int) -> "PagedRunner":
+        """The sequence of this number, of a copy of the first one."""
+        self._tokens, self.hidden = [], None
+        self._bind_table(number, len(self._table))
+        return self
+
+    def _bind_cache(self, compiled: Any, context: int, sequences: int) -> None:
         ov = openvino()
         caches = [port for port in compiled.inputs if port.any_name.startswith(_CACHE_INPUTS)]
         if not caches:
@@ -161,31 +169,22 @@ class PagedRunner:
         self.block = int(values.partial_shape[2].get_length())
         blocks = -(-(context + _SPARE) // self.block)
         self.context = context
+        self._passes = Passes(compiled, self.block, can_branch=self.can_branch)
         self.caches = []
         for port in caches:
-            shape = [blocks if size.is_dynamic else size.get_length() for size in port.partial_shape]
+            shape = [sequences * blocks if size.is_dynamic else size.get_length() for size in port.partial_shape]
             self.caches.append(ov.Tensor(port.element_type, ov.Shape(shape)))
-            self._request.set_tensor(port, self.caches[-1])
-        self._table = np.arange(blocks, dtype=np.int32)
+            self._passes.bind(port, self.caches[-1])
+        self._bind_table(0, blocks)
+
+    def _bind_table(self, number: int, blocks: int) -> None:
+        self._first = number * blocks  # of the blocks of this sequence
+        self._table = self._first + np.arange(blocks, dtype=np.int32)
 
     def _room_for_hidden(self, compiled: Any) -> Hidden | None:
         """None where the model gives none."""
         widths = [port.partial_shape[-1].get_length() for port in compiled.outputs[1:]]
         return np.zeros([self.context + _SPARE, *widths], np.float32) if widths else None
-
-    def _set_inputs(self, ids: Sequence[int], branches: Sequence[Branch], past: int, rows: int) -> None:
-        count = len(ids) + len(branches)
-        total = past + count
-        blocks = -(-total // self.block)
-        write = self._inputs.write
-        write("input_ids", np.array([*ids, *(branch.token for branch in branches)], np.int64))  # [count]
-        write("position_ids", np.arange(past, total))  # [count]
-        write("past_lens", [past])
-        write("subsequence_begins", [0, count])
-        write("block_indices", self._table[:blocks])
-        write("block_indices_begins", [0, blocks])
-        write("max_context_len", total)
-        write(CHOSEN_ROWS, np.arange(count - rows, count))
 
 
 class BranchingRunner(PagedRunner):
@@ -197,23 +196,6 @@ class BranchingRunner(PagedRunner):
     """
 
     can_branch = True
-
-    def _set_inputs(self, ids: Sequence[int], branches: Sequence[Branch], past: int, rows: int) -> None:
-        super()._set_inputs(ids, branches, past, rows)
-        bias = _bias(len(ids) + len(branches), branches) if branches else np.zeros(0, np.uint8)
-        self._inputs.write("qq_bias", bias.ravel())
-        self._inputs.write("qq_bias_begins", [0, bias.size])
-        if branches:
-            places = [*range(len(ids)), *(branch.place for branch in branches)]
-            self._inputs.write("position_ids", past + np.array(places, np.int64))
-
-
-def _bias(count: int, branches: Sequence[Branch]) -> NDArray[np.uint8]:
-    """Which tokens of a pass each of them sees, the branches being its last: [count, count]."""
-    seen = np.tril(np.ones((count, count), np.uint8))
-    for row, branch in enumerate(branches, start=count - len(branches)):
-        seen[row, branch.place : row] = 0
-    return seen
 
 
 def _paged_model(folder: Path, edit: Edit | None, *, allow_qq_bias: bool) -> Any:

@@ -45,7 +45,7 @@ class Branch:
 
 
 class Runner(Protocol):
-    """One model, one sequence. Every token in the cache is known, so that a later prompt can reuse its beginning."""
+    """One sequence of a model. Every token in the cache is known, so that a later prompt can reuse its beginning."""
 
     context: int  # most tokens the cache holds
     vocabulary: int  # tokens that can be read, and the width of the logits unless the output head was trimmed
@@ -55,6 +55,11 @@ class Runner(Protocol):
     @property
     def tokens(self) -> Sequence[int]:
         """The tokens whose keys and values are in the cache, in order."""
+        ...
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other answers are being written by the same model, so that passes are shared."""
         ...
 
     def forward(

@@ -1,0 +1,211 @@
+"""The passes of one compiled model: what several sequences want to read at the same time is read in one."""
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.engine.cancelling import CancelEvent
+from headstart.engine.runners.graph import CHOSEN_ROWS, HIDDEN_STATES
+from headstart.engine.runners.runner import Branch, Hidden, Inputs, Interrupted, Logits, infer, raise_if_set, unlike
+
+CHUNK = 256  # tokens of a prompt that other sequences wait for at a time
+_SHORT = 32  # tokens of a pass that is joined with others; longer ones go alone, and can be cancelled
+_PATIENCE = 0.03  # seconds to wait for sequences that are not ready: less than half a pass of 1.5 billion weights
+_LOOK = 0.05  # seconds between two looks at whether a waiting one was cancelled
+
+
+@dataclass(eq=False)
+class Pass:
+    """What one sequence reads: `ids` behind `past` tokens, then `branches`; logits of the last `rows` are wanted."""
+
+    ids: Sequence[int]
+    branches: Sequence[Branch]
+    past: int
+    rows: int
+    table: NDArray[np.int32]  # the blocks of the sequence
+    given: Hidden | None = None  # what an EAGLE-3 head reads beside its tokens
+    logits: Logits | None = None  # [rows, vocabulary]
+    hidden: Hidden | None = None  # of each token, where the graph gives it
+    error: BaseException | None = None
+
+    @property
+    def count(self) -> int:
+        """Tokens."""
+        return len(self.ids) + len(self.branches)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it was read, or could not be."""
+        return self.logits is not None or self.error is not None
+
+
+class Passes:
+    """One inference request that sequences share. While one alone is at work, its passes are as they ever were."""
+
+    def __init__(self, compiled: Any, block: int, *, can_branch: bool) -> None:
+        """`block`: tokens of a block of keys and values."""
+        self._request = compiled.create_infer_request()
+        self._inputs = Inputs(self._request, compiled)
+        self._block, self._can_branch = block, can_branch
+        self._gives_hidden = len(compiled.outputs) > 1
+        given = [port for port in compiled.inputs if HIDDEN_STATES in port.names]
+        self._width = given[0].partial_shape[-1].get_length() if given else 0
+        self._finished = 0  # tokens of the last pass that was not cancelled
+        self._cancelled = 0  # tokens of one that was, since when the model is not whole
+        self._changed = threading.Condition()
+        self._waiting: list[Pass] = []
+        self._at_work = 0
+        self._is_busy = False
+
+    def bind(self, port: Any, tensor: Any) -> None:
+        """Let an input of the model be this memory, for all passes."""
+        self._request.set_tensor(port, tensor)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether several sequences are at work."""
+        return self._at_work > 1
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """While inside, others wait a moment for this sequence before they begin a pass."""
+        self._join(1)
+        try:
+            yield
+        finally:
+            self._join(-1)
+
+    def run(self, wanted: Pass, cancel: CancelEvent | None) -> Logits:
+        """Read it, alone or together with what other threads want to read; its logits.
+
+        They are the model's own memory, valid until the next pass, where no other sequence is at work. Raises
+        Interrupted when `cancel` is set before its pass, or before the end of a pass of its own.
+        """
+        raise_if_set(cancel)
+        with self._changed:
+            self._waiting.append(wanted)
+            self._changed.notify_all()
+            together = self._wait(wanted, cancel)
+        if together:
+            try:
+                self._read(together, cancel)
+            finally:
+                with self._changed:
+                    self._is_busy = False
+                    self._changed.notify_all()
+        if wanted.error is not None:
+            raise wanted.error
+        assert wanted.logits is not None
+        return wanted.logits
+
+    def _join(self, more: int) -> None:
+        with self._changed:
+            self._at_work += more
+            self._changed.notify_all()
+
+    def _wait(self, wanted: Pass, cancel: CancelEvent | None) -> list[Pass]:
+        """Until it is read, or its thread is to read it; what that thread is to read."""
+        patient_until = time.monotonic() + _PATIENCE
+        while not wanted.is_done:
+            if wanted in self._waiting:
+                if cancel is not None and cancel.is_set():
+                    self._waiting.remove(wanted)
+                    raise Interrupted
+                is_time = len(self._waiting) >= self._at_work or time.monotonic() >= patient_until
+                if is_time and not self._is_busy:
+                    return self._take(wanted)
+            self._changed.wait(_LOOK if self._is_busy else _PATIENCE)
+        return []
+
+    def _take(self, wanted: Pass) -> list[Pass]:
+        together = [wanted]
+        if wanted.count <= _SHORT:
+            together += [each for each in self._waiting if each is not wanted and each.count <= _SHORT]
+        self._waiting = [each for each in self._waiting if each not in together]
+        self._is_busy = True
+        return together
+
+    def _read(self, together: Sequence[Pass], cancel: CancelEvent | None) -> None:
+        count = sum(each.count for each in together)
+        try:
+            if self._cancelled:
+                self._recover(together[0])
+            self._write(together)
+            infer(self._request, cancel if len(together) == 1 else None)
+        except BaseException as error:  # noqa: BLE001 - every thread raises it that waits for this pass
+            if isinstance(error, Interrupted):  # whoever stops an answer does not wait for a recovery
+                self._cancelled = count
+            for each in together:
+                each.error = error
+        else:
+            self._finished = count
+            self._hand_out(together)
+
+    def _hand_out(self, together: Sequence[Pass]) -> None:
+        logits = self._request.get_output_tensor(0).data[:, 0]
+        hidden = self._request.get_output_tensor(1).data[:, 0] if self._gives_hidden else None
+        if self.is_shared:  # another thread may begin the next pass at any time
+            logits, hidden = logits.copy(), None if hidden is None else hidden.copy()
+        row = token = 0
+        for each in together:
+            if hidden is not None:
+                each.hidden = hidden[token : token + each.count]
+            each.logits = logits[row : row + each.rows]
+            row, token = row + each.rows, token + each.count
+
+    def _recover(self, wanted: Pass) -> None:
+        """Some tokens past the end of a sequence, which are overwritten."""
+        self._finished = unlike(self._finished, self._cancelled)
+        self._write([Pass([0] * self._finished, (), wanted.past, 1, wanted.table)])
+        self._request.infer()
+        self._cancelled = 0
+
+    def _write(self, together: Sequence[Pass]) -> None:
+        """The inputs of a pass. Each sequence has a row of its own in those that count: [sequences]."""
+        write, past = self._inputs.write, [each.past for each in together]
+        ends = [each.past + each.count for each in together]
+        blocks = [each.table[: -(-end // self._block)] for each, end in zip(together, ends, strict=True)]
+        begins = _begins([each.count for each in together])
+        ids = [token for each in together for token in (*each.ids, *(branch.token for branch in each.branches))]
+        write("input_ids", np.array(ids, np.int64))
+        write("position_ids", np.concatenate([_places(each) for each in together]))
+        write("past_lens", past)
+        write("subsequence_begins", begins)
+        write("block_indices", np.concatenate(blocks))
+        write("block_indices_begins", _begins([len(each) for each in blocks]))
+        write("max_context_len", max(ends))
+        rows = [np.arange(end - each.rows, end) for each, end in zip(together, begins[1:], strict=True)]
+        write(CHOSEN_ROWS, np.concatenate(rows))
+        if self._can_branch:
+            biases = [_bias(each).ravel() for each in together]
+            write("qq_bias", np.concatenate(biases))
+            write("qq_bias_begins", _begins([bias.size for bias in biases]))
+        if HIDDEN_STATES in self._inputs:  # a head is never shared
+            given = together[0].given
+            write(HIDDEN_STATES, np.zeros((len(ids), 1, self._width), np.float32) if given is None else given[:, None])
+
+
+def _begins(sizes: Sequence[int]) -> list[int]:
+    """Where each begins that stands behind the others, and the end of all."""
+    return [0, *np.cumsum(sizes).tolist()]
+
+
+def _places(wanted: Pass) -> NDArray[np.int64]:
+    """Of the tokens in their text: [count]."""
+    places = [*range(len(wanted.ids)), *(branch.place for branch in wanted.branches)]
+    return wanted.past + np.array(places, np.int64)
+
+
+def _bias(wanted: Pass) -> NDArray[np.uint8]:
+    """Which tokens of a pass each of them sees, the branches being its last: [count, count]; empty without branches."""
+    count = wanted.count if wanted.branches else 0
+    seen = np.tril(np.ones((count, count), np.uint8))
+    for row, branch in enumerate(wanted.branches, start=len(wanted.ids)):
+        seen[row, branch.place : row] = 0
+    return seen
