@@ -93,6 +93,7 @@ class LocalEngine:
         self.sampling = generation_config.read(tokenizer.folder)
         self._spelling = Spelling(tokenizer.folder, target.runner.vocabulary, target.manifest.tokenizer.stop_ids)
         runners = target.runner.others if isinstance(target.runner, PagedRunner) else ()
+        self.others: list[LocalEngine] = []
         self.others = [copy.copy(self)._become(runner) for runner in runners]  # noqa: SLF001 - of its own kind
 
     @property
@@ -156,6 +157,8 @@ class LocalEngine:
         for prefixes in self._prefixes:
             prefixes.forget(chats)
         self._answers.forget(chats)
+        for other in self.others:
+            other.forget(chats)
 
     def forget_all(self) -> None:
         """Read every prompt from its beginning again; what is on disk stays there."""
@@ -171,7 +174,7 @@ class LocalEngine:
         """Free the models: the last reference to their memory is dropped here. Closing again does nothing."""
         if self._trace:
             self._trace.close()
-        for name in ("_decoder", "_prefixes", "drafting", "target", "draft"):
+        for name in ("_decoder", "_prefixes", "drafting", "target", "draft", "others"):
             vars(self).pop(name, None)
 
     def _events(
@@ -194,7 +197,7 @@ class LocalEngine:
                 return
 
     def _become(self, runner: PagedRunner) -> "LocalEngine":
-        """Of a copy: an engine for answers at the same time. Its drafters need no model, and it keeps nothing it learns."""
+        """Of a copy: an engine for answers at the same time. Its drafters need no model; it keeps nothing it learns."""
         self.target, self.draft, self.drafting = replace(self.target, runner=runner), None, {}
         self._policy = Policy(Costs.from_json(self._policy.costs.to_json()) or self._policy.costs)
         self._prefixes, self._answers = [PrefixCache(runner)], _answers(self.target)
@@ -302,7 +305,8 @@ def load(options: LoadOptions, tell: Callable[[Phase], None] = lambda _: None) -
         tell(Phase.DRAFT)
         draft = load_model(options.draft, draft_place(options.draft, options), measured)
     tell(Phase.WARM_UP)
-    return LocalEngine(target, draft, tokenizer, tracing=options.tracing, reload=load_target, head=head)
+    reload = load_target if options.parallel == 1 else None  # others may be at work with what would be replaced
+    return LocalEngine(target, draft, tokenizer, tracing=options.tracing, reload=reload, head=head)
 
 
 def head_of(options: LoadOptions, draft: manifests.Manifest | None) -> Path | None:

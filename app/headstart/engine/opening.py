@@ -5,7 +5,7 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -61,7 +61,8 @@ class Opened:
     `bench` carries out a Bench order, reports progress and returns the result, or raises RaceCancelled when stopped.
     `idle` is entered when there was no request for a while, and left when one comes. `read_ahead` reads
     the prompt of a request that may come, a little at each step; None: this engine cannot. `store_one` does a little of
-    what may be done between two requests, and says whether there is more. `forget`: see Forget.
+    what may be done between two requests, and says whether there is more. `forget`: see Forget. `others`: engines over
+    the same model for answers at the same time.
     """
 
     engine: Engine
@@ -72,6 +73,7 @@ class Opened:
     read_ahead: Callable[[Request], Iterator[None]] | None = None
     store_one: Callable[[], bool] = lambda: False
     forget: Callable[[Collection[str]], None] = lambda _: None
+    others: Sequence[Engine] = ()
 
 
 class Models(Protocol):
@@ -125,7 +127,8 @@ class LocalModels:
         if not isinstance(engine, LocalEngine):
             return Opened(engine, facts, count, bench)
         idle = partial(_measuring, engine, options)
-        return Opened(engine, facts, count, bench, idle, engine.read_ahead, engine.store_one, engine.forget)
+        opened = Opened(engine, facts, count, bench, idle, engine.read_ahead, engine.store_one, engine.forget)
+        return replace(opened, others=engine.others)
 
     def describe(self) -> Description:
         """See Models.describe."""

@@ -63,6 +63,7 @@ class Ended:
 
 
 Told = Report | HeadstartError | Ended
+Inbox = queue.SimpleQueue[Told]
 
 
 class EngineProcess:
@@ -180,8 +181,30 @@ class EngineProcess:
         self._tell(ended)
 
 
+class Post:
+    """What one process tells, sorted by the answers that are at work."""
+
+    def __init__(self) -> None:
+        """Nothing was told."""
+        self.answers: dict[int, Inbox] = {}  # by generation
+        self.rest = Inbox()  # what is of no answer
+        self.end: Ended | HeadstartError | None = None  # after it nothing can be trusted; everyone is told
+
+    def take(self, told: Told) -> None:
+        """Sort it; on the thread that reads."""
+        if isinstance(told, Ended | HeadstartError):
+            self.end = told
+            for inbox in (self.rest, *self.answers.copy().values()):
+                inbox.put(told)
+        else:
+            self.answers.get(getattr(told, "generation", None) or 0, self.rest).put(told)
+
+
 class EngineClient:
-    """An Engine whose process is started when needed and replaced when it dies. One call at a time."""
+    """An Engine whose process is started when needed and replaced when it dies.
+
+    One call at a time, but for `generate`, which several threads may call where the model was loaded for that.
+    """
 
     def __init__(
         self, command: Sequence[str] | None = None, journal: Journal | None = None, patience: Patience | None = None
@@ -192,7 +215,8 @@ class EngineClient:
         self._command = command or program("--log", str(self._journal.path))
         self._budget = RestartBudget()
         self._process: EngineProcess | None = None
-        self._told: queue.SimpleQueue[Told] = queue.SimpleQueue()
+        self._post = Post()
+        self._starting, self._dropping = threading.Lock(), threading.Lock()
         self._options: LoadOptions | None = None
         self._facts: Facts | None = None
         self._numbers = itertools.count(1)
@@ -218,11 +242,16 @@ class EngineClient:
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """See Engine.generate. Also raises EngineLostError; the events before it are the part of the answer to keep."""
-        process, generation = self._alive(), next(self._numbers)
+        with self._starting:
+            process, generation = self._alive(), next(self._numbers)
+            post, inbox = self._post, Inbox()
+        post.answers[generation] = inbox
+        if post.end:  # before it could be told here
+            inbox.put(post.end)
         process.send(Generate(generation, request))
         ended = False
         try:
-            for report in self._reports_of(generation, process, cancel or CancelEvent()):
+            for report in self._reports_of(generation, process, inbox, cancel or CancelEvent()):
                 ended = isinstance(report, Finished | Failed)
                 match report:
                     case Prefilled():
@@ -238,7 +267,8 @@ class EngineClient:
                 stop = CancelEvent()
                 stop.set()
                 with contextlib.suppress(HeadstartError):
-                    list(self._reports_of(generation, process, stop))
+                    list(self._reports_of(generation, process, inbox, stop))
+            del post.answers[generation]
 
     def describe(self) -> Description:
         """Devices, memory and versions of this machine."""
@@ -248,8 +278,10 @@ class EngineClient:
         """See Engine.close: ends the process."""
         self._drop(CLOSE_GRACE)
 
-    def _reports_of(self, generation: int, process: EngineProcess, cancel: CancelEvent) -> Iterator[Report]:
-        """The reports of one answer up to its end; late reports of others are dropped."""
+    def _reports_of(
+        self, generation: int, process: EngineProcess, inbox: Inbox, cancel: CancelEvent
+    ) -> Iterator[Report]:
+        """The reports of one answer up to its end."""
         deadline = float("inf")
 
         def stop() -> None:
@@ -259,13 +291,13 @@ class EngineClient:
 
         with cancel.calling(stop):
             while True:
-                report = self._next(LOOK)
-                if report and getattr(report, "generation", None) == generation:
+                report = self._next(LOOK, process, inbox)
+                if report:
                     yield report
                     if isinstance(report, Finished | Failed):
                         return
                 if time.monotonic() > deadline:
-                    self._drop(0.0)
+                    self._drop(0.0, process)
                     raise EngineLostError("The engine did not stop in time and was ended; it starts again when needed.")
 
     def _alive(self) -> EngineProcess:
@@ -282,17 +314,18 @@ class EngineClient:
         return process
 
     def _start(self) -> EngineProcess:
-        self._told = queue.SimpleQueue()
-        process = self._process = EngineProcess(self._command, self._journal, self._told.put, self._patience)
-        if not isinstance(self._next(None), Ready):
+        post = self._post = Post()
+        process = self._process = EngineProcess(self._command, self._journal, post.take, self._patience)
+        if not isinstance(self._next(None, process, post.rest), Ready):
             self._drop(0.0)
             raise EngineLostError("The engine does not start; see {path}.", path=self._journal.path)
         return process
 
     def _ask(self, order: Order, wanted: type[_R], tell: Callable[[Loading], None] | None = None) -> _R:
-        self._alive().send(order)
+        process = self._alive()
+        process.send(order)
         while True:
-            match self._next(None if wanted is Loaded else _ASIDE):
+            match self._next(None if wanted is Loaded else _ASIDE, process, self._post.rest):
                 case None:
                     self._drop(0.0)
                     raise EngineLostError(
@@ -305,24 +338,23 @@ class EngineClient:
                 case report if isinstance(report, wanted):
                     return report
 
-    def _next(self, timeout: float | None) -> Report | None:
-        """The next report; None if there is none in time."""
-        assert self._process
+    def _next(self, timeout: float | None, process: EngineProcess, inbox: "Inbox") -> Report | None:
+        """The next report of a process; None if there is none in time."""
         while True:
             try:
-                told = self._told.get(timeout=LOOK if timeout is None else timeout)
+                told = inbox.get(timeout=LOOK if timeout is None else timeout)
                 break
             except queue.Empty:
-                silence = self._process.look()
+                silence = process.look()
                 if silence:
-                    self._drop(0.0)
+                    self._drop(0.0, process)
                     raise EngineLostError(silence.sentence) from None
                 if timeout is not None:
                     return None
         if not isinstance(told, Ended | HeadstartError):
-            self._process.note(told)
+            process.note(told)
             return told
-        self._drop(0.0)  # it is dead, or its output cannot be trusted
+        self._drop(0.0, process)  # it is dead, or its output cannot be trusted
         if isinstance(told, HeadstartError):
             raise told
         how = ending(told.code)
@@ -342,7 +374,11 @@ class EngineClient:
             self._drop(CLOSE_GRACE)
         return error
 
-    def _drop(self, grace: float) -> None:
-        process, self._process = self._process, None
+    def _drop(self, grace: float, process: EngineProcess | None = None) -> None:
+        """End the process, unless it is another one than `process` by now."""
+        with self._dropping:
+            if process is not None and process is not self._process:
+                return
+            process, self._process = self._process, None
         if process:
             process.close(grace)

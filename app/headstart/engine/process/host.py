@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, BinaryIO, Protocol, TypeVar
 
 from headstart import __version__
@@ -120,6 +121,54 @@ class Shared:
         yield from turn.events()
 
 
+class Places:
+    """Engines over one model, for answers at the same time. The first has all drafters, and is taken if it is free."""
+
+    def __init__(self, engines: Sequence[Engine] = ()) -> None:
+        """All are free."""
+        self._all = tuple(engines)
+        self._free = set(range(len(engines)))
+        self._changed = threading.Condition()
+
+    @property
+    def are_several(self) -> bool:
+        """Whether answers can be written at the same time."""
+        return len(self._all) > 1
+
+    @property
+    def are_free(self) -> bool:
+        """Whether nothing is being written."""
+        return len(self._free) == len(self._all)
+
+    def take(self) -> int:
+        """The number of one, as soon as one is free."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._free)
+            place = min(self._free)
+            self._free.remove(place)
+            return place
+
+    def engine(self, place: int) -> Engine:
+        """That of a number."""
+        return self._all[place]
+
+    def give_back(self, place: int) -> bool:
+        """It is free again; whether now all are."""
+        with self._changed:
+            self._free.add(place)
+            self._changed.notify_all()
+            return self.are_free
+
+    def wait(self) -> None:
+        """Until all are free."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.are_free)
+
+
+class Rest:
+    """The last of several answers is written: there may be time for other things."""
+
+
 class RunningServer(Protocol):
     """The local server, which sends its reports itself."""
 
@@ -129,7 +178,8 @@ class RunningServer(Protocol):
 
 
 Serve = Callable[[StartServer, Shared, int, Callable[[ServerReport], None]], RunningServer]
-Verbs = Mapping[type[Order | Turn], Callable[[Any], None]]
+Work = Order | Turn | Rest
+Verbs = Mapping[type[Work], Callable[[Any], None]]
 
 
 class Host:
@@ -144,9 +194,12 @@ class Host:
         self._server: RunningServer | None = None
         self._sign_of_life = 0.0
         self._opened: Opened | None = None
+        self._places = Places()
+        self._turns = 0  # of the server, at work
+        self._turn_changes = threading.Lock()
         self._cancels: dict[int, CancelEvent] = {}  # made by the reader: a cancel may come before the work begins
-        self._work: queue.SimpleQueue[Order | Turn | None] = queue.SimpleQueue()
-        self._asides: queue.SimpleQueue[Order | Turn | None] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
+        self._asides: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         self._verbs: Verbs = {
             Load: self._load,
             Generate: self._generate,
@@ -161,6 +214,7 @@ class Host:
             StartServer: self._start_server,
             StopServer: self._stop_server,
             Turn: self._write,
+            Rest: lambda _: None,
         }
 
     def receive(self, line: bytes) -> None:
@@ -195,21 +249,40 @@ class Host:
         self._work.put(None)
         self._asides.put(None)
 
-    def _loop(self, orders: queue.SimpleQueue[Order | Turn | None]) -> None:
+    def _loop(self, orders: queue.SimpleQueue[Work | None]) -> None:
         while order := self._next(orders):
-            try:
-                self._verbs[type(order)](order)
-            except HeadstartError as error:
-                told = memory.instead_of(error, loading=isinstance(order, Load)) or error
-                self._send(failure(told, order))
-            except Exception as error:  # noqa: BLE001 - a bug is reported, and the process goes on
-                _log.exception("%s failed", type(order).__name__)
-                told = memory.instead_of(error, loading=isinstance(order, Load)) or self._bug()
-                self._send(failure(told, order))
+            if orders is self._work and self._places.are_several:
+                if isinstance(order, Generate | Turn):
+                    place = self._places.take()
+                    threading.Thread(target=self._write_beside, args=(order, place), daemon=True, name="answer").start()
+                    continue
+                self._places.wait()
+            self._carry_out(order)
 
-    def _next(self, orders: queue.SimpleQueue[Order | Turn | None]) -> Order | Turn | None:
+    def _write_beside(self, order: Generate | Turn, place: int) -> None:
+        """An answer at the same time as others."""
+        try:
+            write = self._generate if isinstance(order, Generate) else self._write
+            self._carry_out(order, partial(write, engine=self._places.engine(place)))
+        finally:
+            if self._places.give_back(place):
+                self._work.put(Rest())
+
+    def _carry_out(self, order: Work, verb: Callable[[Any], None] | None = None) -> None:
+        """`verb`: another one than the usual."""
+        try:
+            (verb or self._verbs[type(order)])(order)
+        except HeadstartError as error:
+            told = memory.instead_of(error, loading=isinstance(order, Load)) or error
+            self._send(failure(told, order))
+        except Exception as error:  # noqa: BLE001 - a bug is reported, and the process goes on
+            _log.exception("%s failed", type(order).__name__)
+            told = memory.instead_of(error, loading=isinstance(order, Load)) or self._bug()
+            self._send(failure(told, order))
+
+    def _next(self, orders: queue.SimpleQueue[Work | None]) -> Work | None:
         """The next order; None to end. Until it comes, what was read is written to disk, and the model is measured."""
-        if orders is self._asides or not self._opened:
+        if orders is self._asides or not self._opened or not self._places.are_free:
             return orders.get()
         try:
             while orders.empty() and self._opened.store_one():
@@ -225,11 +298,12 @@ class Host:
     def _load(self, order: Load) -> None:
         self._free()
         self._opened = self._models.open(order.options, self._send)
+        self._places = Places([self._opened.engine, *self._opened.others])
         self._send(Loaded(self._opened.facts))
 
-    def _generate(self, order: Generate) -> None:
+    def _generate(self, order: Generate, engine: Engine | None = None) -> None:
         try:
-            for event in self._model().engine.generate(order.request, self._cancels[order.generation]):
+            for event in (engine or self._model().engine).generate(order.request, self._cancels[order.generation]):
                 self._send(_REPORTS[type(event)](order.generation, event))
         finally:
             del self._cancels[order.generation]
@@ -245,11 +319,12 @@ class Host:
                     self._send(PromptRead(order.ticket))
                     return
 
-    def _write(self, turn: Turn) -> None:
+    def _write(self, turn: Turn, engine: Engine | None = None) -> None:
         """Errors go to the client; to the user of this process only if it is not reliable any more."""
+        self._change_turns(1)
         self._send(TurnTaken(Prefill(0, 0)))
         try:
-            for event in turn.write(self._model().engine):
+            for event in turn.write(engine or self._model().engine):
                 self._give_sign(event)
         except Exception as error:
             told = memory.instead_of(error, loading=False) or error
@@ -259,7 +334,13 @@ class Host:
         else:
             turn.end()
         finally:
-            self._send(TurnEnded())
+            if not self._change_turns(-1):
+                self._send(TurnEnded())
+
+    def _change_turns(self, more: int) -> int:
+        with self._turn_changes:
+            self._turns += more
+            return self._turns
 
     def _give_sign(self, event: Event) -> None:
         if isinstance(event, Prefill):
@@ -317,7 +398,7 @@ class Host:
             del self._cancels[ticket]
 
     def _free(self) -> None:
-        opened, self._opened = self._opened, None
+        opened, self._opened, self._places = self._opened, None, Places()
         if opened:
             opened.engine.close()
 
