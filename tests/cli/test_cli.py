@@ -174,7 +174,7 @@ def test_without_a_known_command_the_command_line_is_refused(arguments: list[str
     assert main(arguments) == 2
     shown = capsys.readouterr().err
     assert shown.startswith("headstart: ")
-    assert shown.endswith("; see headstart --help.\n")
+    assert shown.endswith(" See headstart --help.\n")
 
 
 @pytest.mark.usefixtures("root")

@@ -16,8 +16,10 @@ CHAT: tuple[tuple[str, int, str], ...] = (
     ("--stop|\udcff", 2, r"stop must be valid text, not '\udcff'."),
     ("--numerics|sloppy", 2, "numerics must be fast or exact, not 'sloppy'."),
     ("--context|0", 2, "context must be a whole number, 256 or more, not '0'."),
-    ("--temp|1", 2, "No such option '--temp'; see headstart chat --help."),
-    ("--model", 2, "Option '--model' requires an argument; see headstart chat --help."),
+    ("--temp|1", 2, "No such option '--temp'. Did you mean --temperature? See headstart chat --help."),
+    ("--modle|smol", 2, "No such option '--modle'. Did you mean --model? See headstart chat --help."),
+    ("--zzz", 2, "No such option '--zzz'. See headstart chat --help."),
+    ("--model", 2, "Option '--model' requires an argument. See headstart chat --help."),
     ("--model|big|--prompt|Hi", 1, "There is no model 'big'; installed are smol."),
     ("--model|\x1b[2J|--prompt|Hi", 1, r"There is no model '\x1b[2J'; installed are smol."),
     ("--model|remote:office", 1, "There is no server 'office'; none is known yet."),
@@ -70,7 +72,11 @@ OTHERS: tuple[tuple[str, int, str], ...] = (
     ("serve|--allow-origin|*", 2, "allow-origin must be an origin such as http://localhost:3000, not '*'."),
     ("serve|--port|0|--temperature|-1", 2, "temperature must be between 0 and 100"),
     ("tune|--seconds|5", 2, "seconds must be a whole number, 10 or more, not '5'."),
-    ("sing", 2, "No such command 'sing'; see headstart --help."),
+    ("sing", 2, "No such command 'sing'. See headstart --help."),
+    ("lsit", 2, "No such command 'lsit'. Did you mean list? See headstart --help."),
+    ("models|ad", 2, "No such command 'ad'. Did you mean add? See headstart models --help."),
+    ("rm|big", 1, "There is no model 'big'; installed are smol."),
+    ("pull", 2, "Missing argument 'SOURCE'. See headstart pull --help."),
 )
 
 

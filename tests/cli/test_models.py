@@ -35,7 +35,7 @@ def test_the_table(root: Path, capsys: Captured) -> None:
     plain = write_model(root / "model", licence="MIT")
     manifest.write(plain, dataclasses.replace(describe(plain, licence="MIT"), quality=None, size_bytes=135_400_000))
     (write_model(root / "ruin") / "tokenizer.json").unlink()
-    assert main(["models"]) == 0
+    assert main(["list"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "name   kind   precision    size     RAM      quality        licence",
         "model  model  int8         135 MB   493 MB   not measured   MIT",
@@ -196,19 +196,20 @@ def test_the_head_of_a_model_is_shown_with_it(headstart_home: Path, capsys: Capt
     assert "own/head" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("add", "remove"), [(["models", "add"], ["models", "remove"]), (["pull"], ["rm"])])
 def test_a_model_is_added_shown_and_removed(
-    headstart_home: Path, exporter: list[str], tmp_path: Path, capsys: Captured
+    add: list[str], remove: list[str], headstart_home: Path, exporter: list[str], tmp_path: Path, capsys: Captured
 ) -> None:
-    assert main(["models", "add", str(write_model(tmp_path / "copied"))]) == 0
+    assert main([*add, str(write_model(tmp_path / "copied"))]) == 0
     assert not exporter
-    assert main(["models", "add", "org/made", "--weights", "int4"]) == 0
+    assert main([*add, "org/made", "--weights", "int4"]) == 0
     assert main(["models", "show", "copied"]) == 0
     shown = capsys.readouterr().out
     assert all(text in shown for text in ("Apache-2.0", "1.50 billion parameters", "98.7%", str(headstart_home)))
     assert main(["models", "show", "copied", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["drafts"] == []
-    assert main(["models", "remove", "copied"]) == 2  # nobody can be asked
-    assert main(["models", "remove", "copied", "--yes"]) == 0
+    assert main([*remove, "copied"]) == 2  # nobody can be asked
+    assert main([*remove, "copied", "--yes"]) == 0
     assert [folder.name for folder in (headstart_home / "models").iterdir()] == ["made"]
 
 

@@ -5,6 +5,7 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -66,6 +67,13 @@ def valid_text(text: str) -> str:
     """`text`, or ValueError: bytes of a command line that are no UTF-8 arrive as lone surrogates."""
     text.encode()
     return text
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """A sentence with the word that was meant, after a blank; nothing if none comes near."""
+    words = list(known)
+    near = [each for each in words if each.startswith(word)] or get_close_matches(word, words)
+    return f" Did you mean {near[0]}?" if near else ""
 
 
 @dataclass(frozen=True)
@@ -247,7 +255,7 @@ class Command(click.Command):
         """The flags by group, in the order of their declaration."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
-            record = param.get_help_record(ctx)
+            record = param.get_help_record(ctx) if isinstance(param, click.Option) else None
             title = param.group if isinstance(param, Option) else ""
             if record:
                 groups.setdefault(title or "options", []).append(record)
@@ -283,19 +291,29 @@ class Group(Command, click.Group):
         run: Run | None = None,
         load: Load = load_local,
         moved: Mapping[str, str] | None = None,
+        aliases: Mapping[str, str] | None = None,
     ) -> None:
-        """`entries` in their order in the help; `moved` has the new names of commands that have moved."""
+        """`entries` in their order in the help; `moved` has the new names of commands that have moved.
+
+        `aliases`: other names of commands, with the words that follow the name of this one.
+        """
         super().__init__(run, load)
-        self.entries = entries
+        self.entries, self.aliases = entries, aliases or {}
         self._moved = moved or {}
         self.invoke_without_command, self.no_args_is_help = run is not None, False
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         """Their names."""
-        return list(self.entries)
+        return [*self.entries, *self.aliases]
 
-    def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The sub-command of this name, if there is one."""
+        if name in self.aliases:
+            aliased: click.Command = self
+            for word in self.aliases[name].split():
+                assert isinstance(aliased, Group)
+                aliased = aliased.get_command(ctx, word) or aliased
+            return aliased
         if name in self._moved:
             raise SettingsError(f"This command is now `{self._moved[name]}`.")
         entry = self.entries.get(name)
@@ -309,7 +327,9 @@ class Group(Command, click.Group):
         """The flags, then the sub-commands, without importing them."""
         super().format_options(ctx, formatter)
         with formatter.section("Commands"):
-            formatter.write_dl([(name, entry.summary) for name, entry in self.entries.items()])
+            summaries = {name: entry.summary for name, entry in self.entries.items()}
+            same = {name: f"The same as `{ctx.command_path} {words}`" for name, words in self.aliases.items()}
+            formatter.write_dl(list((summaries | same).items()))
 
 
 def _parameters(flags: type[Any], group: str = "") -> Iterator[click.Parameter]:

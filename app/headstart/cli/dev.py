@@ -164,9 +164,12 @@ def _sections(command: click.Command, path: str, level: int) -> Iterator[str]:
     for title, lines in groups.items():
         yield "\n".join([f"{title[:1].upper()}{title[1:]}:", "", *lines])
     if isinstance(command, Group):
-        for name in command.list_commands(context):
+        for name in command.entries:
             found: Any = command.get_command(context, name)
             yield from _sections(found, f"{path} {name}", min(level + 1, 4))
+        if command.aliases:
+            names = (f"- `{path} {name}`: the same as `{path} {words}`" for name, words in command.aliases.items())
+            yield "\n".join(["Other names:", "", *names])
 
 
 def _line(param: click.Parameter) -> str:

@@ -13,7 +13,7 @@ from click.shell_completion import get_completion_class, shell_complete
 
 from headstart import __doc__ as summary
 from headstart import __version__, huge_pages
-from headstart.cli.command import INTERRUPTED, Command, Group, LazyCommand, Load, flag, group, load_apart
+from headstart.cli.command import INTERRUPTED, Command, Group, LazyCommand, Load, flag, group, load_apart, suggestion
 from headstart.errors import HeadstartError, SettingsError, WindowError
 
 FAILED, MISUSED = 1, 2
@@ -21,6 +21,7 @@ _NAME, _COMPLETE = "headstart", "_HEADSTART_COMPLETE"
 _SHELLS = ("bash", "zsh", "fish", "powershell")
 _LOAD_HERE = ("bench", "dev", "tune")  # without a process of its own for the engine
 _MOVED = ("audit", "text")  # to `headstart dev`
+_ALIASES = {"list": "models", "pull": "models add", "rm": "models remove"}  # as in other programs of this kind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +101,7 @@ def program(window: Window = open_window) -> click.Group:
     def run(arguments: ProgramFlags, _load: Load) -> int:
         return window(arguments.window)
 
-    found = Group(COMMANDS, run, moved={name: f"{_NAME} dev {name}" for name in _MOVED})
+    found = Group(COMMANDS, run, moved={name: f"{_NAME} dev {name}" for name in _MOVED}, aliases=_ALIASES)
     found.help = summary
     found.params += [
         click.Option(
@@ -128,12 +129,18 @@ def _run(found: click.Group, arguments: list[str], load: Load | None) -> int:
         return leaving.exit_code
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else _NAME
-        unknown = isinstance(
-            error, click.NoSuchOption | click.exceptions.NoSuchCommand
-        )  # what it may have meant is guesswork
-        message = error.message if unknown else error.format_message()
-        raise SettingsError(f"{message.rstrip('.')}; see {path} --help.") from None
+        raise SettingsError(f"{_sentence(error)} See {path} --help.") from None
     return code
+
+
+def _sentence(error: click.UsageError) -> str:
+    """What is wrong, and for a misspelt word what it may have meant."""
+    if isinstance(error, click.NoSuchOption) and error.ctx:
+        known = (name for param in error.ctx.command.get_params(error.ctx) for name in param.opts if name[:2] == "--")
+        return error.message + suggestion(error.option_name, known)
+    if isinstance(error, click.exceptions.NoSuchCommand) and error.ctx and isinstance(error.ctx.command, Group):
+        return error.message + suggestion(error.command_name, error.ctx.command.list_commands(error.ctx))
+    return error.format_message()
 
 
 def _print_completion(context: click.Context, _param: click.Parameter, shell: str | None) -> None:
