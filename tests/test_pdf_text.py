@@ -16,7 +16,7 @@ from headstart.pdf_text import MOST_PAGES, open_pdf, pages
 from tests.junk import fuzz, scarred
 
 # A page that shows "Hello" in a font that every reader has, with wrong offsets that a reader must find again.
-_HELLO = b"""%PDF-1.4
+HELLO_PDF = b"""%PDF-1.4
 1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
 2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
 3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 300]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>endobj
@@ -35,7 +35,7 @@ startxref
 def hello(tmp_path: Path) -> Path:
     """A PDF file that says hello."""
     path = tmp_path / "hello.pdf"
-    path.write_bytes(_HELLO)
+    path.write_bytes(HELLO_PDF)
     return path
 
 
@@ -90,7 +90,9 @@ def test_too_large_a_file_is_refused_with_numbers(hello: Path, monkeypatch: pyte
         open_pdf(hello)
 
 
-@pytest.mark.parametrize("content", [b"", b"hello", b"%PDF-1.4\n", _HELLO[:150], _HELLO.replace(b"Pages", b"Dress")])
+@pytest.mark.parametrize(
+    "content", [b"", b"hello", b"%PDF-1.4\n", HELLO_PDF[:150], HELLO_PDF.replace(b"Pages", b"Dress")]
+)
 def test_damage_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.pdf"
     path.write_bytes(content)
@@ -99,7 +101,7 @@ def test_damage_is_refused(tmp_path: Path, content: bytes) -> None:
 
 
 @fuzz("PDF files")
-@given(scarred(_HELLO))
+@given(scarred(HELLO_PDF))
 def test_a_scarred_file_is_read_or_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.pdf"
     path.write_bytes(content)
@@ -109,6 +111,6 @@ def test_a_scarred_file_is_read_or_refused(tmp_path: Path, content: bytes) -> No
 
 def test_a_damaged_page_is_named(tmp_path: Path) -> None:
     path = tmp_path / "a.pdf"
-    path.write_bytes(_HELLO.replace(b"/Length 40", b"/Length 40/Filter/None"))
+    path.write_bytes(HELLO_PDF.replace(b"/Length 40", b"/Length 40/Filter/None"))
     with pytest.raises(AttachmentError, match="is damaged on page 1"):
         list(pages(path, open_pdf(path)))

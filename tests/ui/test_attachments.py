@@ -11,6 +11,7 @@ from PySide6.QtGui import QGuiApplication, QPdfWriter, QTextDocument
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
+from headstart.chat.attachments import require_short
 from headstart.chat.conversation import Attachment
 from headstart.errors import AttachmentError
 from headstart.ui.chat import attachments
@@ -162,7 +163,7 @@ def test_only_so_many_files_go_with_one_message(qtbot: QtBot, app: Program, tmp_
 
 def test_too_much_text_is_refused_with_numbers() -> None:
     with pytest.raises(AttachmentError, match=r"has 2\.1 MB of text, and 2 MB is the most"):
-        attachments.require_short(Attachment("a.pdf", "x" * 2_100_000))
+        require_short(Attachment("a.pdf", "x" * 2_100_000))
 
 
 def test_files_are_picked_and_pasted(

@@ -1,0 +1,74 @@
+"""The text of a file that goes with a message, and why a file is refused."""
+
+from pathlib import Path
+
+from headstart.chat.conversation import Attachment
+from headstart.errors import AttachmentError
+
+LARGEST = 2_000_000  # bytes; about half a million tokens, more than any context here
+_PDF = b"%PDF-"
+_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
+
+
+def read(path: Path) -> Attachment:
+    """The text of a file. Raises AttachmentError with the reason and what to do instead."""
+    try:
+        size = path.stat().st_size
+        if path.is_dir():
+            raise AttachmentError("{path} is a folder; drop the files in it instead.", path=path.name)
+        if size > LARGEST:
+            raise AttachmentError(
+                "{path} has {size:.1f} MB, and {largest:.0f} MB is the most; attach a part of it.",
+                path=path.name,
+                size=size / 1e6,
+                largest=LARGEST / 1e6,
+            )
+        content = path.read_bytes()
+    except OSError as error:
+        raise AttachmentError(
+            "{path} cannot be read ({strerror}); check that it is there.", path=path.name, strerror=error.strerror
+        ) from None
+    return Attachment(path.name, _text(path.name, content))
+
+
+def is_pdf(path: Path) -> bool:
+    """Whether the name or the first bytes say so. A folder is no PDF."""
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            return path.suffix.lower() == ".pdf" or file.read(len(_PDF)) == _PDF
+    except OSError:
+        return False
+
+
+def require_short(attachment: Attachment) -> None:
+    """Raises AttachmentError for a text that is longer than a text file may be."""
+    length = len(attachment.text.encode(errors="replace"))
+    if length > LARGEST:
+        raise AttachmentError(
+            "{name} has {length:.1f} MB of text, and {largest:.0f} MB is the most; attach a part of it.",
+            name=attachment.name,
+            length=length / 1e6,
+            largest=LARGEST / 1e6,
+        )
+
+
+def _text(name: str, content: bytes) -> str:
+    encoding = next((found for mark, found in _MARKS.items() if content.startswith(mark)), "utf-8")
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError:
+        raise _not_text(name) from None
+    if "\0" in text:
+        raise _not_text(name)
+    if not text.strip():
+        raise AttachmentError("{name} is empty; there is nothing to attach.", name=name)
+    return text.replace("\r\n", "\n")
+
+
+def _not_text(name: str) -> AttachmentError:
+    return AttachmentError(
+        "{name} is no PDF and no text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.",
+        name=name,
+    )
