@@ -44,6 +44,11 @@ def typed_lines() -> Path:
     return data_folder() / "chat-history"
 
 
+def last_model() -> Path:
+    """The name of the model that chatted in the terminal last."""
+    return data_folder() / "last-model"
+
+
 def config_folder() -> Path:
     """What people set and may edit: settings.toml."""
     return _chosen_home() or platformdirs.user_config_path("headstart", appauthor=False)

@@ -18,6 +18,7 @@ from headstart.engine.engine import Event, LoadOptions, Numerics, Request, Step
 from headstart.errors import DeviceError
 from tests.fakes import RecordingLoad, ScriptedEngine
 from tests.model_folders import write_model, write_pair
+from tests.test_pdf_text import HELLO_PDF
 
 ROOT = Path(__file__).resolve().parents[2]
 Captured = pytest.CaptureFixture[str]
@@ -138,6 +139,48 @@ def test_a_prompt_of_a_hyphen_is_standard_input(
     assert shown.out == "The quick brown fox jumps over the lazy dog.\n"
     assert "plain decoding on this machine" in shown.err
     assert "loaded in " in shown.err
+
+
+@pytest.mark.usefixtures("root")
+@pytest.mark.parametrize(
+    ("piped", "prompt"), [("", "What is this?"), ("a = 1\n\nb = 2\n", "a = 1\n\nb = 2\n\nWhat is this?")]
+)
+def test_words_are_the_prompt_and_what_is_piped_goes_before_them(
+    piped: str, prompt: str, load: RecordingLoad, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(piped))
+    assert main(["chat", "-s", "Be brief.", "What", "is this?"], load) == 0
+    assert main(["run", "smol", "What is this?"], load) == 0  # at the end of the pipe
+    assert [request.messages[-1].content for request in load.engine.requests] == [prompt, "What is this?"]
+    assert capsys.readouterr() == ("The quick brown fox jumps over the lazy dog.\n" * 2, "")
+
+
+@pytest.mark.usefixtures("root")
+def test_files_go_before_the_first_message(
+    load: RecordingLoad, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.py").write_text("a = 1\n", encoding="utf-8")
+    (tmp_path / "letter.pdf").write_bytes(HELLO_PDF)
+    files = ["-f", str(tmp_path / "a.py"), "-f", str(tmp_path / "letter.pdf")]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("What?\nAgain\n"))
+    assert main(["chat", *files], load) == 0
+    assert main(["chat", *files, "--prompt", "What?"], load) == 0
+    first, second, alone = load.engine.requests
+    assert first.messages[0].content == "a.py:\n```\na = 1\n```\n\nletter.pdf:\n```\nHello tiger\n```\n\nWhat?"
+    assert second.messages[2].content == "Again"
+    assert alone.messages == first.messages
+
+
+def test_without_a_name_the_model_that_chatted_last_answers(root: Path, load: RecordingLoad, capsys: Captured) -> None:
+    write_model(root / "tiny")
+    assert main(["chat", "--prompt", "Hi"], load) == 2
+    assert "choose one with --model NAME" in capsys.readouterr().err
+    for flags in (["-m", "tiny"], [], ["-m", "smol"], []):
+        assert main(["chat", *flags, "--prompt", "Hi"], load) == 0
+    assert [options.target.name for options in load.options] == ["tiny", "tiny", "smol", "smol"]
+    assert main(["rm", "smol", "--yes"]) == 0
+    assert main(["chat", "--prompt", "Hi"], load) == 0
+    assert load.options[-1].target.name == "tiny"
 
 
 @pytest.mark.usefixtures("root")

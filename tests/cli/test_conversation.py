@@ -15,7 +15,7 @@ from prompt_toolkit.output import DummyOutput
 
 from bench.toy import ToyEngine
 from headstart.cli import main
-from headstart.cli.chat import COMMANDS, Dialogue, Session, converse, piped_lines, typed_lines
+from headstart.cli.chat import COMMANDS, Session, command_names, converse, piped_lines, typed_lines
 from headstart.cli.options import Settings
 from headstart.cli.render import Screen
 from headstart.engine.engine import Engine, Event, Message, Mode, Request, Step
@@ -28,7 +28,7 @@ Say = Callable[..., list[Request]]
 
 
 def begun(engine: Engine) -> Session:
-    return Session(engine, "smol", Screen(), Settings(), Dialogue())
+    return Session(engine, "smol", Screen(), Settings())
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_each_turn_carries_the_whole_conversation(say: Say, capsys: Captured) ->
 
 
 def test_new_forgets_the_turns_and_keeps_the_rest(say: Say) -> None:
-    _, again = say("/system Be brief.", "/set seed 7", "Hi", "/new", "Again")
+    _, again = say("/system Be brief.", "/set seed 7", "Hi", "/clear", "Again")
     assert again.messages == (Message("system", "Be brief."), Message("user", "Again"))
     assert again.sampling.seed == 7
     assert contents(say("/new", "/system", "Hi")[-1]) == ["Hi"]
@@ -78,7 +78,8 @@ def test_set_changes_the_requests_to_come_and_alone_lists_them(say: Say, capsys:
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("/sing", "There is no command /sing; /help lists them."),
+        ("/sing", "There is no command /sing. /help lists them."),
+        ("/clar", "There is no command /clar. Did you mean /clear? /help lists them."),
         ("/set temperature hot", "temperature must be a number or auto, not 'hot'."),
         ("/set temperature -1", "temperature must be between 0 and 100, not -1.0."),
         ("/set speculation fixed", "Fixed speculation needs a length"),
@@ -145,9 +146,20 @@ def test_save_writes_markdown_with_the_exact_text(say: Say, engine: ScriptedEngi
     target = tmp_path / "my talk.md"
     engine.scripts = ("\x1b[0m```py\n1\n```",)
     say("/system Be brief.", "Hi", f"/save {target}")
-    assert target.read_text(encoding="utf-8") == (
-        "# Conversation with smol\n\n## System\n\nBe brief.\n\n## You\n\nHi\n\n## smol\n\n\x1b[0m```py\n1\n```\n"
-    )
+    text = target.read_text(encoding="utf-8")
+    assert text.startswith("# Hi\n")
+    assert text.endswith("\n\n## You\n\nHi\n\n## smol\n\n\x1b[0m```py\n1\n```\n\n> Settings: system_prompt Be brief.\n")
+
+
+def test_what_was_saved_as_json_is_loaded_in_another_conversation(say: Say, tmp_path: Path, capsys: Captured) -> None:
+    target = tmp_path / "talk.json"
+    say("/system Be brief.", "Hi", "/regenerate", f"/save {target}", "/system", "/new", f"/load {target}", "Next")
+    assert contents(say()[-1]) == ["Be brief.", "Hi", "It is four.", "Next"]
+    say(f"/load {tmp_path / 'none.json'}", "/load")
+    shown = capsys.readouterr().err
+    assert "The conversation goes on after 2 messages." in shown
+    assert "none.json cannot be read (No such file or directory)" in shown
+    assert "Name the file to read: /load FILE." in shown
 
 
 def test_save_overwrites_nothing(say: Say, tmp_path: Path, capsys: Captured) -> None:
@@ -164,6 +176,9 @@ def test_help_lists_every_command_and_quit_ends_at_once(say: Say, capsys: Captur
     assert say("/help", "/quit", "Hi") == []
     shown = capsys.readouterr().err
     assert all(f"· {command.usage}" in shown for command in COMMANDS)
+    assert all(name in shown for name in command_names())
+    assert say("/?", "/bye", "Hi") == []
+    assert "this list" in capsys.readouterr().err
 
 
 class LostInTheMiddle(ScriptedEngine):

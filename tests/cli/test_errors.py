@@ -1,5 +1,7 @@
 """What is wrongly asked, or cannot be: one sentence, its exit code, and nothing is loaded for it."""
 
+import io
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,8 +12,11 @@ from tests.fakes import RecordingLoad
 from tests.model_folders import write_model
 
 CHAT: tuple[tuple[str, int, str], ...] = (
-    ("--json", 2, "--json prints one answer: add --prompt TEXT, or --prompt - to read standard input."),
+    ("--json", 2, "--json prints one answer: add a prompt, or --prompt - to read standard input."),
     ("--prompt|", 2, "The prompt is empty."),
+    (" ", 2, "The prompt is empty."),
+    ("Hi|--prompt|Hi", 2, "There are two prompts: leave out --prompt, or the words without an option."),
+    ("Hi|--file|none.txt", 1, "none.txt cannot be read (No such file or directory); check that it is there."),
     ("--prompt|\udcff", 2, r"prompt must be valid text, not '\udcff'."),
     ("--stop|\udcff", 2, r"stop must be valid text, not '\udcff'."),
     ("--numerics|sloppy", 2, "numerics must be fast or exact, not 'sloppy'."),
@@ -38,6 +43,7 @@ CHAT: tuple[tuple[str, int, str], ...] = (
         2,
         "--batch takes prompts from a file and writes JSON to another: leave out --prompt",
     ),
+    ("--batch|p.jsonl|Hi", 2, "--batch takes prompts from a file and writes JSON to another: leave out the prompt."),
     ("--batch|p.jsonl|--output|p.jsonl", 2, "--output must be another file than --batch."),
     ("--batch|p.jsonl|--output|gone/a", 2, "gone/a cannot be written: name a file in a folder that exists."),
     ("--batch|p.jsonl|--output|.", 2, ". cannot be written: name a file in a folder that exists."),
@@ -92,6 +98,7 @@ def test_an_error_is_a_sentence(
 ) -> None:
     write_model(headstart_home / "models" / "smol")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
     for name, text in {
         "p.jsonl": '{"id": 1, "prompt": "Hi"}\n',
         "empty.jsonl": "\n",

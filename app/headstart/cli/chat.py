@@ -1,21 +1,24 @@
 """`headstart chat`: one answer, a file of prompts, a pipe, or a conversation with commands."""
 
 import contextlib
-import dataclasses
 import json
 import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headstart import library, manifest, own_folder, paths, remotes
+from headstart.chat import attachments
+from headstart.chat.conversation import Attachment, Conversation, Outcome, State, propose_title, turns
+from headstart.chat.documents import to_markdown
+from headstart.chat.json_chats import Bundle, new_chat, read_chats, to_json
 from headstart.cli import batch, remote
 from headstart.cli.batch import BatchFlags
-from headstart.cli.command import INTERRUPTED, Load, argument, flag, given, group, valid_text
+from headstart.cli.command import INTERRUPTED, Load, argument, flag, given, group, suggestion, valid_text
 from headstart.cli.models import exported
 from headstart.cli.options import (
     ANSWER,
@@ -31,6 +34,7 @@ from headstart.cli.options import (
     from_flags,
     loading_remarks,
     named,
+    remember,
     sampling_flags,
     title,
     tracing,
@@ -39,12 +43,14 @@ from headstart.cli.render import Answer, Screen, answer, count, stats_json, stat
 from headstart.engine.engine import Engine, EngineKind, FinishReason, LoadOptions, Message, Sampling
 from headstart.errors import ContextOverflowError, EngineLostError, HeadstartError, ModelNotFoundError, SettingsError
 from headstart.library import Choice
+from headstart.pdf_text import open_pdf, pages
 
 if TYPE_CHECKING:
     from prompt_toolkit.history import History
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 STANDARD_INPUT = "-"
+_SYSTEM = "system_prompt"  # among the settings of a chat
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,17 +58,30 @@ class ChatFlags:
     """The flags of `headstart chat`."""
 
     model: AnsweringFlags = group(AnsweringFlags)
-    prompt: str | None = flag(
-        None, "answer this and end; - reads standard input", metavar="TEXT", read=valid_text, group="prompt"
+    words: tuple[str, ...] = argument(
+        "answer this and end; what is piped in goes before it; without a prompt, chat",
+        (),
+        metavar="PROMPT",
+        read=valid_text,
     )
-    system: str | None = flag(None, "instructions before the conversation", metavar="TEXT", read=valid_text)
+    prompt: str | None = flag(
+        None,
+        "the same, and standard input is left alone; - takes all of it as the prompt",
+        metavar="TEXT",
+        read=valid_text,
+        group="prompt",
+    )
+    file: tuple[Path, ...] = flag(
+        (), "a text or PDF file that goes before the first message (may be given several times)", short="f"
+    )
+    system: str | None = flag(None, "instructions before the conversation", short="s", metavar="TEXT", read=valid_text)
     answer: dict[str, Any] = given(ANSWER)
     sampling: dict[str, Any] = given(sampling_flags())
     speculation: dict[str, Any] = given(SPECULATION)
     batch: BatchFlags = group(BatchFlags, "many prompts")
     json: bool = flag(
         default=False,
-        help="with --prompt: print one object with text, token_ids, finish_reason, stats and settings",
+        help="with a prompt: print one object with text, token_ids, finish_reason, stats and settings",
         group="output",
     )
     stats: bool = flag(default=False, help="after each answer: speed and gain of speculation")
@@ -82,14 +101,15 @@ def run(arguments: ChatFlags, load: Load) -> int:
         return _run_batch(arguments, load)
     batch.require_no_batch(arguments.batch)
     # Everything that can be refused is refused here, before the model takes its seconds to load.
-    if arguments.json and arguments.prompt is None:
-        raise SettingsError("--json prints one answer: add --prompt TEXT, or --prompt - to read standard input.")
+    if arguments.json and arguments.prompt is None and not arguments.words:
+        raise SettingsError("--json prints one answer: add a prompt, or --prompt - to read standard input.")
+    attached = tuple(map(_attachment, arguments.file))
     settings, choice = arguments.settings, None
     if remotes.is_remote(arguments.model.model):
         options = remote.load_options(arguments.model, arguments.trace)
     else:
         choice, options = _local(arguments)
-    prompt = _prompt(arguments.prompt)
+    prompt = _prompt(arguments)
     screen = Screen(colour=not arguments.no_color, origins=arguments.show_origin, text=not arguments.json)
     if options.remote:
         screen.remark(*remote.warnings(options.remote))
@@ -105,22 +125,20 @@ def run(arguments: ChatFlags, load: Load) -> int:
             screen.remark(*filter(None, (known.reason, *known.notes)))  # why it is not as a person asked for
         screen.legend()
         name = choice.name if choice else remotes.model_name(options.remote) if options.remote else ""
-        session = Session(engine, name, screen, settings, Dialogue(arguments.system), arguments.stats)
+        if choice:
+            remember(choice)
+        session = Session(engine, name, screen, settings, arguments.system, attached, show_stats=arguments.stats)
         if prompt is None:
             return _talk(session)
-        given = session.answer_once(prompt)
+        given = session.ask(prompt)
         if arguments.json:
             # ASCII only: a terminal shows no control character of the answer, and any encoding carries it.
             print(json.dumps(_object(session, given, options, choice), indent=2))
-        else:
-            screen.remark(*remarks(given, settings))
-        if arguments.stats:
-            screen.remark(*stats_lines(given.stats))
-        return INTERRUPTED if given.reason is FinishReason.CANCELLED else 0
+        return INTERRUPTED if session.interrupted else 0
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunFlags(ChatFlags):
+class RunFlags:
     """The flags of `headstart run`."""
 
     name: str = argument(
@@ -128,15 +146,16 @@ class RunFlags(ChatFlags):
         metavar="MODEL",
         offered=chattable_names,
     )
+    chat: ChatFlags = group(ChatFlags)
     yes: bool = flag(default=False, help="do not ask before the exporter is set up", group="options")
 
 
 def run_model(arguments: RunFlags, load: Load) -> int:
     """Chat with a model; export it first if it is not installed. Returns the exit code."""
-    if arguments.model.model is not None:
+    if arguments.chat.model.model is not None:
         raise SettingsError("`headstart run` takes one model: leave out --model.")
-    model = dataclasses.replace(arguments.model, model=_installed(arguments.name, yes=arguments.yes))
-    return run(dataclasses.replace(arguments, model=model), load)
+    model = replace(arguments.chat.model, model=_installed(arguments.name, yes=arguments.yes))
+    return run(replace(arguments.chat, model=model), load)
 
 
 def _installed(name: str, *, yes: bool) -> str:
@@ -156,7 +175,9 @@ def _installed(name: str, *, yes: bool) -> str:
 
 def _run_batch(arguments: ChatFlags, load: Load) -> int:
     given = {
+        "the prompt": bool(arguments.words),
         "--prompt": arguments.prompt is not None,
+        "--file": bool(arguments.file),
         "--json": arguments.json,
         "--stats": arguments.stats,
         "--show-origin": arguments.show_origin,
@@ -171,11 +192,29 @@ def _run_batch(arguments: ChatFlags, load: Load) -> int:
 
 def _local(arguments: ChatFlags) -> tuple[Choice, LoadOptions]:
     choice, options = chosen(arguments.model)
-    return choice, dataclasses.replace(options, tracing=tracing(arguments.trace))
+    return choice, replace(options, tracing=tracing(arguments.trace))
 
 
-def _prompt(given: str | None) -> str | None:
-    text = whole_text(sys.stdin) if given == STANDARD_INPUT else given
+def _attachment(path: Path) -> Attachment:
+    """A file as text. Raises AttachmentError."""
+    if not attachments.is_pdf(path):
+        return attachments.read(path)
+    found = Attachment(path.name, "\n\n".join(pages(path, open_pdf(path))))
+    attachments.require_short(found)
+    return found
+
+
+def _prompt(arguments: ChatFlags) -> str | None:
+    """The one question, or None if there is none. Raises SettingsError."""
+    text = arguments.prompt
+    if arguments.words:
+        if text is not None:
+            raise SettingsError("There are two prompts: leave out --prompt, or the words without an option.")
+        is_piped = sys.stdin is not None and not sys.stdin.isatty()
+        piped = whole_text(sys.stdin).strip("\n") if is_piped else ""
+        text = "\n\n".join(filter(str.strip, (piped, " ".join(arguments.words))))
+    elif text == STANDARD_INPUT:
+        text = whole_text(sys.stdin)
     if text is not None and not text.strip():
         raise SettingsError("The prompt is empty.")
     return text
@@ -184,7 +223,7 @@ def _prompt(given: str | None) -> str | None:
 def _talk(session: "Session") -> int:
     if sys.stdin.isatty() and sys.stdout.isatty():
         session.screen.remark("Type a message. /help lists the commands, Ctrl+D quits.")
-        converse(session, typed_lines(_kept_lines(), [command.name for command in COMMANDS]))
+        converse(session, typed_lines(_kept_lines(), command_names()))
         return 0
     for line in piped_lines(sys.stdin):
         converse(session, [line])
@@ -214,43 +253,8 @@ def _object(session: "Session", given: Answer, options: LoadOptions, choice: Cho
         "token_ids": given.token_ids,
         "finish_reason": given.reason,
         "stats": stats_json(given.stats),
-        "settings": models | {"system": session.dialogue.system} | session.settings.settled(session.own).values,
+        "settings": models | {"system": session.system} | session.settings.settled(session.own).values,
     }
-
-
-@dataclass(frozen=True)
-class Dialogue:
-    """A system prompt and turns that alternate user, assistant, user, ..."""
-
-    system: str | None = None
-    turns: tuple[Message, ...] = ()
-
-    @property
-    def messages(self) -> tuple[Message, ...]:
-        """The messages of a request."""
-        system = (Message("system", self.system),) if self.system else ()
-        return system + self.turns
-
-    def asked(self, text: str) -> "Dialogue":
-        """With another question."""
-        return replace(self, turns=(*self.turns, Message("user", text)))
-
-    def answered(self, text: str) -> "Dialogue":
-        """With another answer."""
-        return replace(self, turns=(*self.turns, Message("assistant", text)))
-
-    def before_last_answer(self) -> "Dialogue | None":
-        """Up to the last question; None if there is no answer yet."""
-        return replace(self, turns=self.turns[:-1]) if self.turns else None
-
-    def markdown(self, model: str) -> str:
-        """The conversation as a Markdown document."""
-        names = {"system": "System", "user": "You", "assistant": model}
-        parts = [f"## {names[message.role]}\n\n{message.content.strip()}\n" for message in self.messages]
-        return "\n".join([f"# Conversation with {model}\n", *parts])
-
-
-FRESH_START = "/new starts a fresh conversation."
 
 
 @dataclass
@@ -261,7 +265,9 @@ class Session:
     model: str
     screen: Screen
     settings: Settings
-    dialogue: Dialogue
+    system: str | None = None
+    attachments: tuple[Attachment, ...] = ()  # which go with the next message
+    conversation: Conversation = field(default_factory=Conversation)
     show_stats: bool = False
     last: Answer | None = None
     failures: int = 0
@@ -274,36 +280,32 @@ class Session:
         known = facts(self.engine)
         return known.sampling if known else None
 
-    def answer_once(self, text: str) -> Answer:
-        """The answer to a single message. Raises what the engine raises."""
-        given = answer(self.engine, self.settings.request(self.dialogue.asked(text).messages), self.screen)
-        if given.fault:
-            raise EngineLostError(given.fault)
-        return given
+    def ask(self, text: str) -> Answer:
+        """Another question with the files that wait for it, and its answer. Raises what the engine raises.
+
+        The conversation keeps what came of an answer, also where it fails after the first word.
+        """
+        return self._answer(self.conversation.ask(text, self.attachments).begin_answer(self.model, self._told))
 
     def take(self, line: str) -> None:
-        """One line: a command when it starts with a slash, nothing when it is blank, else a message.
-
-        Raises what the engine raises; the conversation then keeps what came of the answer.
-        """
+        """One line: a command when it starts with a slash, nothing when it is blank, else a message."""
         if not line.startswith("/"):
             if line.strip():
-                self._answer(self.dialogue.asked(line.strip("\n")))
+                self.ask(line.strip("\n"))
             return
         name, *rest = line.split(maxsplit=1)
         for command in COMMANDS:
-            if command.name == name:
+            if name in command.names:
                 command.run(self, "".join(rest).strip())
                 return
         raise SettingsError(
-            f"There is no command {name}; /help lists them. To send a message that starts with a slash, "
-            "put a space before it."
+            f"There is no command {name}.{suggestion(name, command_names())} /help lists them. To send a message that "
+            "starts with a slash, put a space before it."
         )
 
     def regenerate(self, _rest: str) -> None:
         """Answer the last question again; with the next seed, if sampling is on."""
-        question = self.dialogue.before_last_answer()
-        if question is None:
+        if not self.conversation.last:
             self.screen.remark("There is no answer to regenerate yet.")
             return
         if self.settings.settled(self.own).values["temperature"] == 0:
@@ -311,16 +313,16 @@ class Session:
         else:
             self.settings = self.settings.with_values({"seed": self.settings.sampling.seed + 1})
             self.screen.remark(f"Using seed {self.settings.sampling.seed}.")
-        self._answer(question)
+        self._answer(self.conversation.regenerate(self.conversation.last.id, self.model, self._told))
 
     def start_anew(self, _rest: str) -> None:
-        """Forget the turns; keep system prompt and settings."""
-        self.dialogue, self.last = Dialogue(self.dialogue.system), None
+        """Forget the messages; keep system prompt and settings."""
+        self.conversation, self.last = Conversation(), None
         self.screen.remark("A new conversation; the settings stay.")
 
     def set_system(self, rest: str) -> None:
         """Change the system prompt, or remove it."""
-        self.dialogue = replace(self.dialogue, system=rest or None)
+        self.system = rest or None
         self.screen.remark(
             "The system prompt is set for the next answers." if rest else "The system prompt is removed."
         )
@@ -346,18 +348,45 @@ class Session:
         path = Path(rest).expanduser()
         try:
             with path.open("x", encoding="utf-8") as stream:
-                stream.write(self.dialogue.markdown(self.model))
+                stream.write(to_json([self._chat]) if path.suffix == ".json" else to_markdown(*self._chat))
         except FileExistsError:
             raise SettingsError(f"{path} exists already; choose another name.") from None
         except OSError as error:
             raise SettingsError(f"{path} cannot be written ({error.strerror}); choose another place.") from None
         self.screen.remark(f"Saved to {path}.")
 
+    def load(self, rest: str) -> None:
+        """Go on with a conversation from a file."""
+        if not rest:
+            raise SettingsError("Name the file to read: /load FILE.")
+        self.take_up(Path(rest).expanduser())
+        self.screen.remark(f"The conversation goes on after {count(len(self.conversation.path), 'message')}.")
+
+    def take_up(self, path: Path) -> None:
+        """The last chat of a file in the place of this one. Raises ExchangeError."""
+        chat, self.conversation = max(read_chats(path), key=lambda bundle: bundle[0].updated)
+        system = chat.settings.get(_SYSTEM)
+        self.system, self.last = system if isinstance(system, str) else None, None
+
+    @property
+    def _chat(self) -> Bundle:
+        """The conversation as the window has chats."""
+        times = [message.created for message in self.conversation.path] or [time.time()]
+        first = self.conversation.path[0].text if self.conversation.path else ""
+        chat = new_chat(propose_title(first), created=times[0], updated=times[-1], settings=self._told)
+        return chat, self.conversation
+
+    @property
+    def _told(self) -> dict[str, object]:
+        """The settings that are kept with a chat and its answers."""
+        return {_SYSTEM: self.system} if self.system else {}
+
     def help(self, _rest: str) -> None:
         """List the commands."""
-        width = max(len(command.usage) for command in COMMANDS)
+        usages = [" ".join([command.usage, *(f"({name})" for name in command.aliases)]) for command in COMMANDS]
+        width = max(map(len, usages))
         self.screen.remark(
-            *(f"{command.usage:{width}}  {command.help}" for command in COMMANDS),
+            *(f"{usage:{width}}  {command.help}" for usage, command in zip(usages, COMMANDS, strict=True)),
             "Enter sends. Alt+Enter, or a backslash at the end of a line, starts a new line.",
             "Ctrl+C stops an answer; Ctrl+D at the prompt quits.",
         )
@@ -366,22 +395,24 @@ class Session:
         """End the conversation."""
         self.finished = True
 
-    def _answer(self, question: Dialogue) -> None:
-        try:
-            self.last = answer(self.engine, self.settings.request(question.messages), self.screen)
-        except ContextOverflowError as error:
-            raise ContextOverflowError(f"{error} /new starts a fresh conversation.") from None
-        if self.last.fault:
-            self.dialogue = question.answered(self.last.text)
-            raise EngineLostError(self.last.fault)
-        self.interrupted = self.last.reason is FinishReason.CANCELLED
-        if self.interrupted and not self.last.text:
+    def _answer(self, begun: Conversation) -> Answer:
+        """`begun` ends with an answer to be written."""
+        system = (Message("system", self.system),) if self.system else ()
+        said = (Message(*turn) for turn in turns(begun.path[:-1]))
+        self.last = given = answer(self.engine, self.settings.request((*system, *said)), self.screen)
+        self.interrupted = given.reason is FinishReason.CANCELLED and not given.fault
+        if self.interrupted and not given.text:
             self.screen.remark("Stopped before the first word; the question was taken back.")
-            return
-        self.dialogue = question.answered(self.last.text)
-        self.screen.remark(*remarks(self.last, self.settings))
+            return given
+        state = State.INTERRUPTED if given.fault else State.STOPPED if self.interrupted else State.COMPLETE
+        self.conversation, self.attachments = begun.finish(begun.path[-1].id, Outcome(given.text, state)), ()
+        if given.fault:
+            raise EngineLostError(given.fault)
+        if self.screen.text:
+            self.screen.remark(*remarks(given, self.settings))
         if self.show_stats:
-            self.screen.remark(*stats_lines(self.last.stats))
+            self.screen.remark(*stats_lines(given.stats))
+        return given
 
 
 def remarks(given: Answer, settings: Settings) -> list[str]:
@@ -405,6 +436,9 @@ def converse(session: Session, lines: Iterable[str]) -> None:
     for line in lines:
         try:
             session.take(line)
+        except ContextOverflowError as error:
+            session.failures += 1
+            session.screen.complain(f"{error} /new starts a fresh conversation.")
         except HeadstartError as error:
             session.failures += 1
             session.screen.complain(str(error))
@@ -422,25 +456,32 @@ class Slash:
     usage: str
     help: str
     run: Callable[[Session, str], None]
+    aliases: tuple[str, ...] = ()  # other words for it
 
     @property
-    def name(self) -> str:
-        """The word to type, with the slash."""
-        return self.usage.split()[0]
+    def names(self) -> tuple[str, ...]:
+        """The words to type, with the slash."""
+        return (self.usage.split()[0], *self.aliases)
 
 
 COMMANDS = (
-    Slash("/new", "forget this conversation and start a fresh one", Session.start_anew),
+    Slash("/new", "forget this conversation and start a fresh one", Session.start_anew, ("/clear",)),
     Slash("/system TEXT", "set the system prompt; without TEXT remove it", Session.set_system),
     Slash("/stats", "speed and speculation of the last answer", Session.tell_stats),
     Slash(
         "/set KEY VALUE", "change a setting; without VALUE back to its default; alone: list them", Session.set_option
     ),
     Slash("/regenerate", "answer the last question again", Session.regenerate),
-    Slash("/save FILE", "write the conversation to a Markdown file", Session.save),
-    Slash("/help", "this list", Session.help),
-    Slash("/quit", "leave", Session.quit),
+    Slash("/save FILE", "write the conversation to a new file: JSON if it ends in .json, or Markdown", Session.save),
+    Slash("/load FILE", "go on with a conversation that was saved as JSON", Session.load),
+    Slash("/help", "this list", Session.help, ("/?",)),
+    Slash("/quit", "leave", Session.quit, ("/bye", "/exit")),
 )
+
+
+def command_names() -> list[str]:
+    """Every word for a command."""
+    return [name for command in COMMANDS for name in command.names]
 
 
 CONTINUED = "\\"

@@ -4,7 +4,7 @@ import enum
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -130,6 +130,7 @@ class Flag:
     """A flag, besides its name, type and default, which are those of its field."""
 
     help: str
+    short: str = ""  # the letter that may stand for the name
     metavar: str = ""  # where it is not that of its kind
     read: Callable[[str], Any] | None = None  # text to value; without it the type of the field decides
     least: int = 1  # of a whole number
@@ -145,9 +146,9 @@ def flag(default: Any, help: str, **more: Any) -> Any:  # noqa: A002 - the word 
     return field(default=default, metadata={"flag": Flag(help, **more)})
 
 
-def argument(help: str, **more: Any) -> Any:  # noqa: A002
-    """A field that is a required argument."""
-    return field(metadata={"flag": Flag(help, is_argument=True, **more)})
+def argument(help: str, default: Any = MISSING, **more: Any) -> Any:  # noqa: A002
+    """A field that is an argument, required unless it has a default."""
+    return field(default=default, metadata={"flag": Flag(help, is_argument=True, **more)})
 
 
 def group(flags: type[_Flags], title: str = "") -> _Flags:
@@ -369,23 +370,27 @@ def _parameter(name: str, hint: Any, about: Flag, default: Any, group: str) -> c
     if get_origin(hint) in {Union, types.UnionType}:
         hint = next(each for each in get_args(hint) if each is not types.NoneType)
     many = get_origin(hint) is tuple and not about.listed
-    wanted = get_args(hint)[0] if many else hint
+    wanted, more = get_args(hint)[0] if many else hint, dict[str, Any]()
     kind = whole_number(about.least) if wanted is int else kind_of(wanted)
     kind = replace(kind, read=about.read or kind.read, metavar=about.metavar or kind.metavar)
     if about.is_argument:
-        value = Value(name, kind, about.offered)
-        return click.Argument(
-            [name], help=about.help, type=value, metavar=kind.metavar, nargs=-1 if many else 1, required=True
-        )
+        more = {"type": Value(name, kind, about.offered), "metavar": kind.metavar, "nargs": -1 if many else 1}
+        return click.Argument([name], help=about.help, required=default is MISSING, **more)
+    short = [f"-{about.short}"] if about.short else []
     if wanted is bool:
-        return Option([f"--{name.replace('_', '-')}", name], group, is_flag=True, default=default, help=about.help)
-    more: dict[str, Any] = {} if about.without_value is None else {"is_flag": False, "flag_value": about.without_value}
-    return _option(name, kind, group, default=default, multiple=many, help=about.help, offered=about.offered, **more)
+        names = [f"--{name.replace('_', '-')}", *short, name]
+        return Option(names, group, is_flag=True, default=default, help=about.help)
+    more = {} if about.without_value is None else {"is_flag": False, "flag_value": about.without_value}
+    more |= {"default": default, "multiple": many, "help": about.help, "offered": about.offered}
+    return _option(name, kind, group, short, **more)
 
 
-def _option(name: str, kind: Kind, group: str, offered: Any = None, **more: Any) -> click.Parameter:
+def _option(
+    name: str, kind: Kind, group: str, short: Sequence[str] = (), offered: Any = None, **more: Any
+) -> click.Parameter:
     spelt = name.replace("_", "-")
-    return Option([f"--{spelt}", name], group, type=Value(spelt, kind, offered), metavar=kind.metavar, **more)
+    value = Value(spelt, kind, offered)
+    return Option([f"--{spelt}", *short, name], group, type=value, metavar=kind.metavar, **more)
 
 
 def _filled(flags: type[Any], values: Mapping[str, Any]) -> Any:

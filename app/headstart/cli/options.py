@@ -1,5 +1,6 @@
 """The flags that commands share, and the settings of an answer."""
 
+import contextlib
 import dataclasses
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -7,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from headstart import library, remotes
+from headstart import library, own_folder, paths, remotes
 from headstart import manifest as manifests
 from headstart.cli.command import AUTOMATIC, SWITCH, TRUTHS, Setting, flag, settings_of
 from headstart.engine import devices, memory, opening
@@ -87,7 +88,8 @@ class ModelFlags(LoadConfig):
     model: str | None = flag(
         None,
         "a model or pair of `headstart models`, its folder, or remote:NAME[/MODEL] of `headstart remote list` "
-        "(default: the only one installed)",
+        "(default: the one that chatted last, or the only one installed)",
+        short="m",
         offered=chattable_names,
     )
     draft: str | None = flag(
@@ -123,7 +125,7 @@ def tracing(flags: TraceFlags) -> Tracing | None:
 
 def chosen(flags: ModelFlags) -> tuple[Choice, LoadOptions]:
     """The models of the flags, and how to load them; tuning decides what the flags leave open."""
-    choice = library.choose(flags.model, flags.draft)
+    choice = library.choose(flags.model or _last_used(), flags.draft)
     left_open = {
         Open.DRAFT: flags.draft is None,
         Open.DEVICE: flags.device == AS_TUNED,
@@ -144,6 +146,21 @@ def chosen(flags: ModelFlags) -> tuple[Choice, LoadOptions]:
         precision=flags.precision,
     )
     return choice, opening.settled(options)
+
+
+def remember(choice: Choice) -> None:
+    """Take this model where none is named from now on; one outside the library has no name for that."""
+    if choice.name in installed_names():
+        with contextlib.suppress(OSError):
+            own_folder.write(paths.last_model(), choice.name)
+
+
+def _last_used() -> str | None:
+    try:
+        name = paths.last_model().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    return name if name in installed_names() else None
 
 
 def draft_name(options: LoadOptions, choice: Choice) -> str | None:

@@ -95,7 +95,7 @@ class Screen:
         self._out = Console(no_color=None if colour else True, highlight=False)
         self.remarks = Console(stderr=True, no_color=None if colour else True, highlight=False)
         self._origins = origins
-        self._text = text
+        self.text = text
         self._line_open = False
         self._progress_shown = False
 
@@ -112,7 +112,7 @@ class Screen:
     def step(self, step: Step) -> None:
         """The text of one round."""
         self._erase_progress()
-        if not self._text:
+        if not self.text:
             return
         pieces = step.pieces if self._origins and step.pieces else (Piece(step.text, Origin.TARGET),)
         self._write(pieces)
@@ -136,7 +136,7 @@ class Screen:
 
     def legend(self) -> None:
         """What the styles of `origins` mean."""
-        if self._origins and self._text and self._out.is_terminal:
+        if self._origins and self.text and self._out.is_terminal:
             words = [Text(meaning, style=STYLES[origin]) for origin, meaning in _LEGEND.items()]
             self.remarks.print(Text("· tokens by origin: ") + Text(", ").join(words), soft_wrap=True)
 
