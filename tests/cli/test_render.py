@@ -1,14 +1,21 @@
 """What reaches standard output and standard error: nothing that steers the terminal, and the figures as they are."""
 
 import dataclasses
+import io
 import json
+import re
+import time
 import unicodedata
+from collections.abc import Callable
 from types import MappingProxyType
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
+from rich.text import Text
 
+from headstart.cli.answer_view import AnswerView
 from headstart.cli.render import Screen, gain, harmless, stats_json, stats_lines
 from headstart.engine.engine import Origin, Piece, Prefill, Round, Stats, Step, Timing
 from tests.junk import fuzz
@@ -57,12 +64,12 @@ def test_origins_differ_in_underline_and_in_colour_where_that_was_asked_for(caps
     screen = Screen(origins=True)
     screen.legend()
     screen.step(step(*PIECES))
+    screen.end_answer()
     shown = capsys.readouterr()
-    assert shown.out == "The\x1b[4;32m quick\x1b[0m\x1b[1;4;35m\tfox\n\x1b[0m"
+    assert "The\x1b[4;32m quick\x1b[0m\x1b[1;4;35m       \x1b[0m\x1b[1;4;35mfox\x1b[0m\n" in shown.out
     assert "\x1b[4;32mdraft model, underlined\x1b[0m" in shown.err
     Screen().legend()
-    Screen().step(step(*PIECES))
-    assert capsys.readouterr() == ("The quick\tfox\n", "")
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.usefixtures("terminal")
@@ -70,17 +77,132 @@ def test_origins_differ_in_underline_and_in_colour_where_that_was_asked_for(caps
 def test_without_colour_the_underlines_stay(by_flag: bool, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     if not by_flag:
         monkeypatch.setenv("NO_COLOR", "1")
-    Screen(colour=not by_flag, origins=True).step(step(*PIECES))
-    assert capsys.readouterr().out == "The\x1b[4m quick\x1b[0m\x1b[1;4m\tfox\n\x1b[0m"
+    screen = Screen(colour=not by_flag, origins=True)
+    screen.step(step(*PIECES))
+    screen.end_answer()
+    assert "The\x1b[4m quick\x1b[0m\x1b[1;4m       \x1b[0m\x1b[1;4mfox\x1b[0m\n" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("terminal")
-def test_a_long_prompt_shows_progress_and_takes_it_back(capsys: Captured) -> None:
+def test_without_colour_the_marks_of_markdown_are_text(capsys: Captured) -> None:
+    screen = Screen(colour=False)
+    screen.step(step(Piece("**bold**\n", Origin.TARGET)))
+    screen.end_answer()
+    assert "**bold**\n" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("terminal")
+def test_the_reading_of_a_prompt_is_shown_with_seconds_and_taken_back(capsys: Captured) -> None:
     screen = Screen()
-    for progress in (Prefill(10, 20), Prefill(256, 4000), Prefill(512, 4000)):
+    screen.wait()
+    for progress in (Prefill(256, 4000), Prefill(512, 4000)):
         screen.reading(progress)
+    screen.step(Step("", ROUND))
+    deadline = time.monotonic() + 10
+    shown = ""
+    while "512 of 4000" not in shown and time.monotonic() < deadline:  # it is drawn ten times a second
+        shown += capsys.readouterr().err
     screen.step(step(Piece("Yes", Origin.TARGET)))
-    assert capsys.readouterr().err == ("reading 256 of 4000 tokens\r\x1b[2Kreading 512 of 4000 tokens\r\x1b[2K")
+    shown += capsys.readouterr().err
+    assert "reading the prompt, 512 of 4000 tokens \x1b[33m0:00:0" in shown
+    assert on_screen(shown) == []
+
+
+DOCUMENT = """Words are **wrapped** at the edge of a scientific screen.
+A second line <b>stays</b> one.
+
+- one
+- two, see [there](https://example.org)
+
+```python
+def double(x):
+    return 2 * x
+```
+
+| name | value |
+|---|---|
+| a very long one | 2 |
+"""
+
+
+def on_screen(output: str) -> list[str]:
+    """What stays of text, colours, line feeds and the erasing of lines."""
+    lines, row = [""], 0
+    for part in re.findall(r"\x1b\[[0-9;?]*[A-Za-z]|[\r\n]|[^\x1b\r\n]+", output):
+        if part == "\n":
+            row += 1
+            lines += [""] * (row + 1 - len(lines))
+        elif part == "\x1b[1A":
+            row -= 1
+        elif part == "\x1b[2K":
+            lines[row] = ""
+        elif part == "\r" or part[0] == "\x1b":
+            assert part == "\r" or part.endswith(("m", "l", "h")), part
+        else:
+            lines[row] += part
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines
+
+
+@pytest.fixture
+def view() -> Callable[..., list[str]]:
+    """The lines of a terminal of 30 columns after a text came in pieces."""
+
+    def shown(text: str, *, markdown: bool, at_once: int) -> list[str]:
+        output = io.StringIO()
+        console = Console(file=output, force_terminal=True, width=30, height=20, color_system="standard")
+        view = AnswerView(console, markdown=markdown)
+        for start in range(0, len(text), at_once):
+            view.write(Text(text[start : start + at_once]))
+        view.close()
+        return on_screen(output.getvalue())
+
+    return shown
+
+
+@pytest.mark.usefixtures("terminal")
+@pytest.mark.parametrize("at_once", [1, 7, 10_000])
+def test_markdown_is_shown_as_it_is_meant_however_it_comes(at_once: int, view: Callable[..., list[str]]) -> None:
+    assert view(DOCUMENT, markdown=True, at_once=at_once) == [
+        "Words are wrapped at the edge",
+        "of a scientific screen.",
+        "A second line <b>stays</b>",
+        "one.",
+        "",
+        " • one",
+        " • two, see there",
+        "   (https://example.org)",
+        "",
+        "def double(x):",
+        "    return 2 * x",
+        "",
+        " name             value",
+        " ──────────────────────",
+        " a very long one  2",
+    ]
+
+
+@pytest.mark.usefixtures("terminal")
+@pytest.mark.parametrize("at_once", [1, 7, 10_000])
+def test_plain_text_is_wrapped_at_words(at_once: int, view: Callable[..., list[str]]) -> None:
+    text = "\n**Words** are wrapped at the edge of a scientific screen.\n\n    indented\n" + "x" * 35
+    assert view(text, markdown=False, at_once=at_once) == [
+        "",
+        "**Words** are wrapped at the",
+        "edge of a scientific screen.",
+        "",
+        "    indented",
+        "x" * 30,
+        "xxxxx",
+    ]
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_long_block_is_written_line_by_line(view: Callable[..., list[str]]) -> None:
+    numbers = [str(number) for number in range(200)]
+    assert view("\n".join(["```", *numbers, "```"]), markdown=True, at_once=3) == numbers
+    assert view("\n".join(numbers), markdown=True, at_once=3) == numbers
 
 
 @pytest.mark.parametrize(

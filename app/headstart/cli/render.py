@@ -6,11 +6,11 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.control import Control
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.segment import ControlType, Segment, Segments
+from rich.segment import Segment, Segments
 from rich.style import Style
 from rich.table import Table
 from rich.text import Text
@@ -31,6 +31,9 @@ from headstart.engine.engine import (
 )
 from headstart.engine.protocol import Loading
 from headstart.errors import EngineLostError
+
+if TYPE_CHECKING:
+    from headstart.cli.answer_view import AnswerView
 
 # A model, a manifest or a pasted text may hold escape sequences that would recolour, retitle or rewrite the user's
 # terminal, and bidirectional overrides that would show other text than there is.
@@ -84,11 +87,13 @@ _LEGEND = {
     Origin.NGRAM: "n-gram, bold and underlined",
     Origin.TABLE: "table, italic and underlined",
 }
-_PROGRESS_FROM = 256  # prompt tokens; shorter prompts are read before a progress line could be
 
 
 class Screen:
-    """Streams answers and prints remarks. Styles appear on a terminal only; NO_COLOR leaves the underlines."""
+    """Streams answers and prints remarks. Styles appear on a terminal only; NO_COLOR leaves the underlines.
+
+    On a terminal, words are wrapped at its edge, and with colours Markdown is shown as it is meant.
+    """
 
     def __init__(self, *, colour: bool = True, origins: bool = False, text: bool = True) -> None:
         """`origins`: style tokens by origin; `text=False`: show no answer (it will be printed as JSON)."""
@@ -97,29 +102,38 @@ class Screen:
         self._origins = origins
         self.text = text
         self._line_open = False
-        self._progress_shown = False
+        self._view: AnswerView | None = None
+        self._waiting: Progress | None = None
+
+    def wait(self) -> None:
+        """Count the seconds until the first word, on a terminal only."""
+        self._waiting = _spinner(self.remarks)
+        self._waiting.add_task("reading the prompt", total=None)
+        self._waiting.start()
 
     def reading(self, prefill: Prefill) -> None:
-        """Show the progress of a long prompt, on a terminal only, and why it is read again, anywhere."""
+        """Show how far the prompt is read, on a terminal only, and why it is read again, anywhere."""
         if prefill.note:
             self.end_answer()
             self.remark(prefill.note)
-        if self.remarks.is_terminal and prefill.total >= _PROGRESS_FROM:
-            self._erase_progress()
-            self.remarks.print(f"reading {prefill.done} of {prefill.total} tokens", end="")
-            self._progress_shown = True
+        if self._waiting:
+            task = self._waiting.task_ids[0]
+            self._waiting.update(task, description=f"reading the prompt, {prefill.done} of {prefill.total} tokens")
 
     def step(self, step: Step) -> None:
         """The text of one round."""
-        self._erase_progress()
-        if not self.text:
+        if not self.text or not step.text:
             return
+        self._end_waiting()
         pieces = step.pieces if self._origins and step.pieces else (Piece(step.text, Origin.TARGET),)
         self._write(pieces)
 
     def end_answer(self) -> None:
         """Close the answer's last line."""
-        self._erase_progress()
+        self._end_waiting()
+        if self._view:
+            self._view.close()
+            self._view = None
         if self._line_open:
             self._out.print(Segments([Segment("\n")]), end="", soft_wrap=True)
         self._line_open = False
@@ -131,7 +145,6 @@ class Screen:
 
     def complain(self, sentence: str) -> None:
         """What went wrong and what to do."""
-        self._erase_progress()
         self.remarks.print(Text(f"headstart: {harmless(sentence)}"), soft_wrap=True)
 
     def legend(self) -> None:
@@ -141,6 +154,10 @@ class Screen:
             self.remarks.print(Text("· tokens by origin: ") + Text(", ").join(words), soft_wrap=True)
 
     def _write(self, pieces: tuple[Piece, ...]) -> None:
+        if self._out.is_terminal and not self._out.is_dumb_terminal:
+            self._view = self._view or self._new_view()
+            self._view.write(Text.assemble(*((harmless(piece.text), STYLES[piece.origin]) for piece in pieces)))
+            return
         # Segments pass through rich untouched; its Text would expand tabs and wrap lines.
         segments = [Segment(harmless(piece.text), STYLES[piece.origin]) for piece in pieces if piece.text]
         if segments:
@@ -148,10 +165,15 @@ class Screen:
             self._out.file.flush()
             self._line_open = not segments[-1].text.endswith("\n")
 
-    def _erase_progress(self) -> None:
-        if self._progress_shown:
-            self.remarks.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2)))
-        self._progress_shown = False
+    def _new_view(self) -> "AnswerView":
+        from headstart.cli.answer_view import AnswerView  # noqa: PLC0415 - a pipe does not wait for it
+
+        return AnswerView(self._out, markdown=not (self._out.no_color or self._origins))
+
+    def _end_waiting(self) -> None:
+        if self._waiting:
+            self._waiting.stop()
+        self._waiting = None
 
 
 @contextmanager
@@ -184,6 +206,7 @@ def answer(engine: Engine, request: Request, screen: Screen) -> Answer:
     Raises what the engine raises; EngineLostError only before the first word.
     """
     cancel, text = CancelEvent(), list[str]()
+    screen.wait()
     try:
         with on_ctrl_c(cancel.set):
             for event in engine.generate(request, cancel):
@@ -214,12 +237,24 @@ _WORDS = {
 }
 
 
+def _spinner(console: Console) -> Progress:
+    """What is going on and for how long, in a line that disappears."""
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+        disable=not console.is_terminal,
+    )
+
+
 @contextmanager
 def loading_shown() -> Iterator[Callable[[Loading], None]]:
     """Gives the function to call with each step; the line disappears at the end."""
-    console = Console(stderr=True)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    with _spinner(Console(stderr=True)) as progress:
         task = progress.add_task(_WORDS[Phase.RUNTIME], total=None)
 
         def tell(step: Loading) -> None:
