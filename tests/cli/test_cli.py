@@ -258,6 +258,37 @@ def test_piped_lines_are_a_conversation(load: RecordingLoad, monkeypatch: pytest
     assert load.engine.closed
 
 
+def test_a_conversation_goes_on_with_another_model(
+    root: Path, load: RecordingLoad, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    write_model(root / "tiny")
+    load.engine.scripts = ("One.", "Two.")
+    lines = ["first", "/model big", "/model tiny", "/model", "/show", "second"]
+    monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(lines)))
+    assert main(["chat", "-m", "smol"], load) == 1  # there is no big one
+    assert [options.target.name for options in load.options] == ["smol", "tiny"]
+    assert [message.content for message in load.engine.requests[1].messages] == ["first", "One.", "second"]
+    shown = capsys.readouterr().err
+    assert "There is no model 'big'" in shown
+    assert "· tiny answers from now on.\n· smol\n· tiny (in use)\n· name          tiny\n" in shown
+
+
+def test_a_model_that_cannot_be_loaded_leaves_the_one_before(
+    root: Path, load: RecordingLoad, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    write_model(root / "tiny")
+
+    def refuse(options: LoadOptions) -> ScriptedEngine:
+        if options.target.name == "tiny":
+            raise DeviceError("It is too large.")
+        return load(options)
+
+    monkeypatch.setattr(sys, "stdin", io.StringIO("/model tiny\nHi\n"))
+    assert main(["chat", "-m", "smol"], refuse) == 1
+    assert [options.target.name for options in load.options] == ["smol", "smol"]
+    assert capsys.readouterr() == ("The quick brown fox jumps over the lazy dog.\n", "headstart: It is too large.\n")
+
+
 @pytest.mark.usefixtures("root")
 def test_a_failed_line_of_a_pipe_shows_in_the_exit_code(load: RecordingLoad, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("/sing\nhello\n"))

@@ -269,6 +269,9 @@ def typed(history: Path) -> Iterator[Type]:
         (f"first{ALT_ENTER}second{ENTER}", ["first\nsecond"]),
         (f"first\\{ENTER}second{ENTER}", ["first\nsecond"]),
         (f"mistake{CTRL_C}right{ENTER}", ["right"]),
+        (f'"""first{ENTER}second{ENTER}"""{ENTER}', ["first\nsecond"]),
+        (f'"""/etc{ENTER}/usr"""{ENTER}next{ENTER}', [" /etc\n/usr", "next"]),
+        (f'what is """{ENTER}', ['what is """']),
         (f"\x1b[200~pasted\nlines\x1b[201~{ENTER}", ["pasted\nlines"]),
     ],
 )

@@ -125,6 +125,22 @@ def test_ctrl_c_stops_the_answer_and_not_the_program(start: Start, tmp_path: Pat
     assert "## You\n\nNext\n\n## smol\n\nSecond answer.\n" in text
 
 
+def test_what_is_typed_during_an_answer_is_kept_for_the_editor(start: Start) -> None:
+    with start(["One two three four five six.", "Second answer.", "Third answer."], "chat") as terminal:
+        terminal.expect(PROMPT)
+        terminal.send("Count.\r")
+        terminal.expect("two")
+        terminal.send("Next\rAnd next\r" + CTRL_D)
+        terminal.expect("six.")  # without what was typed in between
+        terminal.expect("Next")
+        terminal.expect("Second answer.")
+        terminal.expect("And next")
+        terminal.expect("Third answer.")
+        assert terminal.exit_code() == 0
+    answer = terminal.output.partition("two")[2].partition("six.")[0]
+    assert "Next" not in answer
+
+
 def test_history_and_completion(start: Start) -> None:
     with start(["Quick answer."], "chat") as terminal:
         terminal.expect(PROMPT)

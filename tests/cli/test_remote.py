@@ -50,7 +50,7 @@ def test_a_server_is_added_asked_and_removed(
     assert "another program wrote this answer" in shown.err
 
     assert main(["remote", "check", "office"]) == 0
-    assert "office answers: 3 token" in capsys.readouterr().err
+    assert "office answers: 3 tokens in " in capsys.readouterr().err
     assert main(["remote", "remove", "office"]) == 0
     assert remotes.configured() == ()
     assert keys.find("office") is None

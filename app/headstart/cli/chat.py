@@ -6,7 +6,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,10 +15,9 @@ from headstart.chat import attachments
 from headstart.chat.conversation import Attachment, Conversation, Outcome, State, propose_title, turns
 from headstart.chat.documents import to_markdown
 from headstart.chat.json_chats import Bundle, new_chat, read_chats, to_json
-from headstart.cli import batch, remote
+from headstart.cli import batch, models, remote
 from headstart.cli.batch import BatchFlags
 from headstart.cli.command import INTERRUPTED, Load, argument, flag, given, group, suggestion, valid_text
-from headstart.cli.models import exported
 from headstart.cli.options import (
     ANSWER,
     OPTIONS,
@@ -104,37 +102,78 @@ def run(arguments: ChatFlags, load: Load) -> int:
     if arguments.json and arguments.prompt is None and not arguments.words:
         raise SettingsError("--json prints one answer: add a prompt, or --prompt - to read standard input.")
     attached = tuple(map(_attachment, arguments.file))
-    settings, choice = arguments.settings, None
-    if remotes.is_remote(arguments.model.model):
-        options = remote.load_options(arguments.model, arguments.trace)
-    else:
-        choice, options = _local(arguments)
+    settings, order = arguments.settings, _order(arguments)
     prompt = _prompt(arguments)
     screen = Screen(colour=not arguments.no_color, origins=arguments.show_origin, text=not arguments.json)
-    if options.remote:
-        screen.remark(*remote.warnings(options.remote))
-    if choice:
-        if sys.stderr.isatty():
-            screen.remark(f"Loading {title(options, choice)} ...")
-        screen.remark(*loading_remarks(options, arguments.model.device))
-    started = time.perf_counter()
-    with closing(load(options)) as engine:
-        if arguments.stats:
-            screen.remark(f"loaded in {time.perf_counter() - started:.1f} s")
-        if known := facts(engine):
-            screen.remark(*filter(None, (known.reason, *known.notes)))  # why it is not as a person asked for
+    with contextlib.ExitStack() as ending:
+        if prompt is None and _is_typed():
+            ending.enter_context(keys_kept())
+        engine = _loaded(order, arguments, screen, load)
+        session = Session(engine, order.name, screen, settings, arguments.system, attached, show_stats=arguments.stats)
+        ending.enter_context(contextlib.closing(session))
+
+        def switch(name: str) -> None:
+            nonlocal order
+            other = _order(replace(arguments, model=replace(arguments.model, model=name, draft=None)))
+            session.engine.close()
+            try:
+                session.engine = _loaded(other, arguments, screen, load)
+            except (HeadstartError, KeyboardInterrupt):
+                session.engine = _loaded(order, arguments, screen, load)
+                raise
+            order, session.model = other, other.name
+
+        session.switch = switch
         screen.legend()
-        name = choice.name if choice else remotes.model_name(options.remote) if options.remote else ""
-        if choice:
-            remember(choice)
-        session = Session(engine, name, screen, settings, arguments.system, attached, show_stats=arguments.stats)
         if prompt is None:
             return _talk(session)
         given = session.ask(prompt)
         if arguments.json:
             # ASCII only: a terminal shows no control character of the answer, and any encoding carries it.
-            print(json.dumps(_object(session, given, options, choice), indent=2))
+            print(json.dumps(_object(session, given, order), indent=2))
         return INTERRUPTED if session.interrupted else 0
+
+
+@dataclass(frozen=True)
+class _Order:
+    """A model to load; without a `choice` it is on another computer."""
+
+    options: LoadOptions
+    choice: Choice | None = None
+
+    @property
+    def name(self) -> str:
+        """As a person names it."""
+        if self.choice:
+            return self.choice.name
+        return remotes.model_name(self.options.remote) if self.options.remote else ""
+
+
+def _order(arguments: ChatFlags) -> _Order:
+    if remotes.is_remote(arguments.model.model):
+        return _Order(remote.load_options(arguments.model, arguments.trace))
+    choice, options = _local(arguments)
+    return _Order(options, choice)
+
+
+def _loaded(order: _Order, arguments: ChatFlags, screen: Screen, load: Load) -> Engine:
+    """The engine of a model, which is told about and remembered."""
+    options = order.options
+    if options.remote:
+        screen.remark(*remote.warnings(options.remote))
+    if order.choice:
+        if sys.stderr.isatty():
+            screen.remark(f"Loading {title(options, order.choice)} ...")
+        screen.remark(*loading_remarks(options, arguments.model.device))
+    started = time.perf_counter()
+    engine = load(options)
+    if arguments.stats:
+        screen.remark(f"loaded in {time.perf_counter() - started:.1f} s")
+    if known := facts(engine):
+        screen.remark(*filter(None, (known.reason, *known.notes)))  # why it is not as a person asked for
+    if order.choice:
+        remember(order.choice)
+    return engine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,7 +208,7 @@ def _installed(name: str, *, yes: bool) -> str:
             return library.find(name).name
         except ModelNotFoundError:
             pass
-    folder = exported(name, yes=yes)
+    folder = models.exported(name, yes=yes)
     return folder.name if folder.parent == paths.models_folder() else str(folder)
 
 
@@ -220,8 +259,12 @@ def _prompt(arguments: ChatFlags) -> str | None:
     return text
 
 
+def _is_typed() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
 def _talk(session: "Session") -> int:
-    if sys.stdin.isatty() and sys.stdout.isatty():
+    if _is_typed():
         session.screen.remark("Type a message. /help lists the commands, Ctrl+D quits.")
         converse(session, typed_lines(_kept_lines(), command_names()))
         return 0
@@ -241,19 +284,22 @@ def _kept_lines() -> Path | None:
     return None if encryption.is_encrypted(paths.history_folder()) else paths.typed_lines()
 
 
-def _object(session: "Session", given: Answer, options: LoadOptions, choice: Choice | None) -> dict[str, object]:
-    models: dict[str, object] = {"model": session.model}
-    if choice:
+def _object(session: "Session", given: Answer, order: _Order) -> dict[str, object]:
+    model: dict[str, object] = {"model": session.model}
+    options = order.options
+    if order.choice:
         known = facts(session.engine)
-        models = described(options, choice) | {"engine": EngineKind(known.engine) if known else EngineKind.HEADSTART}
+        model = described(options, order.choice) | {
+            "engine": EngineKind(known.engine) if known else EngineKind.HEADSTART
+        }
     elif options.remote:
-        models["url"] = options.remote.url
+        model["url"] = options.remote.url
     return {
         "text": given.text,
         "token_ids": given.token_ids,
         "finish_reason": given.reason,
         "stats": stats_json(given.stats),
-        "settings": models | {"system": session.system} | session.settings.settled(session.own).values,
+        "settings": model | {"system": session.system} | session.settings.settled(session.own).values,
     }
 
 
@@ -268,6 +314,7 @@ class Session:
     system: str | None = None
     attachments: tuple[Attachment, ...] = ()  # which go with the next message
     conversation: Conversation = field(default_factory=Conversation)
+    switch: Callable[[str], None] | None = None  # loads another model
     show_stats: bool = False
     last: Answer | None = None
     failures: int = 0
@@ -279,6 +326,10 @@ class Session:
         """What "auto" means for the model; None if only a server knows."""
         known = facts(self.engine)
         return known.sampling if known else None
+
+    def close(self) -> None:
+        """Give the model's memory back."""
+        self.engine.close()
 
     def ask(self, text: str) -> Answer:
         """Another question with the files that wait for it, and its answer. Raises what the engine raises.
@@ -319,6 +370,20 @@ class Session:
         """Forget the messages; keep system prompt and settings."""
         self.conversation, self.last = Conversation(), None
         self.screen.remark("A new conversation; the settings stay.")
+
+    def choose_model(self, rest: str) -> None:
+        """Go on with another model, or list those that there are."""
+        if rest and self.switch:
+            self.switch(rest)
+            self.screen.remark(f"{self.model} answers from now on.")
+            return
+        marks = {self.model: " (in use)"}
+        self.screen.remark(*(f"{name}{marks.get(name, '')}" for name in chattable_names()))
+
+    def show_model(self, _rest: str) -> None:
+        """Show what the model is."""
+        rows = models.described(library.find(self.model))
+        self.screen.remark(*(f"{name:12}  {value}" for name, value in rows if name))
 
     def set_system(self, rest: str) -> None:
         """Change the system prompt, or remove it."""
@@ -388,6 +453,7 @@ class Session:
         self.screen.remark(
             *(f"{usage:{width}}  {command.help}" for usage, command in zip(usages, COMMANDS, strict=True)),
             "Enter sends. Alt+Enter, or a backslash at the end of a line, starts a new line.",
+            f"{QUOTES} begins a message of several lines, and {QUOTES} ends it.",
             "Ctrl+C stops an answer; Ctrl+D at the prompt quits.",
         )
 
@@ -466,6 +532,8 @@ class Slash:
 
 COMMANDS = (
     Slash("/new", "forget this conversation and start a fresh one", Session.start_anew, ("/clear",)),
+    Slash("/model NAME", "go on with another model; alone: list them", Session.choose_model),
+    Slash("/show", "what the model is", Session.show_model),
     Slash("/system TEXT", "set the system prompt; without TEXT remove it", Session.set_system),
     Slash("/stats", "speed and speculation of the last answer", Session.tell_stats),
     Slash(
@@ -484,7 +552,7 @@ def command_names() -> list[str]:
     return [name for command in COMMANDS for name in command.names]
 
 
-CONTINUED = "\\"
+CONTINUED, QUOTES = "\\", '"""'
 
 
 def piped_lines(stream: Iterable[str]) -> Iterator[str]:
@@ -521,11 +589,40 @@ def typed_lines(history: Path | None, commands: Sequence[str]) -> Iterator[str]:
     )
     while True:
         try:
-            yield session.prompt("> ")
+            yield _unquoted(session.prompt("> "))
         except KeyboardInterrupt:
             continue
         except EOFError:
             return
+
+
+def _unquoted(text: str) -> str:
+    """What stands between triple quotes is a message, whatever it begins with."""
+    inner = text.strip()
+    if not inner.startswith(QUOTES):
+        return text
+    inner = inner.removeprefix(QUOTES).removesuffix(QUOTES).strip("\n")
+    return f" {inner}" if inner.startswith("/") else inner
+
+
+@contextlib.contextmanager
+def keys_kept() -> Iterator[None]:
+    """What is typed while a model works is not shown there: it waits for the editor. Ctrl+C interrupts as before."""
+    if sys.platform == "win32":  # which shows nothing that nobody reads
+        yield
+        return
+    import termios  # noqa: PLC0415 - not there on Windows
+
+    terminal = sys.stdin.fileno()
+    before = termios.tcgetattr(terminal)
+    raw = termios.tcgetattr(terminal)
+    raw[0] &= ~termios.ICRNL  # Enter stays what the editor takes for Enter
+    raw[3] &= ~(termios.ICANON | termios.ECHO)
+    termios.tcsetattr(terminal, termios.TCSANOW, raw)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(terminal, termios.TCSANOW, before)
 
 
 def _decoded(stream: Iterable[str]) -> Iterator[str]:
@@ -559,7 +656,7 @@ def _history(path: Path | None) -> "History":
 
 
 def _keys() -> "KeyBindings":
-    """Enter sends, unless the text before the cursor ends with a backslash; Alt+Enter starts a new line."""
+    """Enter sends, unless a backslash is before the cursor or triple quotes are open; Alt+Enter starts a new line."""
     from prompt_toolkit.key_binding import KeyBindings  # noqa: PLC0415
 
     keys = KeyBindings()
@@ -569,6 +666,8 @@ def _keys() -> "KeyBindings":
         buffer = event.current_buffer
         if buffer.document.text_before_cursor.endswith(CONTINUED):
             buffer.delete_before_cursor()
+            buffer.newline(copy_margin=False)
+        elif buffer.text.lstrip().startswith(QUOTES) and buffer.text.count(QUOTES) == 1:
             buffer.newline(copy_margin=False)
         else:
             buffer.validate_and_handle()

@@ -163,26 +163,31 @@ def _confirmed(question: str) -> bool:
 
 def _show(arguments: ShowFlags, _load: Load) -> int:
     entry = library.find(arguments.name)
-    target = entry.target if isinstance(entry, Pair) else entry
-    drafts = list(library.fitting_drafts(target))
     if arguments.json:
-        print(json.dumps(_object(entry) | {"drafts": drafts}, indent=2))
+        print(json.dumps(_object(entry) | {"drafts": _drafts(entry)}, indent=2))
         return 0
+    print_rows(described(entry))
+    return 0
+
+
+def described(entry: Model | Pair) -> list[tuple[str, str]]:
+    """Names and values of what is known of a model."""
     resident = _bytes(memory.need(model.manifest for model in _models(entry)).total)
     rows = [
         ("name", entry.name),
         ("folder", str(entry.folder)),
         ("on disk", _bytes(library.size_on_disk(entry))),
         ("memory", f"{resident} with {memory.DEFAULT_CONTEXT} tokens of context"),
-        ("drafts", ", ".join(drafts) or "no other installed model has its vocabulary and is small enough"),
+        ("drafts", ", ".join(_drafts(entry)) or "no other installed model has its vocabulary and is small enough"),
     ]
-    for model in _models(entry):
-        rows += _described(model)
-    print_rows(rows)
-    return 0
+    return rows + [row for model in _models(entry) for row in _facts_of(model)]
 
 
-def _described(model: Model) -> list[tuple[str, str]]:
+def _drafts(entry: Model | Pair) -> list[str]:
+    return list(library.fitting_drafts(entry.target if isinstance(entry, Pair) else entry))
+
+
+def _facts_of(model: Model) -> list[tuple[str, str]]:
     known = model.manifest
     source = " ".join(filter(None, (known.source.kind, known.source.id, known.source.revision)))
     quality = _quality(model)

@@ -11,7 +11,7 @@ from pathlib import Path
 from headstart import keys, remotes
 from headstart.cli.command import Command, Group, LazyCommand, Load, argument, flag
 from headstart.cli.options import JsonFlags, ModelFlags, TraceFlags
-from headstart.cli.render import Screen, answer, print_rows
+from headstart.cli.render import Screen, answer, count, print_rows
 from headstart.engine.engine import LoadOptions, Message, Remote, Request
 from headstart.errors import SettingsError
 from headstart.library import ELSEWHERE
@@ -148,5 +148,6 @@ def _check(arguments: NameFlags, load: Load) -> int:
     with closing(load(remotes.load_options(server))) as engine:
         given = answer(engine, Request((Message("user", "Hello"),), max_new_tokens=1), screen)
     spent = time.perf_counter() - started
-    screen.remark(f"{server.name} answers: {given.stats.output_tokens} token in {spent:.1f} s, connecting included.")
+    tokens = count(given.stats.output_tokens, "token")
+    screen.remark(f"{server.name} answers: {tokens} in {spent:.1f} s, connecting included.")
     return 0

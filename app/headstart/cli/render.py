@@ -141,11 +141,14 @@ class Screen:
     def remark(self, *sentences: str) -> None:
         """One line each, apart from the answer."""
         for sentence in sentences:
-            self.remarks.print(Text(f"· {harmless(sentence)}"), soft_wrap=True)
+            self._print(f"· {sentence}")
 
     def complain(self, sentence: str) -> None:
         """What went wrong and what to do."""
-        self.remarks.print(Text(f"headstart: {harmless(sentence)}"), soft_wrap=True)
+        self._print(f"headstart: {sentence}")
+
+    def _print(self, line: str) -> None:
+        self.remarks.print(Text(harmless(line)), soft_wrap=not self.remarks.is_terminal)
 
     def legend(self) -> None:
         """What the styles of `origins` mean."""
