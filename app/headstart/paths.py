@@ -44,6 +44,11 @@ def typed_lines() -> Path:
     return data_folder() / "chat-history"
 
 
+def last_chat() -> Path:
+    """The last conversation of the terminal, unless the history is encrypted."""
+    return data_folder() / "last-chat.json"
+
+
 def last_model() -> Path:
     """The name of the model that chatted in the terminal last."""
     return data_folder() / "last-model"

@@ -137,7 +137,8 @@ def test_a_prompt_of_a_hyphen_is_standard_input(
     assert load.engine.requests[0].messages[0].content == "Summarise:\n\nall this\n"
     shown = capsys.readouterr()
     assert shown.out == "The quick brown fox jumps over the lazy dog.\n"
-    assert "plain decoding on this machine" in shown.err
+    assert "tok/s, 120 ms to the first token (TTFT), 9 tokens, " in shown.err
+    assert shown.err.count("\n") == 2
     assert "loaded in " in shown.err
 
 
@@ -169,6 +170,16 @@ def test_files_go_before_the_first_message(
     assert first.messages[0].content == "a.py:\n```\na = 1\n```\n\nletter.pdf:\n```\nHello tiger\n```\n\nWhat?"
     assert second.messages[2].content == "Again"
     assert alone.messages == first.messages
+
+
+@pytest.mark.usefixtures("root")
+def test_a_schema_binds_every_answer(load: RecordingLoad, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = '{"type": "object"}'
+    (tmp_path / "schema.json").write_text(schema, encoding="utf-8")
+    assert main(["chat", "--json-schema", schema, "--prompt", "Hi"], load) == 0
+    monkeypatch.setattr(sys, "stdin", io.StringIO("one\ntwo\n"))
+    assert main(["chat", "--json-schema", str(tmp_path / "schema.json")], load) == 0
+    assert [request.schema for request in load.engine.requests] == [schema] * 3
 
 
 def test_without_a_name_the_model_that_chatted_last_answers(root: Path, load: RecordingLoad, capsys: Captured) -> None:
@@ -253,7 +264,7 @@ def test_piped_lines_are_a_conversation(load: RecordingLoad, monkeypatch: pytest
     assert main(["chat", "--stats"], load) == 0
     shown = capsys.readouterr()
     assert shown.out == "One.\nTwo.\n"
-    assert shown.err.count("tokens by origin") == 2
+    assert shown.err.count("to the first token") == 2
     assert [message.content for message in load.engine.requests[1].messages] == ["first \nmessage", "One.", "second"]
     assert load.engine.closed
 

@@ -21,7 +21,7 @@ CHAT: tuple[tuple[str, int, str], ...] = (
     ("--stop|\udcff", 2, r"stop must be valid text, not '\udcff'."),
     ("--numerics|sloppy", 2, "numerics must be fast or exact, not 'sloppy'."),
     ("--context|0", 2, "context must be a whole number, 256 or more, not '0'."),
-    ("--temp|1", 2, "No such option '--temp'. Did you mean --temperature? See headstart chat --help."),
+    ("--temp|1", 2, "No such option '--temp'. Did you mean --temporary or --temperature? See headstart chat --help."),
     ("--modle|smol", 2, "No such option '--modle'. Did you mean --model? See headstart chat --help."),
     ("--zzz", 2, "No such option '--zzz'. See headstart chat --help."),
     ("--model", 2, "Option '--model' requires an argument. See headstart chat --help."),
@@ -37,6 +37,10 @@ CHAT: tuple[tuple[str, int, str], ...] = (
     ("--num-assistant-tokens|99", 2, "num-assistant-tokens must be between 1 and 16, not 99."),
     ("--max-new-tokens|0", 2, "max-new-tokens must be 1 or more, not 0."),
     ("--speculation|fixed", 2, "Fixed speculation needs a length: add --num-assistant-tokens (1 to 16), or use auto."),
+    ("--json-schema|none.json|Hi", 2, "none.json cannot be read (No such file or directory); name a file with a JSON"),
+    ('--json-schema|{"type"|Hi', 2, """{"type" is invalid JSON: Expecting ':'"""),
+    ("--json-schema|diary.txt|Hi", 2, "diary.txt is invalid JSON: Expecting value"),
+    ("--json-schema|list.json|Hi", 2, "list.json is no JSON schema: it must be an object."),
     ("--batch|missing.jsonl", 2, "missing.jsonl cannot be read (No such file or directory); name a file with"),
     (
         "--batch|p.jsonl|--prompt|Hi",
@@ -103,6 +107,7 @@ def test_an_error_is_a_sentence(
         "p.jsonl": '{"id": 1, "prompt": "Hi"}\n',
         "empty.jsonl": "\n",
         "diary.txt": "Dear diary\n",
+        "list.json": "[]",
     }.items():
         Path(name).write_text(text, encoding="utf-8")
     load = RecordingLoad()

@@ -3,6 +3,7 @@
 import json
 import os
 import select
+import stat
 import subprocess
 import sys
 import time
@@ -12,6 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from headstart import paths
+from headstart.chat import encryption
+from headstart.chat.store import open_store
+from headstart.cli import main
+from tests.fakes import RecordingLoad, ScriptedEngine
 from tests.model_folders import write_model
 from tests.source_tree import ROOT
 
@@ -139,6 +145,44 @@ def test_what_is_typed_during_an_answer_is_kept_for_the_editor(start: Start) -> 
         assert terminal.exit_code() == 0
     answer = terminal.output.partition("two")[2].partition("six.")[0]
     assert "Next" not in answer
+
+
+def _talk(start: Start, *flags: str) -> None:
+    with start(["First answer."], "chat", *flags) as terminal:
+        terminal.expect(PROMPT)
+        terminal.send("remember me\r")
+        terminal.expect("First answer.")
+        terminal.expect(PROMPT)
+        terminal.send(CTRL_D)
+        assert terminal.exit_code() == 0
+
+
+def test_the_last_conversation_goes_on(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
+    load = RecordingLoad(ScriptedEngine(("Second answer.", "Third answer.")))
+    assert main(["chat", "-c", "--prompt", "Next"], load) == 2
+    assert "There is no conversation to go on with yet." in capsys.readouterr().err
+    _talk(start, "--system", "Be brief.")
+    assert stat.S_IMODE(paths.last_chat().stat().st_mode) == 0o600
+    assert main(["chat", "--prompt", "Another"], load) == 0  # what a program reads is not kept
+    assert main(["chat", "-c", "--prompt", "Next"], load) == 0
+    assert main(["chat", "-c", "--temporary", "--prompt", "Last"], load) == 0
+    assert main(["chat", "-c", "--prompt", "Last"], load) == 0
+    said = [[message.content for message in request.messages] for request in load.engine.requests[1:]]
+    assert said[0] == ["Be brief.", "remember me", "First answer.", "Next"]
+    assert said[1] == said[2] == [*said[0], "Third answer.", "Last"]
+
+
+@pytest.mark.parametrize("reason", ["asked for", "encrypted"])
+def test_nothing_of_a_conversation_is_kept(reason: str, start: Start, capsys: pytest.CaptureFixture[str]) -> None:
+    if reason == "encrypted":
+        open_store(paths.history_folder()).close()
+        encryption.encrypt(paths.history_folder(), "a long passphrase")
+    _talk(start, *(["--temporary"] if reason == "asked for" else []))
+    assert not paths.last_chat().exists()
+    assert not paths.typed_lines().exists()
+    if reason == "encrypted":
+        assert main(["chat", "-c", "--prompt", "Next"], RecordingLoad()) == 2
+        assert "Your chats are encrypted, so the terminal keeps no conversation" in capsys.readouterr().err
 
 
 def test_history_and_completion(start: Start) -> None:

@@ -47,7 +47,7 @@ def test_a_server_is_added_asked_and_removed(
     shown = capsys.readouterr()
     assert shown.out == "Hello there!\n"
     assert f"Your messages go to office, another program on this computer: {address}" in shown.err
-    assert "another program wrote this answer" in shown.err
+    assert shown.err.endswith(" to the first token (TTFT), 3 tokens\n")
 
     assert main(["remote", "check", "office"]) == 0
     assert "office answers: 3 tokens in " in capsys.readouterr().err

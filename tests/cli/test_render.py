@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from headstart.cli.answer_view import AnswerView
-from headstart.cli.render import Screen, gain, harmless, stats_json, stats_lines
+from headstart.cli.render import Screen, gain, harmless, stats_json, stats_line, stats_lines
 from headstart.engine.engine import Origin, Piece, Prefill, Round, Stats, Step, Timing
 from tests.junk import fuzz
 
@@ -256,6 +256,8 @@ def test_the_lines_hold_every_figure_asked_for() -> None:
         "context: 131 of 4096 tokens, 20 of the prompt reused",
         "1.42x plain decoding on this machine",
     ]
+    assert stats_line(STATS) == "20.0 tok/s, 312 ms to the first token (TTFT), 101 tokens, 1.42x plain decoding"
+    assert stats_line(changed(plain_ms=None)) == "20.0 tok/s, 312 ms to the first token (TTFT), 101 tokens"
 
 
 @pytest.mark.parametrize(

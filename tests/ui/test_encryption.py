@@ -1,6 +1,5 @@
 """The window of a person who encrypts the chats: switched on, asked for at start, changed, switched off."""
 
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -229,6 +228,7 @@ def test_the_chats_are_encrypted_when_the_window_is_closed(
 ) -> None:
     program = open_program()
     paths.typed_lines().write_text("+a question", encoding="utf-8")
+    paths.last_chat().write_text("a question", encoding="utf-8")
     paths.kept_prompts().mkdir(parents=True)
     page = _page(program)
     _type(page.encrypting, PASSPHRASE, PASSPHRASE)
@@ -243,6 +243,7 @@ def test_the_chats_are_encrypted_when_the_window_is_closed(
     assert work.key == encryption.unlock(plain, PASSPHRASE)
     assert killing.readable(plain.parent) == set()
     assert not paths.typed_lines().exists()
+    assert not paths.last_chat().exists()
     assert not paths.kept_prompts().exists()
 
 
@@ -371,12 +372,3 @@ def test_one_start_encrypts_reopens_and_asks_only_at_the_next(
     assert starting._run(application, instance, None) == starting._FAILED
     assert len(seen) == 2
     assert len(typist.told) == 1
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="typed lines are read from a terminal of another kind there")
-def test_the_terminal_keeps_no_typed_lines_of_a_person_who_encrypts(plain: Path) -> None:
-    from headstart.cli.chat import _kept_lines  # noqa: PLC0415
-
-    assert _kept_lines() == paths.typed_lines()
-    encryption.encrypt(plain, PASSPHRASE)
-    assert _kept_lines() is None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from headstart import library, manifest, own_folder, paths, remotes
 from headstart.chat import attachments
-from headstart.chat.conversation import Attachment, Conversation, Outcome, State, propose_title, turns
+from headstart.chat.conversation import Attachment, Conversation, Outcome, Role, State, propose_title, turns
 from headstart.chat.documents import to_markdown
 from headstart.chat.json_chats import Bundle, new_chat, read_chats, to_json
 from headstart.cli import batch, models, remote
@@ -37,7 +37,7 @@ from headstart.cli.options import (
     title,
     tracing,
 )
-from headstart.cli.render import Answer, Screen, answer, count, stats_json, stats_lines
+from headstart.cli.render import Answer, Screen, answer, count, stats_json, stats_line, stats_lines
 from headstart.engine.engine import Engine, EngineKind, FinishReason, LoadOptions, Message, Sampling
 from headstart.errors import ContextOverflowError, EngineLostError, HeadstartError, ModelNotFoundError, SettingsError
 from headstart.library import Choice
@@ -49,6 +49,19 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT = "-"
 _SYSTEM = "system_prompt"  # among the settings of a chat
+
+
+def _schema(text: str) -> str:
+    """A JSON schema as it is, or from its file. Raises SettingsError."""
+    try:
+        schema = text if text.lstrip().startswith("{") else Path(text).expanduser().read_text(encoding="utf-8")
+        if not isinstance(json.loads(schema), dict):
+            raise SettingsError(f"{text} is no JSON schema: it must be an object.")
+    except OSError as error:
+        raise SettingsError(f"{text} cannot be read ({error.strerror}); name a file with a JSON schema.") from None
+    except ValueError as error:
+        raise SettingsError(f"{text} is invalid JSON: {error}.") from None
+    return schema
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +86,13 @@ class ChatFlags:
         (), "a text or PDF file that goes before the first message (may be given several times)", short="f"
     )
     system: str | None = flag(None, "instructions before the conversation", short="s", metavar="TEXT", read=valid_text)
+    continue_: bool = flag(default=False, help="go on with the last conversation of the terminal", short="c")
+    temporary: bool = flag(
+        default=False, help="keep neither the conversation for --continue nor what you type for the arrow keys"
+    )
+    json_schema: str | None = flag(
+        None, "the answer is JSON that keeps to this schema: a file, or the schema itself", metavar="FILE", read=_schema
+    )
     answer: dict[str, Any] = given(ANSWER)
     sampling: dict[str, Any] = given(sampling_flags())
     speculation: dict[str, Any] = given(SPECULATION)
@@ -82,7 +102,7 @@ class ChatFlags:
         help="with a prompt: print one object with text, token_ids, finish_reason, stats and settings",
         group="output",
     )
-    stats: bool = flag(default=False, help="after each answer: speed and gain of speculation")
+    stats: bool = flag(default=False, help="after each answer: its speed; in a chat, /stats says more")
     show_origin: bool = flag(default=False, help="on a terminal: underline and colour tokens by their origin")
     no_color: bool = flag(default=False, help="no colours (also: NO_COLOR=1); underlines stay")
     trace: TraceFlags = group(TraceFlags)
@@ -102,14 +122,32 @@ def run(arguments: ChatFlags, load: Load) -> int:
     if arguments.json and arguments.prompt is None and not arguments.words:
         raise SettingsError("--json prints one answer: add a prompt, or --prompt - to read standard input.")
     attached = tuple(map(_attachment, arguments.file))
+    system, conversation = _taken_up(_kept(paths.last_chat())) if arguments.continue_ else (None, Conversation())
     settings, order = arguments.settings, _order(arguments)
     prompt = _prompt(arguments)
-    screen = Screen(colour=not arguments.no_color, origins=arguments.show_origin, text=not arguments.json)
+    screen = Screen(
+        colour=not arguments.no_color,
+        origins=arguments.show_origin,
+        text=not arguments.json,
+        markdown=not arguments.json_schema,
+    )
     with contextlib.ExitStack() as ending:
         if prompt is None and _is_typed():
             ending.enter_context(keys_kept())
         engine = _loaded(order, arguments, screen, load)
-        session = Session(engine, order.name, screen, settings, arguments.system, attached, show_stats=arguments.stats)
+        session = Session(
+            engine,
+            order.name,
+            screen,
+            settings,
+            arguments.system or system,
+            attached,
+            conversation,
+            schema=arguments.json_schema or "",
+            # What a program reads is no conversation of a person.
+            is_kept=(sys.stdout.isatty() or arguments.continue_) and not arguments.temporary,
+            show_stats=arguments.stats,
+        )
         ending.enter_context(contextlib.closing(session))
 
         def switch(name: str) -> None:
@@ -217,6 +255,8 @@ def _run_batch(arguments: ChatFlags, load: Load) -> int:
         "the prompt": bool(arguments.words),
         "--prompt": arguments.prompt is not None,
         "--file": bool(arguments.file),
+        "--continue": arguments.continue_,
+        "--json-schema": bool(arguments.json_schema),
         "--json": arguments.json,
         "--stats": arguments.stats,
         "--show-origin": arguments.show_origin,
@@ -266,7 +306,8 @@ def _is_typed() -> bool:
 def _talk(session: "Session") -> int:
     if _is_typed():
         session.screen.remark("Type a message. /help lists the commands, Ctrl+D quits.")
-        converse(session, typed_lines(_kept_lines(), command_names()))
+        typed = paths.typed_lines() if session.is_kept and not _is_encrypted() else None
+        converse(session, typed_lines(typed, command_names()))
         return 0
     for line in piped_lines(sys.stdin):
         converse(session, [line])
@@ -277,11 +318,27 @@ def _talk(session: "Session") -> int:
     return 1 if session.failures else 0
 
 
-def _kept_lines() -> Path | None:
-    """The file for typed lines; None if the chats are encrypted."""
-    from headstart.chat import encryption  # noqa: PLC0415 - only who talks waits for it
+def _is_encrypted() -> bool:
+    """Whether the chats are, so that nothing readable may be kept of one in the terminal."""
+    from headstart.chat import encryption  # noqa: PLC0415 - few wait for it
 
-    return None if encryption.is_encrypted(paths.history_folder()) else paths.typed_lines()
+    return encryption.is_encrypted(paths.history_folder())
+
+
+def _kept(path: Path) -> Path:
+    """The last conversation. Raises SettingsError if there is none."""
+    if _is_encrypted():
+        raise SettingsError("Your chats are encrypted, so the terminal keeps no conversation to go on with.")
+    if not path.is_file():
+        raise SettingsError("There is no conversation to go on with yet.")
+    return path
+
+
+def _taken_up(path: Path) -> tuple[str | None, Conversation]:
+    """System prompt and conversation of the last chat in a file. Raises ExchangeError."""
+    chat, conversation = max(read_chats(path), key=lambda bundle: bundle[0].updated)
+    system = chat.settings.get(_SYSTEM)
+    return system if isinstance(system, str) else None, conversation
 
 
 def _object(session: "Session", given: Answer, order: _Order) -> dict[str, object]:
@@ -314,7 +371,9 @@ class Session:
     system: str | None = None
     attachments: tuple[Attachment, ...] = ()  # which go with the next message
     conversation: Conversation = field(default_factory=Conversation)
+    schema: str = ""  # that the answers keep to
     switch: Callable[[str], None] | None = None  # loads another model
+    is_kept: bool = False  # for --continue
     show_stats: bool = False
     last: Answer | None = None
     failures: int = 0
@@ -356,7 +415,8 @@ class Session:
 
     def regenerate(self, _rest: str) -> None:
         """Answer the last question again; with the next seed, if sampling is on."""
-        if not self.conversation.last:
+        last = self.conversation.last
+        if not last or last.role is not Role.ASSISTANT:
             self.screen.remark("There is no answer to regenerate yet.")
             return
         if self.settings.settled(self.own).values["temperature"] == 0:
@@ -364,7 +424,7 @@ class Session:
         else:
             self.settings = self.settings.with_values({"seed": self.settings.sampling.seed + 1})
             self.screen.remark(f"Using seed {self.settings.sampling.seed}.")
-        self._answer(self.conversation.regenerate(self.conversation.last.id, self.model, self._told))
+        self._answer(self.conversation.regenerate(last.id, self.model, self._told))
 
     def start_anew(self, _rest: str) -> None:
         """Forget the messages; keep system prompt and settings."""
@@ -424,14 +484,8 @@ class Session:
         """Go on with a conversation from a file."""
         if not rest:
             raise SettingsError("Name the file to read: /load FILE.")
-        self.take_up(Path(rest).expanduser())
+        (self.system, self.conversation), self.last = _taken_up(Path(rest).expanduser()), None
         self.screen.remark(f"The conversation goes on after {count(len(self.conversation.path), 'message')}.")
-
-    def take_up(self, path: Path) -> None:
-        """The last chat of a file in the place of this one. Raises ExchangeError."""
-        chat, self.conversation = max(read_chats(path), key=lambda bundle: bundle[0].updated)
-        system = chat.settings.get(_SYSTEM)
-        self.system, self.last = system if isinstance(system, str) else None, None
 
     @property
     def _chat(self) -> Bundle:
@@ -465,20 +519,32 @@ class Session:
         """`begun` ends with an answer to be written."""
         system = (Message("system", self.system),) if self.system else ()
         said = (Message(*turn) for turn in turns(begun.path[:-1]))
-        self.last = given = answer(self.engine, self.settings.request((*system, *said)), self.screen)
+        request = replace(self.settings.request((*system, *said)), schema=self.schema)
+        self.last = given = answer(self.engine, request, self.screen)
         self.interrupted = given.reason is FinishReason.CANCELLED and not given.fault
         if self.interrupted and not given.text:
             self.screen.remark("Stopped before the first word; the question was taken back.")
             return given
         state = State.INTERRUPTED if given.fault else State.STOPPED if self.interrupted else State.COMPLETE
         self.conversation, self.attachments = begun.finish(begun.path[-1].id, Outcome(given.text, state)), ()
+        self._keep()
         if given.fault:
             raise EngineLostError(given.fault)
         if self.screen.text:
             self.screen.remark(*remarks(given, self.settings))
         if self.show_stats:
-            self.screen.remark(*stats_lines(given.stats))
+            self.screen.remark(stats_line(given.stats))
         return given
+
+    def _keep(self) -> None:
+        """Write the conversation where --continue finds it; the answer stays if that fails."""
+        if not self.is_kept or _is_encrypted():
+            return
+        try:
+            own_folder.write(paths.last_chat(), to_json([self._chat]))
+        except OSError as error:
+            self.is_kept = False
+            self.screen.remark(f"This conversation is not kept for --continue ({error.strerror}).")
 
 
 def remarks(given: Answer, settings: Settings) -> list[str]:

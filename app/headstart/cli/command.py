@@ -70,10 +70,10 @@ def valid_text(text: str) -> str:
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """A sentence with the word that was meant, after a blank; nothing if none comes near."""
+    """A sentence with what may be meant, after a blank; nothing if no word comes near."""
     words = list(known)
-    near = [each for each in words if each.startswith(word)] or get_close_matches(word, words)
-    return f" Did you mean {near[0]}?" if near else ""
+    near = [each for each in words if each.startswith(word)] or get_close_matches(word, words, 1)
+    return f" Did you mean {' or '.join(near[:3])}?" if near else ""
 
 
 @dataclass(frozen=True)
@@ -378,19 +378,23 @@ def _parameter(name: str, hint: Any, about: Flag, default: Any, group: str) -> c
         return click.Argument([name], help=about.help, required=default is MISSING, **more)
     short = [f"-{about.short}"] if about.short else []
     if wanted is bool:
-        names = [f"--{name.replace('_', '-')}", *short, name]
+        names = [f"--{_spelt(name)}", *short, name]
         return Option(names, group, is_flag=True, default=default, help=about.help)
     more = {} if about.without_value is None else {"is_flag": False, "flag_value": about.without_value}
     more |= {"default": default, "multiple": many, "help": about.help, "offered": about.offered}
     return _option(name, kind, group, short, **more)
 
 
+def _spelt(name: str) -> str:
+    """A field as a person writes it; one that is a word of Python ends in an underline."""
+    return name.rstrip("_").replace("_", "-")
+
+
 def _option(
     name: str, kind: Kind, group: str, short: Sequence[str] = (), offered: Any = None, **more: Any
 ) -> click.Parameter:
-    spelt = name.replace("_", "-")
-    value = Value(spelt, kind, offered)
-    return Option([f"--{spelt}", *short, name], group, type=value, metavar=kind.metavar, **more)
+    value = Value(_spelt(name), kind, offered)
+    return Option([f"--{_spelt(name)}", *short, name], group, type=value, metavar=kind.metavar, **more)
 
 
 def _filled(flags: type[Any], values: Mapping[str, Any]) -> Any:

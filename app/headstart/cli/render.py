@@ -95,11 +95,15 @@ class Screen:
     On a terminal, words are wrapped at its edge, and with colours Markdown is shown as it is meant.
     """
 
-    def __init__(self, *, colour: bool = True, origins: bool = False, text: bool = True) -> None:
-        """`origins`: style tokens by origin; `text=False`: show no answer (it will be printed as JSON)."""
+    def __init__(self, *, colour: bool = True, origins: bool = False, text: bool = True, markdown: bool = True) -> None:
+        """`origins`: style tokens by origin; `text=False`: show no answer (it will be printed as JSON).
+
+        `markdown`: whether the marks of an answer mean something.
+        """
         self._out = Console(no_color=None if colour else True, highlight=False)
         self.remarks = Console(stderr=True, no_color=None if colour else True, highlight=False)
         self._origins = origins
+        self._markdown = markdown and not origins and not self._out.no_color
         self.text = text
         self._line_open = False
         self._view: AnswerView | None = None
@@ -154,7 +158,7 @@ class Screen:
         """What the styles of `origins` mean."""
         if self._origins and self.text and self._out.is_terminal:
             words = [Text(meaning, style=STYLES[origin]) for origin, meaning in _LEGEND.items()]
-            self.remarks.print(Text("· tokens by origin: ") + Text(", ").join(words), soft_wrap=True)
+            self.remarks.print(Text("· tokens by origin: ") + Text(", ").join(words))
 
     def _write(self, pieces: tuple[Piece, ...]) -> None:
         if self._out.is_terminal and not self._out.is_dumb_terminal:
@@ -171,7 +175,7 @@ class Screen:
     def _new_view(self) -> "AnswerView":
         from headstart.cli.answer_view import AnswerView  # noqa: PLC0415 - a pipe does not wait for it
 
-        return AnswerView(self._out, markdown=not (self._out.no_color or self._origins))
+        return AnswerView(self._out, markdown=self._markdown)
 
     def _end_waiting(self) -> None:
         if self._waiting:
@@ -267,6 +271,11 @@ def loading_shown() -> Iterator[Callable[[Loading], None]]:
         yield tell
 
 
+def stats_line(stats: Stats) -> str:
+    """The speed of one answer, and what guessing made of it where that is known."""
+    return f"{_speed(stats)}, {stats.speedup:.2f}x plain decoding" if stats.speedup else _speed(stats)
+
+
 def stats_lines(stats: Stats) -> list[str]:
     """The statistics of one answer, a line for each subject; the last line is the gain of speculation."""
     if _is_untold(stats):
@@ -277,7 +286,7 @@ def stats_lines(stats: Stats) -> list[str]:
 def gain(stats: Stats) -> str:
     """One sentence on the gain of speculation for this answer."""
     if _is_untold(stats):
-        return "another program wrote this answer and does not tell what guessing gave"
+        return "another program wrote this answer and does not report what guessing gave"
     if not stats.drafted:
         return "plain decoding: nothing was guessed ahead"
     if stats.repeats:
@@ -306,7 +315,7 @@ def _speed(stats: Stats) -> str:
 
 def _acceptance(stats: Stats) -> str:
     if stats.acceptance_rate is None and _is_untold(stats):
-        return "guesses are not told"
+        return "guesses are not reported"
     if stats.acceptance_rate is None or stats.mean_accepted_length is None:
         return f"nothing guessed in {count(stats.rounds, 'round')}"
     return (

@@ -153,7 +153,8 @@ class Order:
             encryption.decrypt(folder, self.passphrase)
             return None
         key = encryption.encrypt(folder, self.passphrase)
-        paths.typed_lines().unlink(missing_ok=True)
+        for path in (paths.typed_lines(), paths.last_chat()):
+            path.unlink(missing_ok=True)
         return key
 
 
