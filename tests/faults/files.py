@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from headstart import keys, manifest, remotes, settings_file
+from headstart import keys, manifest, own_folder, remotes, settings_file
 from headstart.chat.backups import keep_up, list_backups, restore
 from headstart.chat.conversation import Conversation, Outcome
 from headstart.chat.database import FILE_NAME
+from headstart.chat.json_chats import Bundle, new_chat, to_json
 from headstart.chat.store import open_store
-from headstart.cli.chat import _history
+from headstart.cli.chat import _history, taken_up
 from headstart.cli.options import write_json
 from headstart.engine.engine import Remote
 from headstart.engine.measurements import Measurements
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 TITLE = "kept"
 _FIGURES, _TYPED, _LOG = "bench.json", "chat-history", "logs/engine.log"
+_LAST_CHAT = "last-chat.json"
 _BENCHMARK = "measured/last-benchmark.json"
 
 
@@ -87,6 +89,10 @@ def _read_text(path: Path) -> str:
         return ""
 
 
+def _chat() -> Bundle:
+    return new_chat(TITLE, created=0.0, updated=0.0), Conversation().ask("question " * 300)
+
+
 def files(home: Path) -> tuple[Written, ...]:
     """All of them, for a home that HEADSTART_HOME names."""
     _write_measurements(home)
@@ -127,6 +133,11 @@ def files(home: Path) -> tuple[Written, ...]:
             _TYPED,
             lambda at: _history(at / _TYPED).append_string("what was typed"),
             lambda at: "what was typed" in list(_history(at / _TYPED).load_history_strings()),
+        ),
+        Written(
+            _LAST_CHAT,
+            lambda at: own_folder.write(at / _LAST_CHAT, to_json([_chat()])),
+            lambda at: taken_up(at / _LAST_CHAT),
         ),
         Written(
             _LOG,

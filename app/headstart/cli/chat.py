@@ -122,7 +122,7 @@ def run(arguments: ChatFlags, load: Load) -> int:
     if arguments.json and arguments.prompt is None and not arguments.words:
         raise SettingsError("--json prints one answer: add a prompt, or --prompt - to read standard input.")
     attached = tuple(map(_attachment, arguments.file))
-    system, conversation = _taken_up(_kept(paths.last_chat())) if arguments.continue_ else (None, Conversation())
+    system, conversation = taken_up(_kept(paths.last_chat())) if arguments.continue_ else (None, Conversation())
     settings, order = arguments.settings, _order(arguments)
     prompt = _prompt(arguments)
     screen = Screen(
@@ -334,7 +334,7 @@ def _kept(path: Path) -> Path:
     return path
 
 
-def _taken_up(path: Path) -> tuple[str | None, Conversation]:
+def taken_up(path: Path) -> tuple[str | None, Conversation]:
     """System prompt and conversation of the last chat in a file. Raises ExchangeError."""
     chat, conversation = max(read_chats(path), key=lambda bundle: bundle[0].updated)
     system = chat.settings.get(_SYSTEM)
@@ -484,7 +484,7 @@ class Session:
         """Go on with a conversation from a file."""
         if not rest:
             raise SettingsError("Name the file to read: /load FILE.")
-        (self.system, self.conversation), self.last = _taken_up(Path(rest).expanduser()), None
+        (self.system, self.conversation), self.last = taken_up(Path(rest).expanduser()), None
         self.screen.remark(f"The conversation goes on after {count(len(self.conversation.path), 'message')}.")
 
     @property
