@@ -94,7 +94,7 @@ def test_an_old_processor_a_silent_one_and_swapping_are_told(monkeypatch: pytest
     assert slow.endswith("Without AVX2 or NEON models are slow. -> Choose a small model.")
     assert "is swapped to disk" in swapped
     monkeypatch.setattr(computer, "instruction_sets", lambda: None)
-    assert any("does not tell the instruction sets" in said for said in _said(doctor.check_computer(), Level.OK))
+    assert any("does not report the instruction sets" in said for said in _said(doctor.check_computer(), Level.OK))
 
 
 def test_huge_pages_are_told_where_the_system_does(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ def test_bad_lines_are_reported_and_stop_nothing(place: Place, capsys: Captured)
     assert found[None]["id"] == 2
     shown = capsys.readouterr().err
     assert "· line 2: The prompt has 6 tokens and the context only 5.\n" in shown
-    assert "3 lines could not be answered" in shown
+    assert "3 lines had no answer" in shown
 
 
 def test_a_second_run_answers_only_what_lacks(place: Place, capsys: Captured) -> None:

@@ -328,7 +328,7 @@ def test_a_model_is_chosen_among_those_that_there_are(connect: Open, script: Scr
     assert connect("team/large").model.name == "team/large"
     script.models = None
     assert connect("small").model.name == "small"
-    with pytest.raises(RemoteError, match="office does not tell its models"):
+    with pytest.raises(RemoteError, match="office does not list its models"):
         connect()
 
 

@@ -439,7 +439,7 @@ class _Batch:
         speed = f" at {self._speed}" if self._speed else ""
         self.tell(f"{count(self._answered, 'answer')} written to {self._answers.path}{speed}.")
         if self._failed:
-            self.tell(f"{count(self._failed, 'line')} could not be answered; correct and run the same again.")
+            self.tell(f"{count(self._failed, 'line')} had no answer; correct them and run the same command again.")
         if self._stopping.is_set() and self._left:
             self.tell(
                 f"Stopped with {count(self._left, 'prompt')} to go. Run the same command again to go on; what is "

@@ -208,7 +208,7 @@ def _processor() -> Finding:
     cores, threads = psutil.cpu_count(logical=False), psutil.cpu_count(logical=True)
     text = f"{computer.processor()}, {cores or 'unknown'} cores, {threads or 'unknown'} threads"
     if known is None:
-        return _COMPUTER.ok(f"{text}; this system does not tell the instruction sets.")
+        return _COMPUTER.ok(f"{text}; this system does not report the instruction sets.")
     named = f"{text}; instruction sets: {', '.join(known) or 'none of those that speed models up'}."
     if not {"AVX2", "NEON"}.intersection(known):
         return _COMPUTER.note(f"{named} Without AVX2 or NEON models are slow.", "Choose a small model.")

@@ -144,7 +144,7 @@ class RemoteEngine:
             if wanted:  # a server without a list may have the model all the same
                 return RemoteModel(wanted)
             raise RemoteError(
-                "{name} does not tell its models at {url}/models; check the address (it often ends in "
+                "{name} does not list its models at {url}/models; check the address (it often ends in "
                 "/v1), or name a model: remote:{name}/MODEL.",
                 name=name,
                 url=self.remote.url,

@@ -255,7 +255,7 @@ class TextView(QTextBrowser):
             "n-gram": self.tr("N-gram of the text"),
             "table": self.tr("Table of usual words"),
             "target": self.tr("Target"),
-            "unknown": self.tr("Whoever answered does not tell who guessed this"),
+            "unknown": self.tr("Who guessed this is not reported"),
         }
         name = names.get(run.origin, run.origin)
         note = run.round

@@ -84,8 +84,8 @@
         <translation>OpenVINO GenAI cannot bound its guesses under a confidence threshold, and sixty in one round were seen: {ours}, or set “Assistant tokens” alone.</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI does not tell what a trace holds: use --engine headstart.</source>
-        <translation>OpenVINO GenAI does not tell what a trace holds: set “Engine” to “Headstart”.</translation>
+        <source>OpenVINO GenAI does not report what a trace holds: use --engine headstart.</source>
+        <translation>OpenVINO GenAI does not report what a trace holds: set “Engine” to “Headstart”.</translation>
     </message>
     <message>
         <source>OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue 4190): {ours}, --temperature 0 or --speculation off.</source>
@@ -224,8 +224,8 @@
         <translation>{name} does not know the model {model!r}{in_brackets}; add the server again with one that it has under “Model”.</translation>
     </message>
     <message>
-        <source>{name} does not tell its models at {url}/models; check the address (it often ends in /v1), or name a model: remote:{name}/MODEL.</source>
-        <translation>{name} does not tell its models at {url}/models; check the address (it often ends in /v1), or add {name} again with a name under “Model”.</translation>
+        <source>{name} does not list its models at {url}/models; check the address (it often ends in /v1), or name a model: remote:{name}/MODEL.</source>
+        <translation>{name} does not list its models at {url}/models; check the address (it often ends in /v1), or add {name} again with a name under “Model”.</translation>
     </message>
     <message>
         <source>{name} has these models: {names}; name one of them: remote:{name}/MODEL.</source>

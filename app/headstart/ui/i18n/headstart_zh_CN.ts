@@ -1870,7 +1870,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>OpenVINO GenAI 无法运行 {name}（{way}），设备为 {device}（{reason}）；请{remedy}。</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI does not tell what a trace holds: use --engine headstart.</source>
+        <source>OpenVINO GenAI does not report what a trace holds: use --engine headstart.</source>
         <translation>OpenVINO GenAI 不提供轨迹所需的数据：请将引擎改为 Headstart。</translation>
     </message>
     <message>
@@ -2642,7 +2642,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 不接受此请求（状态 {status}{after_comma}）；请更改其中指出的内容。</translation>
     </message>
     <message>
-        <source>{name} does not tell its models at {url}/models; check the address (it often ends in /v1), or name a model: remote:{name}/MODEL.</source>
+        <source>{name} does not list its models at {url}/models; check the address (it often ends in /v1), or name a model: remote:{name}/MODEL.</source>
         <translation>{name} 在 {url}/models 处没有列出模型；请检查地址（通常以 /v1 结尾），或重新添加 {name} 并填写模型名称。</translation>
     </message>
     <message>
@@ -5176,7 +5176,7 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>目标模型</translation>
     </message>
     <message>
-        <source>Whoever answered does not tell who guessed this</source>
+        <source>Who guessed this is not reported</source>
         <translation>回答者没有说明这是由谁猜测的</translation>
     </message>
     <message>

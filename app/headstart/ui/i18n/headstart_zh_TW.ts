@@ -1870,7 +1870,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>OpenVINO GenAI 無法執行 {name}（{way}），裝置為 {device}（{reason}）；請{remedy}。</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI does not tell what a trace holds: use --engine headstart.</source>
+        <source>OpenVINO GenAI does not report what a trace holds: use --engine headstart.</source>
         <translation>OpenVINO GenAI 不提供軌跡所需的資料：請將引擎改為 Headstart。</translation>
     </message>
     <message>
@@ -2642,7 +2642,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 不接受此要求（狀態 {status}{after_comma}）；請更改其中指出的內容。</translation>
     </message>
     <message>
-        <source>{name} does not tell its models at {url}/models; check the address (it often ends in /v1), or name a model: remote:{name}/MODEL.</source>
+        <source>{name} does not list its models at {url}/models; check the address (it often ends in /v1), or name a model: remote:{name}/MODEL.</source>
         <translation>{name} 在 {url}/models 處沒有列出模型；請檢查位址（通常以 /v1 結尾），或重新加入 {name} 並填寫模型名稱。</translation>
     </message>
     <message>
@@ -5176,7 +5176,7 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>目標模型</translation>
     </message>
     <message>
-        <source>Whoever answered does not tell who guessed this</source>
+        <source>Who guessed this is not reported</source>
         <translation>回答者沒有說明這是由誰猜測的</translation>
     </message>
     <message>
