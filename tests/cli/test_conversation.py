@@ -15,7 +15,8 @@ from prompt_toolkit.output import DummyOutput
 
 from bench.toy import ToyEngine
 from headstart.cli import main
-from headstart.cli.chat import COMMANDS, Session, command_names, converse, piped_lines, typed_lines
+from headstart.cli.chat import COMMANDS, Session, command_names, converse
+from headstart.cli.editor import piped_lines, typed_lines
 from headstart.cli.options import Settings
 from headstart.cli.render import Screen
 from headstart.engine.engine import Engine, Event, Message, Mode, Request, Step

@@ -205,6 +205,37 @@ def test_a_long_block_is_written_line_by_line(view: Callable[..., list[str]]) ->
     assert view("\n".join(numbers), markdown=True, at_once=3) == numbers
 
 
+MARKS = (
+    "> ",
+    "- ",
+    "1. ",
+    "    ",
+    "```",
+    "\n",
+    "**",
+    "_",
+    "`",
+    "| a |\n",
+    "|---|\n",
+    "[x](y)",
+    "# ",
+    "---\n",
+    "word ",
+    "多字",
+    "\t",
+    "\\",
+)
+
+
+@fuzz("answers on a terminal")
+@pytest.mark.usefixtures("terminal")
+@given(st.lists(st.sampled_from(MARKS)))
+def test_any_text_can_be_shown_and_plain_text_whole(view: Callable[..., list[str]], parts: list[str]) -> None:
+    text = "".join(parts)
+    view(text, markdown=True, at_once=3)
+    assert "".join("".join(view(text, markdown=False, at_once=3)).split()) == "".join(text.split())
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [

@@ -12,7 +12,8 @@ from headstart.chat.conversation import Conversation, Outcome
 from headstart.chat.database import FILE_NAME
 from headstart.chat.json_chats import Bundle, new_chat, to_json
 from headstart.chat.store import open_store
-from headstart.cli.chat import _history, taken_up
+from headstart.cli.chat import taken_up
+from headstart.cli.editor import history_file
 from headstart.cli.options import write_json
 from headstart.engine.engine import Remote
 from headstart.engine.measurements import Measurements
@@ -131,8 +132,8 @@ def files(home: Path) -> tuple[Written, ...]:
         ),
         Written(
             _TYPED,
-            lambda at: _history(at / _TYPED).append_string("what was typed"),
-            lambda at: "what was typed" in list(_history(at / _TYPED).load_history_strings()),
+            lambda at: history_file(at / _TYPED).append_string("what was typed"),
+            lambda at: "what was typed" in list(history_file(at / _TYPED).load_history_strings()),
         ),
         Written(
             _LAST_CHAT,

@@ -20,7 +20,7 @@ from headstart import intake
 from headstart.chat.backups import KEPT, back_up, is_due, keep_up, list_backups
 from headstart.chat.store import open_store
 from headstart.cli import main
-from headstart.cli.chat import _history
+from headstart.cli.editor import history_file
 from headstart.cli.options import write_json
 from headstart.engine.engine import LoadOptions, Tracing
 from headstart.errors import HistoryError, SettingsError
@@ -178,7 +178,7 @@ def test_a_trace_that_has_no_room_costs_no_answer(tiny_target: Path, tmp_path: P
 
 
 def test_what_was_typed_in_the_terminal_needs_no_room(tmp_path: Path) -> None:
-    kept = _history(tmp_path / "typed")
+    kept = history_file(tmp_path / "typed")
     (tmp_path / "typed").unlink()
     (tmp_path / "typed").symlink_to("/dev/full")
     kept.append_string("hello")

@@ -12,7 +12,8 @@ from rich.segment import Segment, SegmentLines
 from rich.syntax import Syntax
 from rich.text import Text
 
-_PARSER = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])  # HTML is shown as it is
+# HTML is shown as it is, and so are the addresses of pictures.
+_PARSER = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
 _OPEN_LINES = 6  # of Markdown that is being written: a mark that closes later may change them
 _MOST_DRAWN = 20  # times a second
 
