@@ -92,6 +92,16 @@ def test_without_colour_the_marks_of_markdown_are_text(capsys: Captured) -> None
 
 
 @pytest.mark.usefixtures("terminal")
+def test_a_terminal_without_codes_gets_the_bare_text(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    screen = Screen()
+    screen.wait()
+    screen.step(step(Piece("**bold**", Origin.TARGET)))
+    screen.end_answer()
+    assert capsys.readouterr() == ("**bold**\n", "")
+
+
+@pytest.mark.usefixtures("terminal")
 def test_the_reading_of_a_prompt_is_shown_with_seconds_and_taken_back(capsys: Captured) -> None:
     screen = Screen()
     screen.wait()

@@ -68,18 +68,18 @@ class ChatFlags:
     words: tuple[str, ...] = argument(
         "answer this and end; what is piped in goes before it; without a prompt, chat",
         (),
-        metavar="PROMPT",
+        metavar="[PROMPT]",
         read=valid_text,
     )
     prompt: str | None = flag(
         None,
-        "the same, and standard input is left alone; - takes all of it as the prompt",
+        "answer this and end, whatever is piped in; - takes what is piped in as the prompt",
         metavar="TEXT",
         read=valid_text,
         group="prompt",
     )
     file: tuple[Path, ...] = flag(
-        (), "a text or PDF file that goes before the first message (may be given several times)", short="f"
+        (), "a text or PDF file that goes before the first message (several times: several)", short="f", metavar="FILE"
     )
     system: str | None = flag(None, "instructions before the conversation", short="s", metavar="TEXT", read=valid_text)
     continue_: bool = flag(default=False, help="go on with the last conversation of the terminal", short="c")
@@ -301,6 +301,8 @@ def _is_typed() -> bool:
 
 def _talk(session: "Session") -> int:
     if _is_typed():
+        if session.conversation.path:
+            session.remark_length()
         session.screen.remark("Type a message. /help lists the commands, Ctrl+D quits.")
         typed = paths.typed_lines() if session.is_kept and not _is_encrypted() else None
         converse(session, typed_lines(typed, command_names()))
@@ -481,6 +483,10 @@ class Session:
         if not rest:
             raise SettingsError("Name the file to read: /load FILE.")
         (self.system, self.conversation), self.last = taken_up(Path(rest).expanduser()), None
+        self.remark_length()
+
+    def remark_length(self) -> None:
+        """How much was said before."""
         self.screen.remark(f"The conversation goes on after {count(len(self.conversation.path), 'message')}.")
 
     @property

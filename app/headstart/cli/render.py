@@ -161,7 +161,7 @@ class Screen:
             self.remarks.print(Text("· tokens by origin: ") + Text(", ").join(words))
 
     def _write(self, pieces: tuple[Piece, ...]) -> None:
-        if self._out.is_terminal and not self._out.is_dumb_terminal:
+        if self._out.is_interactive:  # and takes the codes of a terminal
             self._view = self._view or self._new_view()
             self._view.write(Text.assemble(*((harmless(piece.text), STYLES[piece.origin]) for piece in pieces)))
             return
@@ -254,7 +254,7 @@ def _spinner(console: Console) -> Progress:
         transient=True,
         redirect_stdout=False,
         redirect_stderr=False,
-        disable=not console.is_terminal,
+        disable=not console.is_interactive,
     )
 
 
