@@ -79,7 +79,7 @@ class ChatFlags:
         group="prompt",
     )
     file: tuple[Path, ...] = flag(
-        (), "a text or PDF file that goes before the first message (several times: several)", short="f", metavar="FILE"
+        (), "a text or PDF file that goes before the first message (may be repeated)", short="f", metavar="FILE"
     )
     system: str | None = flag(None, "instructions before the conversation", short="s", metavar="TEXT", read=valid_text)
     continue_: bool = flag(default=False, help="go on with the last conversation of the terminal", short="c")
