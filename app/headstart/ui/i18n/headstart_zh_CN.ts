@@ -526,6 +526,10 @@
         <translation>模型一直在重复，因此已停止回答。</translation>
     </message>
     <message>
+        <source>The content filter of the server withholds the rest of the answer.</source>
+        <translation>服务器的内容过滤器拦截了回答的其余部分。</translation>
+    </message>
+    <message>
         <source>The context is full, so the answer ends here; start a new chat or fork this one earlier.</source>
         <translation>上下文已满，回答到此为止；请新建对话，或从本对话更早的位置创建分支。</translation>
     </message>
@@ -2678,6 +2682,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 没有模型 {wanted!r}；它有 {names}。</translation>
     </message>
     <message>
+        <source>{name} has sent nothing for {seconds} s in the middle of the answer; what came of it is kept: continue it, or ask again.</source>
+        <translation>{name} 在回答途中已有 {seconds} 秒没有发送任何内容；已收到的部分已保留：请继续生成，或重新提问。</translation>
+    </message>
+    <message>
         <source>{name} has these models: {names}; name one of them: remote:{name}/MODEL.</source>
         <translation>{name} 有这些模型：{names}；请重新添加 {name} 并将模型填为其中之一。</translation>
     </message>
@@ -2696,6 +2704,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} is a pair; name one model of it as the draft: {draft}.</source>
         <translation>{name} 是模型组合；请指定其中一个模型作为草稿模型：{draft}。</translation>
+    </message>
+    <message>
+        <source>{name} is busy and asks you to wait; it is asked again in {seconds} s.</source>
+        <translation>{name} 正忙，要求等待；将在 {seconds} 秒后再次请求。</translation>
+    </message>
+    <message>
+        <source>{name} is busy{in_brackets} and asks you to wait {seconds} s; then try again.</source>
+        <translation>{name} 正忙{in_brackets}，要求等待 {seconds} 秒；请在此之后重试。</translation>
     </message>
     <message>
         <source>{name} is busy{in_brackets}; try again in a while.</source>
@@ -2734,8 +2750,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 在另一台电脑上，只能用于聊天；请选择这台电脑上的模型。</translation>
     </message>
     <message>
-        <source>{name} is only asked to answer conversations: for a text to be written on, a JSON schema, tools or logprobs choose a model of this computer.</source>
-        <translation>{name} 只用于回答对话：续写文本、使用 JSON 架构、工具或 logprobs 时，请选择本机的模型。</translation>
+        <source>{name} is only asked to answer conversations: for a text to be written on or a grammar choose a model of this computer.</source>
+        <translation>{name} 只用于回答对话：续写文本或使用语法时，请选择本机的模型。</translation>
     </message>
     <message>
         <source>{name} lies before 1970</source>
@@ -2780,6 +2796,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} wants a key{in_brackets}; give it with {command}.</source>
         <translation>{name} 需要密钥{in_brackets}；请填写密钥并重新添加该服务器。</translation>
+    </message>
+    <message>
+        <source>{name} wants to call the tool {tool!r}, which it was not offered; what it wrote besides is kept: ask again, or turn off the tools of that server.</source>
+        <translation>{name} 想调用未向它提供的工具 {tool!r}；它写出的其他内容已保留：请重新提问，或关闭该服务器的工具。</translation>
     </message>
     <message>
         <source>{order} guesses among the tokens that it was made for: leave out --draft-vocab.</source>

@@ -526,6 +526,10 @@
         <translation>模型一直在重複，因此已停止回答。</translation>
     </message>
     <message>
+        <source>The content filter of the server withholds the rest of the answer.</source>
+        <translation>伺服器的內容過濾器攔截了回答的其餘部分。</translation>
+    </message>
+    <message>
         <source>The context is full, so the answer ends here; start a new chat or fork this one earlier.</source>
         <translation>上下文已滿，回答到此為止；請新增對話，或從本對話較早的位置建立分支。</translation>
     </message>
@@ -2678,6 +2682,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 沒有模型 {wanted!r}；它有 {names}。</translation>
     </message>
     <message>
+        <source>{name} has sent nothing for {seconds} s in the middle of the answer; what came of it is kept: continue it, or ask again.</source>
+        <translation>{name} 在回答途中已有 {seconds} 秒未傳送任何內容；已收到的部分已保留：請繼續生成，或重新提問。</translation>
+    </message>
+    <message>
         <source>{name} has these models: {names}; name one of them: remote:{name}/MODEL.</source>
         <translation>{name} 有這些模型：{names}；請重新加入 {name} 並將模型填為其中之一。</translation>
     </message>
@@ -2696,6 +2704,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} is a pair; name one model of it as the draft: {draft}.</source>
         <translation>{name} 是模型組合；請指定其中一個模型作為草稿模型：{draft}。</translation>
+    </message>
+    <message>
+        <source>{name} is busy and asks you to wait; it is asked again in {seconds} s.</source>
+        <translation>{name} 忙碌中，要求等待；將在 {seconds} 秒後再次請求。</translation>
+    </message>
+    <message>
+        <source>{name} is busy{in_brackets} and asks you to wait {seconds} s; then try again.</source>
+        <translation>{name} 忙碌中{in_brackets}，要求等待 {seconds} 秒；請在此之後重試。</translation>
     </message>
     <message>
         <source>{name} is busy{in_brackets}; try again in a while.</source>
@@ -2734,8 +2750,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 在另一台電腦上，只能用於聊天；請選擇這台電腦上的模型。</translation>
     </message>
     <message>
-        <source>{name} is only asked to answer conversations: for a text to be written on, a JSON schema, tools or logprobs choose a model of this computer.</source>
-        <translation>{name} 只用於回答對話：續寫文字、使用 JSON 結構描述、工具或 logprobs 時，請選擇本機的模型。</translation>
+        <source>{name} is only asked to answer conversations: for a text to be written on or a grammar choose a model of this computer.</source>
+        <translation>{name} 只用於回答對話：續寫文字或使用語法時，請選擇本機的模型。</translation>
     </message>
     <message>
         <source>{name} lies before 1970</source>
@@ -2780,6 +2796,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} wants a key{in_brackets}; give it with {command}.</source>
         <translation>{name} 需要金鑰{in_brackets}；請填寫金鑰並重新加入該伺服器。</translation>
+    </message>
+    <message>
+        <source>{name} wants to call the tool {tool!r}, which it was not offered; what it wrote besides is kept: ask again, or turn off the tools of that server.</source>
+        <translation>{name} 想呼叫未向它提供的工具 {tool!r}；它寫出的其他內容已保留：請重新提問，或關閉該伺服器的工具。</translation>
     </message>
     <message>
         <source>{order} guesses among the tokens that it was made for: leave out --draft-vocab.</source>
