@@ -585,6 +585,8 @@ class _Answer:
                 name=self._remote.name,
                 tool=unknown,
             )
+        if self.reason is FinishReason.LENGTH:  # it ended within the last one
+            calls = [call for call in calls if _is_object(call.arguments)]
         if not all(_is_object(call.arguments) for call in calls):
             raise self._broken_off("the arguments of a tool are not a JSON object")
         return "\n".join(written_call(call) for call in (calls if tools and tools.parallel else calls[:1]))
