@@ -2158,6 +2158,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>目标模型没有写出可用于统计 token 的文本；请分别导出两个模型，这样就不需要这些文本。</translation>
     </message>
     <message>
+        <source>{name!r} cannot be the name of a model; take letters, digits and dashes.</source>
+        <translation>{name!r} 不能用作模型名称；请使用字母、数字和连字符。</translation>
+    </message>
+    <message>
         <source>The model cannot write answers with OpenVINO GenAI ({reason}).</source>
         <translation>该模型无法用 OpenVINO GenAI 写出回答（{reason}）。</translation>
     </message>
@@ -2208,6 +2212,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>There is no device {device} here; present: {here}. Choose one with {option}; `headstart doctor` says what speaks against a {wanted}.</source>
         <translation>这台电脑上没有设备 {device}；现有设备：{here}。请用{option}选择其中之一。如果这台电脑有 {wanted}，则其驱动程序缺失或您无权使用。</translation>
+    </message>
+    <message>
+        <source>There is no file or folder {source}; check the path.</source>
+        <translation>没有文件或文件夹 {source}；请检查路径。</translation>
     </message>
     <message>
         <source>There is no model recipe {name!r}; there are {names}.</source>
@@ -2818,6 +2826,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{output} 已存在且不是导出的模型，因此不会被替换；请将其移到别处。</translation>
     </message>
     <message>
+        <source>{output} is being exported already, by process {pid}; wait until that ends, or choose another --output.</source>
+        <translation>{output} 正由进程 {pid} 导出；请等待其结束。</translation>
+    </message>
+    <message>
         <source>{output} is in use; close what uses it and run the command again.</source>
         <translation>{output} 正在使用中；请关闭正在使用它的程序，然后重新导出。</translation>
     </message>
@@ -2936,6 +2948,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{recipe} cannot be fetched: {failures}. Check the name and the network.</source>
         <translation>无法获取 {recipe}：{failures}。请检查名称和网络。</translation>
+    </message>
+    <message>
+        <source>{source!r} is no recipe, no folder, no .gguf file and no hub id; did you mean {names}?</source>
+        <translation>{source!r} 不是配方、文件夹、.gguf 文件或 hub ID；是否想输入 {names}？</translation>
     </message>
     <message>
         <source>{source!r} is no recipe, no folder, no .gguf file and no hub id; the recipes are {names}.</source>

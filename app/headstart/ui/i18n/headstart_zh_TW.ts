@@ -2158,6 +2158,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>目標模型沒有寫出可用於統計 token 的文字；請分別匯出兩個模型，這樣就不需要這些文字。</translation>
     </message>
     <message>
+        <source>{name!r} cannot be the name of a model; take letters, digits and dashes.</source>
+        <translation>{name!r} 不能用作模型名稱；請使用字母、數字和連字號。</translation>
+    </message>
+    <message>
         <source>The model cannot write answers with OpenVINO GenAI ({reason}).</source>
         <translation>該模型無法用 OpenVINO GenAI 寫出回答（{reason}）。</translation>
     </message>
@@ -2208,6 +2212,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>There is no device {device} here; present: {here}. Choose one with {option}; `headstart doctor` says what speaks against a {wanted}.</source>
         <translation>這台電腦上沒有裝置 {device}；現有裝置：{here}。請用{option}選擇其中之一。如果這台電腦有 {wanted}，則其驅動程式缺少或您無權使用。</translation>
+    </message>
+    <message>
+        <source>There is no file or folder {source}; check the path.</source>
+        <translation>沒有檔案或資料夾 {source}；請檢查路徑。</translation>
     </message>
     <message>
         <source>There is no model recipe {name!r}; there are {names}.</source>
@@ -2818,6 +2826,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{output} 已存在且不是匯出的模型，因此不會被取代；請將其移到別處。</translation>
     </message>
     <message>
+        <source>{output} is being exported already, by process {pid}; wait until that ends, or choose another --output.</source>
+        <translation>{output} 正由行程 {pid} 匯出；請等待其結束。</translation>
+    </message>
+    <message>
         <source>{output} is in use; close what uses it and run the command again.</source>
         <translation>{output} 正在使用中；請關閉正在使用它的應用程式，然後重新匯出。</translation>
     </message>
@@ -2936,6 +2948,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{recipe} cannot be fetched: {failures}. Check the name and the network.</source>
         <translation>無法取得 {recipe}：{failures}。請檢查名稱和網路。</translation>
+    </message>
+    <message>
+        <source>{source!r} is no recipe, no folder, no .gguf file and no hub id; did you mean {names}?</source>
+        <translation>{source!r} 不是配方、資料夾、.gguf 檔案或 hub ID；是否想輸入 {names}？</translation>
     </message>
     <message>
         <source>{source!r} is no recipe, no folder, no .gguf file and no hub id; the recipes are {names}.</source>
