@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import FinishReason, LoadOptions, Numerics, Sampling, Speculation, Step
+from headstart.engine.engine import FinishReason, LoadOptions, Numerics, Request, Sampling, Speculation, Step
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.runners import passes
 from headstart.engine.runners.paged import BranchingRunner
 from headstart.engine.runners.precision import probe_ids, properties
-from headstart.engine.runners.runner import Branch, Interrupted, Logits
+from headstart.engine.runners.runner import Branch, Interrupted, Logits, infer
 from tests.engine.answers import CODE, LIST, PLAIN, Answer, ask, request
 
 SEQUENCES = 3
