@@ -183,7 +183,8 @@ class ToyModels:
                 time.sleep(self._pace)
                 yield
 
-        return Opened(engine, facts, _count, _bench_of(engine, facts), read_ahead=read_ahead)
+        others = [ToyEngine(self._pace, context) for _ in range(1, options.parallel)]
+        return Opened(engine, facts, _count, _bench_of(engine, facts), read_ahead=read_ahead, others=others)
 
     def describe(self) -> Description:
         """See Models.describe."""

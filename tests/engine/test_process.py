@@ -5,9 +5,11 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -117,6 +119,47 @@ def test_a_caller_who_leaves_early_stops_the_answer(client: EngineClient) -> Non
             break
     assert text_of(list(client.generate(ask("next")))) == "You wrote: next "
     assert client.pid == before
+
+
+def test_as_many_answers_are_written_at_once_as_it_was_loaded_for(client: EngineClient) -> None:
+    client.load(replace(TOY, parallel=2))
+    spans = list[tuple[float, float]]()
+
+    def write(words: int) -> str:
+        times, events = list[float](), list[Event]()
+        for event in client.generate(ask(f"toy: words {words}")):
+            times.append(time.monotonic())
+            events.append(event)
+        spans.append((times[0], times[-1]))
+        return text_of(events)
+
+    with ThreadPoolExecutor(3) as pool:
+        texts = list(pool.map(write, (40, 80, 41)))
+    assert [len(text.split()) for text in texts] == [40, 80, 41]
+    at_once = [sum(begin <= moment < end for begin, end in spans) for moment, _ in spans]
+    assert max(at_once) == 2
+    assert client.load(TOY).model == "toy"
+
+
+def test_all_who_have_an_answer_written_hear_that_the_engine_was_killed(client: EngineClient) -> None:
+    client.load(replace(TOY, parallel=2))
+
+    begun = threading.Barrier(3)
+
+    def write(_: int) -> str:
+        answer = client.generate(ask("toy: words 4000"))
+        next(answer)
+        begun.wait()
+        with pytest.raises(EngineLostError) as lost:
+            list(answer)
+        return str(lost.value)
+
+    with ThreadPoolExecutor(2) as pool:
+        sentences = pool.map(write, range(2))
+        begun.wait()
+        psutil.Process(pid_of(client)).kill()
+        assert all("unexpectedly" in sentence for sentence in sentences)
+    assert text_of(list(client.generate(ask("next")))) == "You wrote: next "
 
 
 def test_an_engine_deaf_to_cancel_is_ended(client: EngineClient) -> None:

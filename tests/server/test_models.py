@@ -10,7 +10,7 @@ from typing import Any
 import openai
 import pytest
 
-from headstart.engine.engine import Engine
+from headstart.engine.engine import Engine, Event, Request
 from headstart.errors import BrokenModelError, MemoryBudgetError
 from headstart.server import keys
 from headstart.server.models import LoadedModels, Served
@@ -124,6 +124,30 @@ def stream(server: Running, body: str, key: str = KEY) -> Iterator[http.client.H
         connection.request("POST", "/v1/chat/completions", body, {"api-key": key})
         with connection.getresponse() as reply:
             yield reply
+
+
+def test_as_many_are_answered_at_once_as_are_allowed_and_one_model_at_a_time() -> None:
+    class Slow(ScriptedEngine):
+        def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
+            at_work.append(request.messages[0].content)
+            seen.append(sorted(at_work))
+            if len(seen) <= 2:
+                assert both.wait(PATIENCE) is not None
+            yield from super().generate(request, cancel)
+            at_work.remove(request.messages[0].content)
+
+    at_work, seen, both = list[str](), list[list[str]](), threading.Barrier(2)
+    models = LoadedModels(lambda: [Served(name, 100) for name in NAMES], lambda name: (Slow([name]), 64))
+    wanted = [("1", "beta"), ("2", "beta"), ("3", "Alpha"), ("4", "beta")]
+    with serving(ScriptedEngine(), models=models, limits=Limits(parallel=2)) as server, ExitStack() as replies:
+        asked = []
+        for text, model in wanted:
+            asked.append(replies.enter_context(stream(server, chat_body(text, "true", model))))
+        for reply in asked:
+            assert reply.read().endswith(b"[DONE]\n\n")
+    assert seen[1] == ["1", "2"]
+    assert ["3"] in seen
+    assert max(map(len, seen)) == 2
 
 
 def test_a_client_with_many_requests_does_not_hold_up_another(shelf: Shelf) -> None:

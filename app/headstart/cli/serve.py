@@ -26,7 +26,7 @@ from headstart.cli.render import harmless
 from headstart.engine import memory
 from headstart.engine.engine import Engine
 from headstart.engine.protocol import ServerReport, Serving, StartServer
-from headstart.errors import SettingsError
+from headstart.errors import MemoryBudgetError, SettingsError
 from headstart.library import Broken, Model, Pair
 from headstart.server import keys
 from headstart.server.models import LoadedModels, Served, build_of, find
@@ -36,6 +36,7 @@ HOST, PORT = "127.0.0.1", 8642
 KEY_VARIABLE = "HEADSTART_SERVER_KEY"
 _USUAL = Limits()
 _LAST_PORT = 65535
+_PARALLEL = 4  # app/docs/server.md has the throughput of others
 
 
 def _port(text: str) -> int:
@@ -96,6 +97,12 @@ class ServeFlags:
     keep: int = flag(
         1, "models in memory at once; another one takes the place of the one used least recently (default: 1)"
     )
+    parallel: int | None = flag(
+        None,
+        f"answers at the same time, of one model; each takes the memory of a context (default: {_PARALLEL} where the "
+        "memory allows)",
+        metavar="N",
+    )
     idle_unload: int | None = flag(
         None, "free the models after so long without a request; the next one loads its model again", metavar="MINUTES"
     )
@@ -119,7 +126,9 @@ def run(arguments: ServeFlags, load: Load) -> int:
             first = flags.model or ""
             order = _order(arguments, first)
             with closing(
-                LoadedModels(partial(_installed, flags), partial(_loaded, flags, load), arguments.keep)
+                LoadedModels(
+                    partial(_installed, flags), partial(_loaded, flags, load, arguments.parallel), arguments.keep
+                )
             ) as models:
                 if first:
                     models.open(find(models, first), lambda _: None)
@@ -153,12 +162,17 @@ def _served(entry: Model | Pair, flags: AnsweringFlags) -> Served:
     return Served(entry.name, context, build_of(entry, flags.numerics))
 
 
-def _loaded(flags: AnsweringFlags, load: Load, name: str) -> tuple[Engine, int]:
+def _loaded(flags: AnsweringFlags, load: Load, parallel: int | None, name: str) -> tuple[Engine, int]:
     """A model as the flags say, and its context. The draft of `--draft` is for the model of `--model`."""
     own = flags.draft if name == flags.model or flags.draft == library.NO_DRAFT else None
     choice, options = chosen(replace(flags, model=name, draft=own))
     _say(f"Loading {title(options, choice)} ...")
-    engine = load(options)
+    try:
+        engine = load(replace(options, parallel=parallel or _PARALLEL))
+    except MemoryBudgetError:
+        if parallel:
+            raise
+        engine = load(options)
     known = facts(engine)
     return engine, known.context if known else 0
 
@@ -194,6 +208,7 @@ def _order(arguments: ServeFlags, model: str) -> StartServer:
         usual.speculation,
         arguments.sampling.get("seed"),
         arguments.max_tokens or 0,
+        arguments.parallel or _PARALLEL,
     )
 
 

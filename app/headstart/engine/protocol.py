@@ -138,6 +138,7 @@ class StartServer(Tagged, frozen=True):
     speculation: Speculation = Speculation()
     seed: int | None = None
     length: int = 0
+    parallel: int = 1  # answers at the same time
 
 
 class StopServer(Tagged, frozen=True):

@@ -74,7 +74,10 @@ class Server:
     ) -> None:
         """It does not answer yet."""
         limits = limits or Limits(
-            waiting=order.waiting, answer_seconds=order.answer_seconds, idle_seconds=order.idle_seconds
+            parallel=order.parallel,
+            waiting=order.waiting,
+            answer_seconds=order.answer_seconds,
+            idle_seconds=order.idle_seconds,
         )
         defaults = Defaults(order.sampling, order.speculation, order.seed, order.length)
         hosts = frozenset(name.lower().rstrip(".") for name in order.hosts)

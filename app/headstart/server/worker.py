@@ -1,4 +1,4 @@
-"""A queue of requests: one answer at a time in a thread, clients take turns, a few wait, the rest are refused."""
+"""A queue of requests: a few are answered at a time, clients take turns, some wait, the rest are refused."""
 
 import asyncio
 import itertools
@@ -20,7 +20,8 @@ from headstart.server.refusal import BUSY, Fault, RefusedError, stopping
 class Limits:
     """Limits that keep one client, or one mistake, from blocking the server."""
 
-    waiting: int = 16  # requests that may wait while another is answered
+    parallel: int = 1  # requests that are answered at the same time, by the same model
+    waiting: int = 16  # requests that may wait beside them
     body_bytes: int = 4 * 2**20  # of a request; the longest contexts are a tenth of that
     head_seconds: float = 10.0  # until a connection has sent the head of a request
     body_seconds: float = 30.0  # until the body of a request has arrived
@@ -123,7 +124,10 @@ class _Turn:
 
 
 class Worker:
-    """Answers requests one at a time. Next is whoever was served least recently, and of one client the first."""
+    """Answers requests. Next is whoever was served least recently, and of one client the first.
+
+    Answers at the same time are of one model; a request for another one waits for their end.
+    """
 
     def __init__(self, models: Models, limits: Limits) -> None:
         """The queue is empty."""
@@ -132,6 +136,7 @@ class Worker:
         self._served: dict[str, int] = {}  # when each client had its last turn, since the queue was empty
         self._numbers = itertools.count(1)
         self._changed = threading.Condition()
+        self._at_work: list[_Turn] = []
         self._present: set[Answer] = set()
         self._usual_seconds = 1.0
         self._stopped = False
@@ -143,10 +148,10 @@ class Worker:
         """The answer to a request, which begins at its turn. Raises RefusedError if too many requests wait."""
         if self._stopped:
             raise stopping()
-        if len(self._present) > self.limits.waiting:
+        if len(self._present) >= self.limits.waiting + self.limits.parallel:
             raise self._too_many()
         answer, loop = Answer(), asyncio.get_running_loop()
-        if self._present:
+        if len(self._present) >= self.limits.parallel:
             answer.tell(f"waiting for its turn; other requests: {len(self._present)}")
         self._present.add(answer)
         answer.work.add_done_callback(
@@ -154,7 +159,7 @@ class Worker:
         )
         with self._changed:
             self._waiting.append(_Turn(answer, request, model, client))
-            self._changed.notify()
+            self._changed.notify_all()
         return answer
 
     def stop(self) -> None:
@@ -164,36 +169,55 @@ class Worker:
             answer.cancel()
 
     def close(self) -> None:
-        """Stop, and wait for the end of the answer; not for a model that is being loaded."""
+        """Stop, and wait for the end of the answers; not for a model that is being loaded."""
         self.stop()
         with self._changed:
-            self._changed.notify()
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: not self._at_work, _END)
         self._thread.join(_END)
 
     def _work(self) -> None:
         while not self._stopped:
             turn = self._next()
             if turn and turn.answer.work.set_running_or_notify_cancel():
-                self._answer(turn)
+                self._begin(turn)
             elif turn is None and not self._stopped:
                 self.models.release()
 
-    def _answer(self, turn: _Turn) -> None:
+    def _begin(self, turn: _Turn) -> None:
+        """Have a thread of its own answer it, once no other model is at work."""
+        with self._changed:
+            self._changed.wait_for(lambda: all(other.model.id == turn.model.id for other in self._at_work))
+            self._at_work.append(turn)
+        threading.Thread(target=self._answer, args=(turn, self._opened(turn)), daemon=True, name="answer").start()
+
+    def _opened(self, turn: _Turn) -> Writer | Exception:
+        try:
+            return self.models.open(turn.model, turn.answer.tell)
+        except Exception as error:  # noqa: BLE001 - it goes to the client, and the server goes on
+            return error
+
+    def _answer(self, turn: _Turn, engine: Writer | Exception) -> None:
         started = time.monotonic()
         try:
-            engine = self.models.open(turn.model, turn.answer.tell)
+            if isinstance(engine, Exception):
+                raise engine
             turn.answer.follow(engine, turn.request, self.limits.answer_seconds)
         except Exception as error:  # noqa: BLE001 - it goes to the client, and the server goes on
             turn.answer.work.set_exception(error)
         else:
             turn.answer.work.set_result(None)
         self._usual_seconds += _NEWEST * (time.monotonic() - started - self._usual_seconds)
+        with self._changed:
+            self._at_work.remove(turn)
+            self._changed.notify_all()
 
     def _next(self) -> _Turn | None:
         """Wait for a request; None if none came for a while, or the server ends."""
         with self._changed:
-            while not self._waiting:
-                if self._stopped or not self._changed.wait(self.limits.idle_seconds):
+            while not self._waiting or len(self._at_work) >= self.limits.parallel:
+                changed = self._changed.wait(None if self._at_work else self.limits.idle_seconds)
+                if self._stopped or not changed:
                     return None
             turn = min(self._waiting, key=lambda turn: self._served.get(turn.client, 0))
             self._waiting.remove(turn)
