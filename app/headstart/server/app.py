@@ -33,10 +33,11 @@ from headstart.server.replies import (
     TextForm,
 )
 from headstart.server.requests import AnswerRequest, ChatRequest, Defaults, TextRequest, chat_order, parsed, text_order
+from headstart.server.responses import ResponsesForm, ResponsesRequest, responses_order
 from headstart.server.streaming import Reported
 from headstart.server.worker import Limits, Worker
 
-_Body = TypeVar("_Body", ChatRequest, TextRequest, MessagesRequest)
+_Body = TypeVar("_Body", ChatRequest, TextRequest, MessagesRequest, ResponsesRequest)
 _MOST_DISCARDED = 64 * 2**20  # bytes
 _CLOSING = {"connection": "close"}
 _PLACE = "#/components/schemas/{name}"
@@ -44,6 +45,7 @@ _TYPES = (
     ChatRequest,
     TextRequest,
     MessagesRequest,
+    ResponsesRequest,
     ChatCompletion,
     ChatChunk,
     TextCompletion,
@@ -103,6 +105,13 @@ class Api:
         reader = CallReader() if order.tools else None
         return self._begun(order, MessagesForm(self._model.id, reader), streamed=bool(asked.stream))
 
+    async def respond(self, request: HttpRequest) -> Response:
+        """Answer a conversation as OpenAI's newer API does."""
+        asked = await self._read(request, ResponsesRequest)
+        order = responses_order(asked, self._defaults)
+        reader = CallReader(bare=not order.schema) if order.tools else None
+        return self._begun(order, ResponsesForm(asked, order, reader), streamed=bool(asked.stream))
+
     async def health(self, _: HttpRequest) -> Response:
         """Say that the server answers."""
         return _json(b'{"status":"ok"}')
@@ -135,6 +144,7 @@ def application(worker: Worker, model: Model, access: Access, defaults: Defaults
         Route("/v1/models", api.models),
         Route("/v1/chat/completions", api.chat, methods=["POST"]),
         Route("/v1/completions", api.complete, methods=["POST"]),
+        Route("/v1/responses", api.respond, methods=["POST"]),
         Route("/v1/messages", api.messages, methods=["POST"]),
         Route("/health", api.health),
         Route("/v1/health", api.health),
@@ -212,7 +222,7 @@ def _json(body: bytes) -> Response:
 def description(model: str) -> dict[str, Any]:
     """The whole document for a server of `model`."""
     _, schemas = msgspec.json.schema_components(_TYPES, ref_template=_PLACE)
-    for name in ("ChatRequest", "TextRequest", "MessagesRequest"):
+    for name in ("ChatRequest", "TextRequest", "MessagesRequest", "ResponsesRequest"):
         schemas[name]["properties"]["model"] = {"type": "string", "enum": [model]}
     return {
         "openapi": "3.1.0",
@@ -228,6 +238,7 @@ def _paths() -> dict[str, Any]:
     chat = _asked("ChatRequest") | _answered("ChatCompletion", "ChatChunk")
     text = _asked("TextRequest") | _answered("TextCompletion", "TextCompletion")
     message = _asked("MessagesRequest") | _answered("")
+    response = _asked("ResponsesRequest") | _answered("")
     return {
         "/v1/models": {"get": _named("listModels", "List the models.") | _answered("ModelList")},
         "/v1/models/{model}": {
@@ -235,6 +246,7 @@ def _paths() -> dict[str, Any]:
         },
         "/v1/chat/completions": {"post": _named("createChatCompletion", "Answer a conversation.") | chat},
         "/v1/completions": {"post": _named("createCompletion", "Continue a text.") | text},
+        "/v1/responses": {"post": _named("createResponse", "Answer a conversation; nothing is stored.") | response},
         "/v1/messages": {"post": _named("createMessage", "Answer a conversation, as Anthropic's API does.") | message},
     }
 

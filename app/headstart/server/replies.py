@@ -351,6 +351,111 @@ class TextForm(_Form):
         return TextCompletion(*self._head, [choice], usage, self._fingerprint)
 
 
+@dataclass
+class Block:
+    """Some text of an answer, or a call where it has a name; `text` is then its arguments, as far as they have come."""
+
+    index: int
+    id: str = ""  # of the call
+    name: str = ""
+    text: str = ""
+    scored: tuple[Scored, ...] = ()
+    is_whole: bool = False
+
+
+class BlockForm:
+    """Replies of blocks, one after another, and named events that build them: Anthropic's, and OpenAI's newer ones."""
+
+    last = b""
+
+    def __init__(self, reader: CallReader | None) -> None:
+        """`reader` finds the calls, where there may be some."""
+        self.blocks: list[Block] = []
+        self._reader = reader
+        self._is_open = False  # the last block
+        self._scored: tuple[Scored, ...] = ()  # those of text that is held back
+
+    def reply(self, ended: FinishReason, stats: Stats) -> dict[str, Any]:
+        """The whole answer, of its blocks."""
+        raise NotImplementedError
+
+    def opened(self, block: Block) -> Iterable[dict[str, Any]]:
+        """The events of a block that begins."""
+        raise NotImplementedError
+
+    def grown(self, block: Block, said: Said) -> Iterable[dict[str, Any]]:
+        """The event of what was added at the end of a block."""
+        raise NotImplementedError
+
+    def closed(self, block: Block) -> Iterable[dict[str, Any]]:
+        """The events of a block that is whole, or was cut off."""
+        raise NotImplementedError
+
+    def ending(self, ended: FinishReason, stats: Stats) -> Iterable[dict[str, Any]]:
+        """The last events, behind those of the last block."""
+        raise NotImplementedError
+
+    def whole(self, said: Said, ended: FinishReason, stats: Stats) -> object:
+        """The whole answer."""
+        for _ in (*self.more(said), *self.end(ended, stats)):
+            pass
+        return self.reply(ended, stats)
+
+    def more(self, said: Said) -> Iterable[dict[str, Any]]:
+        """The events of a part of the answer."""
+        self._scored += said.scored or ()
+        text, parts = self._reader.push(said.text) if self._reader else (said.text, [])
+        yield from self._write(text)
+        for part in parts:
+            if part.name:
+                self._scored = ()
+                yield from self._open(Block(len(self.blocks), part.id, part.name))
+            else:
+                yield from self._grow(part.arguments)
+
+    def end(self, ended: FinishReason, stats: Stats) -> Iterable[dict[str, Any]]:
+        """The last events."""
+        yield from self._write(self._reader.flush() if self._reader else "")
+        yield from self._close(ended)
+        yield from self.ending(ended, stats)
+
+    def sent(self, event: object) -> bytes:
+        """An event with its name."""
+        data = msgspec.to_builtins(event)
+        return f"event: {data['type']}\n".encode() + b"data: " + msgspec.json.encode(data) + b"\n\n"
+
+    @property
+    def has_called(self) -> bool:
+        """Whether one of the blocks is a call."""
+        return any(block.name for block in self.blocks)
+
+    def _write(self, text: str) -> Iterable[dict[str, Any]]:
+        if not text:
+            return
+        if not self._is_open or self.blocks[-1].name:
+            yield from self._open(Block(len(self.blocks)))
+        yield from self._grow(text)
+
+    def _open(self, block: Block) -> Iterable[dict[str, Any]]:
+        yield from self._close(FinishReason.STOP)
+        self.blocks.append(block)
+        self._is_open = True
+        yield from self.opened(block)
+
+    def _grow(self, text: str) -> Iterable[dict[str, Any]]:
+        block, said = self.blocks[-1], Said(text, self._scored)
+        block.text += text
+        block.scored += self._scored
+        self._scored = ()
+        yield from self.grown(block, said)
+
+    def _close(self, ended: FinishReason) -> Iterable[dict[str, Any]]:
+        if self._is_open:
+            self._is_open = False
+            self.blocks[-1].is_whole = ended is FinishReason.STOP
+            yield from self.closed(self.blocks[-1])
+
+
 def read_whole(text: str, reader: CallReader | None) -> tuple[str, list[CallPart]]:
     """The text of a whole answer, and its calls."""
     if reader is None:
@@ -391,11 +496,12 @@ def _ending(ended: FinishReason | None) -> dict[str, Any]:
 
 
 def _chat_logprobs(said: Said | None) -> ChatLogprobs | None:
-    if said is None or said.scored is None:
-        return None
-    return ChatLogprobs(
-        [TokenLogprob(*_told(each.token), [Logprob(*_told(other)) for other in each.likeliest]) for each in said.scored]
-    )
+    return None if said is None or said.scored is None else ChatLogprobs(logprobs_of(said.scored))
+
+
+def logprobs_of(scored: Iterable[Scored]) -> list[TokenLogprob]:
+    """Tokens in OpenAI's format."""
+    return [TokenLogprob(*_told(each.token), [Logprob(*_told(other)) for other in each.likeliest]) for each in scored]
 
 
 def _text_logprobs(said: Said) -> TextLogprobs | None:

@@ -7,6 +7,7 @@ supported is declared here, so that it can be refused.
 import json
 import re
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -24,7 +25,7 @@ _NoBias = Annotated[dict[str, float], Meta(max_length=0, description="Not suppor
 _One = Annotated[int, Meta(ge=1, le=1, description="One answer for each request.")]
 _READ_ALONE = "0: the prompt is read, and stays in memory for the next request that begins like it. -1: the default."
 _Count = Annotated[int, Meta(ge=-1, le=_MOST, description=f"{_READ_ALONE} Default: 16.")]
-_Length = Annotated[int, Meta(ge=-1, le=_MOST, description=f"{_READ_ALONE} Default: half the context.")]
+Length = Annotated[int, Meta(ge=-1, le=_MOST, description=f"{_READ_ALONE} Default: half the context.")]
 _Text = Annotated[str, Meta(min_length=1)]
 _None = Annotated[int, Meta(ge=0, le=0, description="Not supported: leave it out.")]
 NoObject = Annotated[dict[str, Any], Meta(max_length=0, description="Not supported: leave it out.")]
@@ -41,8 +42,8 @@ _Repetition = Annotated[
         "`repetition`. Default: the answer goes on. Not in OpenAI's API."
     ),
 ]
-_Parallel = Annotated[bool, Meta(description="Whether an answer may have more than one call. Default: it has one.")]
-_Likeliest = Annotated[
+Parallel = Annotated[bool, Meta(description="Whether an answer may have more than one call. Default: it has one.")]
+Likeliest = Annotated[
     int, Meta(ge=0, le=MOST_LIKELIEST, description="Likeliest tokens to return for each token of the answer.")
 ]
 _Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, description="Repeats an answer with `--numerics exact`.")]
@@ -50,9 +51,9 @@ _Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, description="Repeats an a
 
 @dataclass(frozen=True)
 class TextPart:
-    """A part of a message."""
+    """A part of a message; the Responses API has two more names for it."""
 
-    type: Literal["text"]
+    type: Literal["text", "input_text", "output_text"]
     text: str
 
 
@@ -259,15 +260,15 @@ class ChatRequest(AnswerRequest):
     """Body of POST /v1/chat/completions."""
 
     messages: Annotated[list[ChatMessage], Meta(min_length=1)]
-    max_tokens: _Length | None = None
-    max_completion_tokens: _Length | None = None
+    max_tokens: Length | None = None
+    max_completion_tokens: Length | None = None
     tools: list[OfferedTool] | None = None
     tool_choice: Literal["none", "auto", "required"] | ChosenTool | None = None
-    parallel_tool_calls: _Parallel | None = None
+    parallel_tool_calls: Parallel | None = None
     functions: _Nothing | None = None
     function_call: Literal["none", "auto"] | None = None
     logprobs: bool | None = None
-    top_logprobs: _Likeliest | None = None
+    top_logprobs: Likeliest | None = None
     response_format: ResponseFormat | None = None
     prediction: Prediction | None = None
 
@@ -281,10 +282,11 @@ class TextRequest(AnswerRequest):
     echo: Literal[False] | None = None
     best_of: _One | None = None
     suffix: Annotated[str, Meta(max_length=0)] | None = None
-    logprobs: _Likeliest | None = None
+    logprobs: Likeliest | None = None
 
 
 _Body = TypeVar("_Body")
+_NO_SCHEMA: Mapping[str, dict[str, Any] | None] = {}
 _NO_PARAMETERS = {"type": "object", "properties": {}, "additionalProperties": False}
 _USUAL_TEXT = 16  # tokens of a completion, as in OpenAI's API
 _FIELD = re.compile(r"`\$\.(\w+)")
@@ -303,6 +305,10 @@ _REFUSALS = {
     "mirostat": "Mirostat is not supported: leave out `mirostat`, and use `top_p` or `min_p`.",
     "chat_template_kwargs": "The chat template takes no values of its own here: leave out `chat_template_kwargs`.",
     "modalities": "This model writes text only: leave out `modalities`.",
+    "previous_response_id": "Nothing is stored here: leave out `previous_response_id`, and send the whole conversation "
+    "as `input`.",
+    "conversation": "Nothing is stored here: leave out `conversation`, and send it as `input`.",
+    "background": "An answer is not kept for later here: leave out `background`.",
     "suffix": "Filling in before a `suffix` is not supported: put the model's markers into `prompt`, without `suffix`.",
 }
 
@@ -341,12 +347,12 @@ def _with_whole_numbers(data: object) -> object:
 
 def chat_order(asked: ChatRequest, defaults: Defaults) -> Request:
     """The engine's request for a conversation."""
-    length = _first(asked.max_completion_tokens, asked.max_tokens, defaults.length)
+    length = first_length(asked.max_completion_tokens, asked.max_tokens, defaults.length)
     messages = tuple(_message(turn, f"messages[{place}]") for place, turn in enumerate(asked.messages))
+    schema = {"response_format": schema_of(asked.response_format)}
     return replace(
-        order_of(asked, defaults, messages, length),
+        order_of(asked, defaults, messages, length, _tools(asked), schema),
         prediction=text_of(asked.prediction.content) if asked.prediction else "",
-        tools=_tools(asked),
         likeliest=_likeliest(asked),
     )
 
@@ -374,7 +380,9 @@ def arguments_of(text: str, place: str) -> str:
             return text or "{}"
     except (msgspec.DecodeError, RecursionError):
         pass
-    raise invalid(f"The arguments of `{place}` are not a JSON object: send them as the call had them.", "messages")
+    raise invalid(
+        f"The arguments of `{place}` are not a JSON object: send them as the call had them.", place.partition("[")[0]
+    )
 
 
 def _tools(asked: ChatRequest) -> Tools | None:
@@ -412,21 +420,29 @@ def tools_of(offered: tuple[Tool, ...], *, required: bool, only: str, parallel: 
 def text_order(asked: TextRequest, defaults: Defaults) -> Request:
     """The engine's request for a text to continue."""
     prompt = asked.prompt if isinstance(asked.prompt, str) else asked.prompt[0]
-    length = _first(asked.max_tokens, _USUAL_TEXT)
-    return replace(order_of(asked, defaults, (), length, prompt), likeliest=asked.logprobs)
+    length = first_length(asked.max_tokens, _USUAL_TEXT)
+    return replace(order_of(asked, defaults, (), length, prompt=prompt), likeliest=asked.logprobs)
 
 
 def order_of(
-    asked: AnswerRequest, defaults: Defaults, messages: tuple[Message, ...], length: int, prompt: str = ""
+    asked: AnswerRequest,
+    defaults: Defaults,
+    messages: tuple[Message, ...],
+    length: int,
+    tools: Tools | None = None,
+    schema: Mapping[str, dict[str, Any] | None] = _NO_SCHEMA,
+    prompt: str = "",
 ) -> Request:
-    """What both kinds of requests ask for. Raises RefusedError."""
+    """What all kinds of requests ask for. `schema`: where else a request may have one, and it. Raises RefusedError."""
     stops = ((asked.stop,) if asked.stop else ()) if isinstance(asked.stop, str) else tuple(asked.stop or ())
     order = Request(messages, length, _sampling(asked, defaults), defaults.speculation, stops, prompt)
-    schema, grammar = _form(asked)
-    return replace(order, stop_on_repetition=bool(asked.stop_on_repetition), schema=schema, grammar=grammar)
+    kept_to, grammar = _form(asked, schema, has_tools=tools is not None)
+    return replace(
+        order, stop_on_repetition=bool(asked.stop_on_repetition), schema=kept_to, grammar=grammar, tools=tools
+    )
 
 
-def _first(*lengths: int | None) -> int:
+def first_length(*lengths: int | None) -> int:
     """The first that was named; 0 is a length, too, and -1 is none."""
     return next(length for length in lengths if length is not None and length >= 0)
 
@@ -437,11 +453,11 @@ def _likeliest(asked: ChatRequest) -> int | None:
     return asked.top_logprobs or 0 if wanted else None
 
 
-def _form(asked: AnswerRequest) -> tuple[str, str]:
+def _form(asked: AnswerRequest, schema: Mapping[str, dict[str, Any] | None], *, has_tools: bool) -> tuple[str, str]:
     """The JSON schema that an answer keeps to, or the grammar, wherever a request says it. Raises RefusedError."""
     outputs = asked.structured_outputs or StructuredOutputs()
     schemas = {
-        "response_format": _schema(asked.response_format) if isinstance(asked, ChatRequest) else None,
+        **schema,
         "format": {"type": "object"} if asked.format == "json" else asked.format,
         "guided_json": asked.guided_json,
         "json_schema": asked.json_schema,
@@ -460,12 +476,11 @@ def _form(asked: AnswerRequest) -> tuple[str, str]:
     if len(named) > 1:
         first, second, *_ = named
         raise invalid(f"An answer keeps to one form: leave out `{first}` or `{second}`.", first.partition(".")[0])
-    schema = next((form for form in schemas.values() if form is not None), None)
+    kept_to = next((form for form in schemas.values() if form is not None), None)
     grammar = next((form for form in grammars.values() if form is not None), "")
-    has_tools = isinstance(asked, ChatRequest) and asked.tools and asked.tool_choice != "none"
     if grammar and has_tools:
         raise invalid(f"An answer with tools keeps to no grammar: leave out `{named[0]}` or `tools`.", "tools")
-    return "" if schema is None else msgspec.json.encode(schema).decode(), grammar
+    return "" if kept_to is None else msgspec.json.encode(kept_to).decode(), grammar
 
 
 def _of_pattern(pattern: str | None) -> str | None:
@@ -479,7 +494,7 @@ def _of_choice(choice: list[str] | None) -> str | None:
     return f"start: {' | '.join(json.dumps(text) for text in choice)}" if choice else None
 
 
-def _schema(asked: ResponseFormat | None) -> dict[str, Any] | None:
+def schema_of(asked: ResponseFormat | None) -> dict[str, Any] | None:
     match asked:
         case AnyObject(schema=wanted):
             return wanted or {"type": "object"}
@@ -514,7 +529,7 @@ def text_of(content: Content) -> str:
 def _misfit(error: str) -> RefusedError:
     found = _FIELD.search(error)
     name = found.group(1) if found else None
-    if name == "messages" and _OTHER_PART.search(error):
+    if name in {"messages", "input"} and _OTHER_PART.search(error):
         return invalid("This model reads text only: leave out images, audio and files.", name, "unsupported_value")
     if name in _REFUSALS:
         return invalid(_REFUSALS[name], name, "unsupported_value")
