@@ -21,6 +21,7 @@ from headstart.errors import HeadstartError
 from headstart.server.anthropic import MessagesForm, MessagesRequest, messages_order
 from headstart.server.auth import Access, Guard
 from headstart.server.calls import CallReader
+from headstart.server.metrics import TYPE, Metrics
 from headstart.server.refusal import INVALID, SERVER, Fault, FaultBody, RefusedError, invalid, refused
 from headstart.server.replies import (
     ChatChunk,
@@ -69,9 +70,9 @@ _FAULTS = {
 class Api:
     """Answers the requests that were let in."""
 
-    def __init__(self, worker: Worker, model: Model, defaults: Defaults) -> None:
+    def __init__(self, worker: Worker, model: Model, defaults: Defaults, metrics: Metrics) -> None:
         """`worker` writes the answers."""
-        self._worker, self._model, self._defaults = worker, model, defaults
+        self._worker, self._model, self._defaults, self._metrics = worker, model, defaults, metrics
         self._fingerprint = fingerprint(model.id, defaults)
         self._description = msgspec.json.encode(description(model.id))
 
@@ -116,6 +117,10 @@ class Api:
         """Say that the server answers."""
         return _json(b'{"status":"ok"}')
 
+    async def metrics(self, _: HttpRequest) -> Response:
+        """Show what was counted."""
+        return Response(self._metrics.text(self._worker.waiting), headers={"content-type": TYPE})
+
     async def openapi(self, _: HttpRequest) -> Response:
         """The description in OpenAPI."""
         return _json(self._description)
@@ -136,9 +141,9 @@ class Api:
             raise RefusedError(404, Fault(sentence, INVALID, "model", "model_not_found"))
 
 
-def application(worker: Worker, model: Model, access: Access, defaults: Defaults) -> Starlette:
-    """The API behind its access checks."""
-    api, origins = Api(worker, model, defaults), sorted(access.origins)
+def application(worker: Worker, model: Model, access: Access, defaults: Defaults, counted: Metrics) -> Starlette:
+    """The API behind its access checks. `counted` is told of each request by the caller."""
+    api, origins = Api(worker, model, defaults, counted), sorted(access.origins)
     pages = Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"])
     routes = [
         Route("/v1/models", api.models),
@@ -148,12 +153,13 @@ def application(worker: Worker, model: Model, access: Access, defaults: Defaults
         Route("/v1/messages", api.messages, methods=["POST"]),
         Route("/health", api.health),
         Route("/v1/health", api.health),
+        Route("/metrics", api.metrics),
         Route("/openapi.json", api.openapi),
     ]
     # Some clients add a slash, and follow no redirect of a POST.
     slashed = [Route(f"{route.path}/", route.endpoint, methods=list(route.methods or ())) for route in routes]
     return Starlette(
-        routes=[*routes, *slashed, Route("/v1/models/{model:path}", api.model)],
+        routes=[Route("/", api.health), *routes, *slashed, Route("/v1/models/{model:path}", api.model)],
         middleware=[
             Middleware(Guard, access.page_refusal),
             *([pages] if origins else []),

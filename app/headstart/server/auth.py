@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from headstart.server import keys
 from headstart.server.refusal import FORBIDDEN, INVALID, Fault, RefusedError
 
-_OPEN_PATHS = {"/openapi.json", "/health", "/v1/health"}  # no secrets: the documentation says the same
+_OPEN_PATHS = {"", "/openapi.json", "/health", "/v1/health"}  # no secrets: the documentation says the same
 _OWN_SITE = {"", "none", "same-origin"}
 
 

@@ -15,15 +15,15 @@ import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from headstart.engine.engine import Stats
 from headstart.engine.protocol import Answered, Asked, ServerEnded, ServerReport, Serving, StartServer
 from headstart.errors import PortTakenError, ServerError, SettingsError
 from headstart.server.app import application
 from headstart.server.auth import Access
+from headstart.server.metrics import Metrics
 from headstart.server.replies import Model
 from headstart.server.requests import Defaults
-from headstart.server.streaming import STATS
-from headstart.server.worker import Limits, Worker, Writer
+from headstart.server.streaming import ANSWERS
+from headstart.server.worker import Answer, Limits, Worker, Writer
 
 _LOCAL = "127.0.0.1"
 _END_SECONDS = 5  # for the end of the answers in progress; an engine that does not react takes two
@@ -81,8 +81,9 @@ class Server:
         access = Access(order.key, hosts, frozenset(order.origins), order.beyond)
         self._listener, self._tell = listener, tell
         self._worker = Worker(engine, limits)
-        app = application(self._worker, Model(order.model, int(time.time())), access, defaults)
-        self._server = _Uvicorn(_Watched(app, tell), self._worker)
+        metrics = Metrics()
+        app = application(self._worker, Model(order.model, int(time.time())), access, defaults, metrics)
+        self._server = _Uvicorn(_Watched(app, tell, metrics), self._worker)
         self._serving = Serving(order.model, url(listener), order.beyond)
         self._thread = threading.Thread(target=self.run, daemon=True, name="server")
 
@@ -131,10 +132,10 @@ class _Uvicorn(uvicorn.Server):
 
 
 class _Watched:
-    """Reports each request and its end; outermost, so that it sees refusals and failures, too."""
+    """Reports and counts each request and its end; outermost, so that it sees refusals and failures, too."""
 
-    def __init__(self, app: ASGIApp, tell: Callable[[Asked | Answered], None]) -> None:
-        self._app, self._tell = app, tell
+    def __init__(self, app: ASGIApp, tell: Callable[[Asked | Answered], None], metrics: Metrics) -> None:
+        self._app, self._tell, self._metrics = app, tell, metrics
         self._numbers = itertools.count(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -150,9 +151,21 @@ class _Watched:
         try:
             await self._app(scope, receive, listen)
         finally:
-            stats: Stats | None = scope.get(STATS)
-            tokens = (stats.prompt_tokens, stats.output_tokens) if stats else ()
-            self._tell(Answered(number, time.monotonic() - started, status, *tokens))
+            answers: list[Answer] = scope.get(ANSWERS, [])
+            known = [answer.stats for answer in answers if answer.stats]
+            tokens = (sum(each.prompt_tokens for each in known), sum(each.output_tokens for each in known))
+            self._tell(Answered(number, time.monotonic() - started, status, *(tokens if known else ())))
+            self._metrics.count_request(_route(scope), status)
+            for answer in answers:
+                self._metrics.count_answer(answer.stats, answer.first_seconds)
+
+
+def _route(scope: Scope) -> str:
+    """The path of a route, so that strangers cannot make new names for counters."""
+    if "endpoint" not in scope:
+        return "other"
+    values = scope["path_params"]
+    return next((f"/v1/models/{{{name}}}" for name in values), scope["path"].rstrip("/") or "/")
 
 
 def _hurried(seconds: float) -> type[H11Protocol]:

@@ -15,7 +15,7 @@ from headstart.server.refusal import FaultBody, refused, stopping
 from headstart.server.replies import Form, Said
 from headstart.server.worker import Answer
 
-STATS = "headstart.stats"  # where an answer puts its figures in the scope of its request
+ANSWERS = "headstart.answers"  # where a reply puts its answers in the scope of its request
 _WHOLE = [(b"content-type", b"application/json")]
 _STREAM = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
 
@@ -36,16 +36,14 @@ class Reported(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it. Raises a HeadstartError only while nothing has been sent."""
-        try:
-            async with _ended_by_leaving(receive, self._answer), aclosing(self._answer.events()) as events:
-                if self._streamed:
-                    await self._stream(events, send)
-                else:
-                    body = await self._whole(events)
-                    await self._pass(send, {"type": "http.response.start", "status": 200, "headers": _WHOLE})
-                    await self._pass(send, {"type": "http.response.body", "body": body})
-        finally:
-            scope[STATS] = self._answer.stats
+        scope[ANSWERS] = [self._answer]
+        async with _ended_by_leaving(receive, self._answer), aclosing(self._answer.events()) as events:
+            if self._streamed:
+                await self._stream(events, send)
+            else:
+                body = await self._whole(events)
+                await self._pass(send, {"type": "http.response.start", "status": 200, "headers": _WHOLE})
+                await self._pass(send, {"type": "http.response.body", "body": body})
 
     async def _whole(self, events: AsyncIterator[Event]) -> bytes:
         steps = list[Step]()

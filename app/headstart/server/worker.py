@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Event, Finish, Request, Stats
+from headstart.engine.engine import Event, Finish, Request, Stats, Step
 from headstart.errors import EngineLostError
 from headstart.server.refusal import BUSY, Fault, RefusedError, stopping
 
@@ -46,6 +46,8 @@ class Answer:
         """Made on the thread of the event loop; the worker's thread fills it."""
         self.out_of_time = False
         self.stats: Stats | None = None  # once it is written
+        self.first_seconds: float | None = None  # from here to its first token
+        self._asked = time.monotonic()
         self._cancelled = CancelEvent()
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
@@ -79,7 +81,9 @@ class Answer:
         assert self._work is not None
         try:
             while (event := await self._events.get()) is not None:
-                if isinstance(event, Finish):
+                if isinstance(event, Step) and self.first_seconds is None:
+                    self.first_seconds = time.monotonic() - self._asked
+                elif isinstance(event, Finish):
                     self.stats = event.stats
                 yield event
             if not self._work.cancelled():
@@ -116,6 +120,11 @@ class Worker:
         self._present: set[Answer] = set()
         self._usual_seconds = 1.0
         self._stopped = False
+
+    @property
+    def waiting(self) -> int:
+        """Requests in the queue."""
+        return max(0, len(self._present) - 1)
 
     def take(self, request: Request) -> Answer:
         """The answer to a request, which begins at its turn. Raises RefusedError if too many requests wait."""
