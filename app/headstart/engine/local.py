@@ -44,7 +44,7 @@ from headstart.engine.sequence import Job
 from headstart.engine.speculative import Decoder
 from headstart.engine.tokenizer import Tokenizer
 from headstart.engine.trace import Recorder, Trace
-from headstart.errors import BrokenModelError, Translatable
+from headstart.errors import BrokenModelError, SettingsError, Translatable
 
 _POLICY, _PRICES = "learned policy", "prices are measured"
 
@@ -242,10 +242,13 @@ class LocalEngine:
         return Decoder(target.runner, drafters_of(sources), self._policy, self._prefixes[0])
 
     def _job(self, request: Request, scorer: Scorer | None, written: tuple[int, ...]) -> Job:
+        beyond = max(request.bias, default=0)
+        if beyond >= self.target.runner.vocabulary:
+            raise SettingsError("The model has no token {id}: leave out its bias.", id=beyond)
         job = Job(
             tuple(self.tokenizer.prompt_of(request, self.context)),
             request.max_new_tokens,
-            self._stop_ids,
+            self._stop_ids | self.tokenizer.infill_ends if request.suffix else self._stop_ids,
             request.sampling.settled(self.sampling),
             request.speculation,
             tuple(self.tokenizer.encode(request.prediction)),
@@ -253,6 +256,7 @@ class LocalEngine:
             scorer.note if scorer else None,
             written,
             request.keep,
+            request.bias,
         )
         if self._trace and not written:
             self._trace.begin(job)

@@ -16,7 +16,7 @@ from typing import Any
 from headstart import vocabulary
 from headstart.engine.engine import CALL_BEGINS, CALL_ENDS, Call, Message, Request, Tool, call_head
 from headstart.engine.runtime import openvino_genai
-from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError
+from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError, SettingsError
 
 _RENDERING = threading.Lock()  # a process has one timer to guard templates by
 _LONGEST = 60.0  # seconds for one conversation; the longest that fit a context take less than one
@@ -272,6 +272,13 @@ def unused_seam(texts: Sequence[str]) -> str:
     return _SEAM * (longest + 1)
 
 
+# Tokens before the text in front of a gap, before the text behind it, and before what fills it.
+_INFILL = (
+    ("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"),  # Qwen2.5-Coder
+    ("<fim_prefix>", "<fim_suffix>", "<fim_middle>"),  # StarCoder, Granite
+    ("<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"),  # DeepSeek-Coder
+)
+_INFILL_ENDS = ("<|fim_pad|>", "<|repo_name|>", "<|file_sep|>", "<fim_pad>", "<repo_name>", "<file_sep>", "<filename>")
 _FILES = tuple(f"openvino_{part}.{kind}" for part in ("tokenizer", "detokenizer") for kind in ("xml", "bin"))
 _ANCHORS = ("\n", "|", ".", "a")
 
@@ -288,6 +295,7 @@ class Tokenizer:
         reading = vocabulary.reading(folder)
         self._typed = Seams(markers(reading.added, reading.control))
         self._composes = reading.composes
+        self._added = reading.added
         self._native = _load(folder)
         self._starts_with_space = False
         self._beginning: list[int] = []  # what the model expects before any text
@@ -316,13 +324,42 @@ class Tokenizer:
         ids = self._parse(_well_formed(text))
         return ids if ids[: len(self._beginning)] == self._beginning else [*self._beginning, *ids]
 
+    def infill_prompt(self, prefix: str, suffix: str) -> list[int]:
+        """The tokens of a gap in a text, ready for what fills it. Raises SettingsError where the model has no marks."""
+        marks = next((marks for marks in _INFILL if self._added.issuperset(marks)), None)
+        if marks is None:
+            raise SettingsError(
+                "This model has no tokens that mark a gap in a text: leave out the suffix, or use a model for code "
+                "such as qwen2.5-coder."
+            )
+        before, behind, middle = map(self._parse, marks)
+        return [*self._beginning, *before, *self.encode(prefix), *behind, *self.encode(suffix), *middle]
+
+    @cached_property
+    def _size(self) -> int:
+        return max(vocabulary.read(self.folder)) + 1
+
+    @cached_property
+    def infill_ends(self) -> frozenset[int]:
+        """Tokens that end what fills a gap: the marks, and those of other files."""
+        ends = self._added.intersection([*_INFILL_ENDS, *itertools.chain.from_iterable(_INFILL)])
+        return frozenset(token for text in ends for token in self._parse(text))
+
     def prompt_of(self, request: Request, room: int) -> list[int]:
         """The tokens that a request asks to be continued.
 
-        Raises ContextOverflowError where `room` tokens hold no answer to them, and what `prompt` raises.
+        Raises ContextOverflowError where `room` tokens hold no answer to them, SettingsError for tokens or a gap that
+        the model does not know, and what `prompt` raises.
         """
         offered = request.tools.offered if request.tools else ()
-        ids = self.raw_prompt(request.prompt) if request.prompt else self.prompt(request.messages, offered)
+        if request.prompt_ids:
+            ids = list(request.prompt_ids)
+            if max(ids) >= self._size:
+                raise SettingsError("The model has no token {id}: leave it out of the prompt.", id=max(ids))
+        elif request.suffix:
+            ids = self.infill_prompt(request.prompt, request.suffix)
+        else:
+            ids = self.raw_prompt(request.prompt) if request.prompt else self.prompt(request.messages, offered)
         if len(ids) >= room:
             raise ContextOverflowError(
                 "The conversation has {count} tokens, but the context holds {room}: start a new chat, "

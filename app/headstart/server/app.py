@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, TypeVar
 
@@ -28,12 +29,22 @@ from headstart.server.replies import (
     ChatCompletion,
     ChatForm,
     Form,
+    Head,
     Model,
     ModelList,
     TextCompletion,
     TextForm,
 )
-from headstart.server.requests import AnswerRequest, ChatRequest, Defaults, TextRequest, chat_order, parsed, text_order
+from headstart.server.requests import (
+    AnswerRequest,
+    ChatRequest,
+    Defaults,
+    TextRequest,
+    chat_order,
+    parsed,
+    several,
+    text_orders,
+)
 from headstart.server.responses import ResponsesForm, ResponsesRequest, responses_order
 from headstart.server.streaming import Reported
 from headstart.server.worker import Limits, Worker
@@ -88,30 +99,30 @@ class Api:
     async def chat(self, request: HttpRequest) -> Response:
         """Answer a conversation."""
         asked = await self._read(request, ChatRequest)
-        order = chat_order(asked, self._defaults)
-        reader = CallReader(bare=not order.schema) if order.tools else None
-        form = ChatForm(self._model.id, self._fingerprint, reader, with_usage=_wants_usage(asked))
-        return self._begun(order, form, streamed=bool(asked.stream))
+        orders = several(chat_order(asked, self._defaults), asked.n)
+        head = self._head(asked, len(orders), len(orders))
+        forms = [ChatForm(head, _reader(order), index) for index, order in enumerate(orders)]
+        return self._begun(orders, forms, streamed=bool(asked.stream))
 
     async def complete(self, request: HttpRequest) -> Response:
         """Continue a text."""
         asked = await self._read(request, TextRequest)
-        form = TextForm(self._model.id, self._fingerprint, with_usage=_wants_usage(asked))
-        return self._begun(text_order(asked, self._defaults), form, streamed=bool(asked.stream))
+        orders = text_orders(asked, self._defaults)
+        head = self._head(asked, asked.n or 1, len(orders))
+        forms = [TextForm(head, index, order.prompt if asked.echo else "") for index, order in enumerate(orders)]
+        return self._begun(orders, forms, streamed=bool(asked.stream))
 
     async def messages(self, request: HttpRequest) -> Response:
         """Answer a conversation as Anthropic's API does."""
         asked = await self._read(request, MessagesRequest)
         order = messages_order(asked, self._defaults)
-        reader = CallReader() if order.tools else None
-        return self._begun(order, MessagesForm(self._model.id, reader), streamed=bool(asked.stream))
+        return self._begun([order], [MessagesForm(self._model.id, _reader(order))], streamed=bool(asked.stream))
 
     async def respond(self, request: HttpRequest) -> Response:
         """Answer a conversation as OpenAI's newer API does."""
         asked = await self._read(request, ResponsesRequest)
         order = responses_order(asked, self._defaults)
-        reader = CallReader(bare=not order.schema) if order.tools else None
-        return self._begun(order, ResponsesForm(asked, order, reader), streamed=bool(asked.stream))
+        return self._begun([order], [ResponsesForm(asked, order, _reader(order))], streamed=bool(asked.stream))
 
     async def health(self, _: HttpRequest) -> Response:
         """Say that the server answers."""
@@ -130,10 +141,14 @@ class Api:
         self._require(asked.model)
         return asked
 
-    def _begun(self, order: Request, form: Form, *, streamed: bool) -> Response:
-        with_tokens = order.likeliest is not None
+    def _head(self, asked: AnswerRequest, each: int, answers: int) -> Head:
+        with_usage = asked.stream_options is not None and bool(asked.stream_options.include_usage)
+        return Head(self._model.id, self._fingerprint, with_usage, each, answers)
+
+    def _begun(self, orders: Sequence[Request], forms: Sequence[Form], *, streamed: bool) -> Response:
+        with_tokens = orders[0].likeliest is not None
         patience = self._worker.limits.send_seconds
-        return Reported(self._worker.take(order), form, patience, streamed=streamed, with_tokens=with_tokens)
+        return Reported(self._worker.take(orders), forms, patience, streamed=streamed, with_tokens=with_tokens)
 
     def _require(self, name: str) -> None:
         if name != self._model.id:
@@ -169,8 +184,8 @@ def application(worker: Worker, model: Model, access: Access, defaults: Defaults
     )
 
 
-def _wants_usage(asked: AnswerRequest) -> bool:
-    return asked.stream_options is not None and bool(asked.stream_options.include_usage)
+def _reader(order: Request) -> CallReader | None:
+    return CallReader(bare=not order.schema) if order.tools else None
 
 
 def fingerprint(model: str, defaults: Defaults) -> str:

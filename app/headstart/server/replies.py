@@ -2,8 +2,8 @@
 
 import secrets
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Protocol
 
 import msgspec
@@ -254,21 +254,44 @@ class Form(Protocol):
         ...
 
 
+@dataclass
+class Head:
+    """What the replies of several answers to one request share. `each`: answers to each prompt; `answers`: of all."""
+
+    model: str
+    fingerprint: str
+    with_usage: bool = False  # at the end of a stream
+    each: int = 1
+    answers: int = 1
+    usages: list[Usage] = field(default_factory=list)  # of the answers that have ended
+    created: int = field(default_factory=lambda: int(time.time()))
+    token: str = field(default_factory=lambda: secrets.token_hex(12))
+
+    @property
+    def usage(self) -> Usage:
+        """That of all; each prompt counts once."""
+        return total(self.usages, self.each)
+
+
 class _Form:
     """What all of OpenAI's older replies to one request begin with."""
 
     prefix: ClassVar[str]
     last = b"data: [DONE]\n\n"
 
-    def __init__(self, model: str, fingerprint: str, *, with_usage: bool = False) -> None:
-        self._head = (f"{self.prefix}-{secrets.token_hex(12)}", int(time.time()), model)
-        self._fingerprint = fingerprint
-        self._with_usage = with_usage
+    def __init__(self, head: Head, index: int = 0) -> None:
+        self._shared, self._index, self._fingerprint = head, index, head.fingerprint
+        self._head = (f"{self.prefix}-{head.token}", head.created, head.model)
 
     @property
     def _no_usage(self) -> UnsetType | None:
         """Of an event: null where the last event will have it."""
-        return None if self._with_usage else UNSET
+        return None if self._shared.with_usage else UNSET
+
+    @property
+    def _tells_usage(self) -> bool:
+        """Whether this is the last event of all answers, and usage was asked for."""
+        return self._shared.with_usage and len(self._shared.usages) == self._shared.answers
 
     def sent(self, event: object) -> bytes:
         """An event as it is sent."""
@@ -280,9 +303,9 @@ class ChatForm(_Form):
 
     prefix = "chatcmpl"
 
-    def __init__(self, model: str, fingerprint: str, reader: CallReader | None, *, with_usage: bool = False) -> None:
+    def __init__(self, head: Head, reader: CallReader | None, index: int = 0) -> None:
         """`reader` finds the calls, where there may be some."""
-        super().__init__(model, fingerprint, with_usage=with_usage)
+        super().__init__(head, index)
         self._reader = reader
 
     def whole(self, said: Said, ended: FinishReason, stats: Stats) -> object:
@@ -290,8 +313,9 @@ class ChatForm(_Form):
         text, calls = read_whole(said.text, self._reader)
         told = [ToolCall(call.id, FunctionCall(call.name, call.arguments)) for call in calls]
         message = AnswerMessage(text if text or not told else None, tool_calls=told or UNSET)
-        choice = ChatChoice(message, logprobs=_chat_logprobs(said), **self._ending(ended))
-        return ChatCompletion(*self._head, [choice], usage_of(stats), self._fingerprint)
+        choice = ChatChoice(message, index=self._index, logprobs=_chat_logprobs(said), **self._ending(ended))
+        self._shared.usages.append(usage_of(stats))
+        return ChatCompletion(*self._head, [choice], self._shared.usage, self._fingerprint)
 
     def begun(self) -> Iterable[object]:
         """The first event."""
@@ -311,11 +335,12 @@ class ChatForm(_Form):
         if rest:
             yield self._part(Delta(content=rest))
         yield self._part(Delta(), None, ended)
-        if self._with_usage:
-            yield ChatChunk(*self._head, [], usage_of(stats), self._fingerprint)
+        self._shared.usages.append(usage_of(stats))
+        if self._tells_usage:
+            yield ChatChunk(*self._head, [], self._shared.usage, self._fingerprint)
 
     def _part(self, delta: Delta, said: Said | None = None, ended: FinishReason | None = None) -> ChatChunk:
-        choice = ChunkChoice(delta, logprobs=_chat_logprobs(said), **self._ending(ended))
+        choice = ChunkChoice(delta, index=self._index, logprobs=_chat_logprobs(said), **self._ending(ended))
         return ChatChunk(*self._head, [choice], self._no_usage, self._fingerprint)
 
     def _ending(self, ended: FinishReason | None) -> dict[str, Any]:
@@ -328,13 +353,19 @@ class TextForm(_Form):
 
     prefix = "cmpl"
 
+    def __init__(self, head: Head, index: int = 0, echo: str = "") -> None:
+        """`echo` stands before the answer."""
+        super().__init__(head, index)
+        self._echo = echo
+
     def whole(self, said: Said, ended: FinishReason, stats: Stats) -> object:
         """The whole answer."""
-        return self._part(said, ended, usage_of(stats))
+        self._shared.usages.append(usage_of(stats))
+        return self._part(Said(self._echo + said.text, said.scored), ended, self._shared.usage)
 
     def begun(self) -> Iterable[object]:
-        """The first event: nothing yet."""
-        yield self._part(Said(), None, self._no_usage)
+        """The first event: nothing of the answer yet."""
+        yield self._part(Said(self._echo), None, self._no_usage)
 
     def more(self, said: Said) -> Iterable[object]:
         """The event of a part of the answer."""
@@ -343,11 +374,12 @@ class TextForm(_Form):
     def end(self, ended: FinishReason, stats: Stats) -> Iterable[object]:
         """The last events."""
         yield self._part(Said(), ended, self._no_usage)
-        if self._with_usage:
-            yield TextCompletion(*self._head, [], usage_of(stats), self._fingerprint)
+        self._shared.usages.append(usage_of(stats))
+        if self._tells_usage:
+            yield TextCompletion(*self._head, [], self._shared.usage, self._fingerprint)
 
     def _part(self, said: Said, ended: FinishReason | None, usage: Usage | UnsetType | None) -> TextCompletion:
-        choice = TextChoice(said.text, logprobs=_text_logprobs(said), **_ending(ended))
+        choice = TextChoice(said.text, index=self._index, logprobs=_text_logprobs(said), **_ending(ended))
         return TextCompletion(*self._head, [choice], usage, self._fingerprint)
 
 
@@ -485,6 +517,25 @@ def usage_of(stats: Stats) -> Usage:
         PromptDetails(stats.reused_tokens),
         CompletionDetails(stats.accepted, stats.drafted - stats.accepted),
     )
+
+
+def total(usages: Sequence[Usage], each: int) -> Usage:
+    """The sum over several answers, of which `each` in a row have the same prompt."""
+    prompt = sum(usage.prompt_tokens for usage in usages[::each])
+    cached = sum(usage.prompt_tokens_details.cached_tokens for usage in usages[::each])
+    details = [usage.completion_tokens_details for usage in usages]
+    accepted = sum(detail.accepted_prediction_tokens for detail in details)
+    rejected = sum(detail.rejected_prediction_tokens for detail in details)
+    written = sum(usage.completion_tokens for usage in usages)
+    return Usage(prompt, written, prompt + written, PromptDetails(cached), CompletionDetails(accepted, rejected))
+
+
+def joined(replies: Sequence[Any]) -> object:
+    """One reply of those of several answers: the choices of all, and the usage of the last, which is that of all."""
+    if len(replies) == 1:
+        return replies[0]
+    choices = [choice for reply in replies for choice in reply.choices]
+    return replace(replies[-1], choices=choices)
 
 
 def _ending(ended: FinishReason | None) -> dict[str, Any]:

@@ -21,8 +21,17 @@ from headstart.server.refusal import RefusedError, invalid
 _Class = TypeVar("_Class")
 _MOST = 2**31 - 1  # of a whole number
 _Nothing = Annotated[list[Any], Meta(max_length=0, description="Not supported: leave it out.")]
-_NoBias = Annotated[dict[str, float], Meta(max_length=0, description="Not supported: leave it out.")]
-_One = Annotated[int, Meta(ge=1, le=1, description="One answer for each request.")]
+_Bias = Annotated[
+    dict[Annotated[str, Meta(pattern="^[0-9]{1,9}$")], Annotated[float, Meta(ge=-100, le=100)]],
+    Meta(description="What is added to the logits of tokens, by id.", examples=[{}]),
+]
+_One = Annotated[int, Meta(ge=1, le=1, description="The only answer is the best one.")]
+MOST_ANSWERS = 16  # to one request
+_Several = Annotated[
+    int, Meta(ge=1, le=MOST_ANSWERS, description="Answers to each prompt, of a seed and those after it.")
+]
+_TokenId = Annotated[int, Meta(ge=0, le=_MOST)]
+_Prompts = Annotated[list[str | _TokenId | list[_TokenId]], Meta(min_length=1)]
 _READ_ALONE = "0: the prompt is read, and stays in memory for the next request that begins like it. -1: the default."
 _Count = Annotated[int, Meta(ge=-1, le=_MOST, description=f"{_READ_ALONE} Default: 16.")]
 Length = Annotated[int, Meta(ge=-1, le=_MOST, description=f"{_READ_ALONE} Default: half the context.")]
@@ -237,8 +246,7 @@ class AnswerRequest:
     top_k: Annotated[int, Meta(ge=-1, le=_MOST, description="-1 and 0 take all.")] | None = None
     seed: _Seed | None = None
     stop_on_repetition: _Repetition | None = None
-    n: _One | None = None
-    logit_bias: _NoBias | None = None
+    logit_bias: _Bias | None = None
     repeat_penalty: Annotated[float, Meta(gt=0, le=10, description="The same as `repetition_penalty`.")] | None = None
     guided_json: Object | None = None
     guided_regex: _Pattern | None = None
@@ -260,6 +268,7 @@ class ChatRequest(AnswerRequest):
     """Body of POST /v1/chat/completions."""
 
     messages: Annotated[list[ChatMessage], Meta(min_length=1)]
+    n: _Several | None = None
     max_tokens: Length | None = None
     max_completion_tokens: Length | None = None
     tools: list[OfferedTool] | None = None
@@ -277,11 +286,12 @@ class ChatRequest(AnswerRequest):
 class TextRequest(AnswerRequest):
     """Body of POST /v1/completions."""
 
-    prompt: _Text | Annotated[list[_Text], Meta(min_length=1, max_length=1)]
+    prompt: Annotated[str | _Prompts, Meta(description="A text, its tokens, or a list of texts or of lists of tokens.")]
+    n: _Several | None = None
     max_tokens: _Count | None = None
-    echo: Literal[False] | None = None
+    echo: Annotated[bool, Meta(description="Begin each answer with its prompt, which must be a text.")] | None = None
     best_of: _One | None = None
-    suffix: Annotated[str, Meta(max_length=0)] | None = None
+    suffix: Annotated[str, Meta(description="The answer fills the gap before it, if the model can.")] | None = None
     logprobs: Likeliest | None = None
 
 
@@ -296,10 +306,9 @@ _REFUSALS = {
     "output_config": "This route keeps to no schema: leave out `output_config`, or use /v1/chat/completions.",
     "functions": "Functions of the older form are not called here: send them as `tools`.",
     "function_call": "Functions of the older form are not called here: send `tool_choice`.",
-    "n": "One answer comes for each request: leave out `n`, and ask again for another.",
-    "best_of": "One answer comes for each request: leave out `best_of`.",
-    "logit_bias": "Single tokens cannot be favoured here: leave out `logit_bias`.",
-    "echo": "The prompt is not repeated here: leave out `echo`.",
+    "n": f"A request may ask for 1 to {MOST_ANSWERS} answers: correct `n`, and ask again for more.",
+    "best_of": "The best of several answers is not chosen here: leave out `best_of`, or ask for `n`.",
+    "logit_bias": "`logit_bias` takes numbers from -100 to 100 by token id: correct it.",
     "min_tokens": "An answer has no least length here: leave out `min_tokens`.",
     "ignore_eos": "An answer ends where the model ends it: leave out `ignore_eos`.",
     "mirostat": "Mirostat is not supported: leave out `mirostat`, and use `top_p` or `min_p`.",
@@ -309,7 +318,6 @@ _REFUSALS = {
     "as `input`.",
     "conversation": "Nothing is stored here: leave out `conversation`, and send it as `input`.",
     "background": "An answer is not kept for later here: leave out `background`.",
-    "suffix": "Filling in before a `suffix` is not supported: put the model's markers into `prompt`, without `suffix`.",
 }
 
 
@@ -417,11 +425,36 @@ def tools_of(offered: tuple[Tool, ...], *, required: bool, only: str, parallel: 
     return Tools(offered, required or bool(only), only, parallel) if offered else None
 
 
-def text_order(asked: TextRequest, defaults: Defaults) -> Request:
-    """The engine's request for a text to continue."""
-    prompt = asked.prompt if isinstance(asked.prompt, str) else asked.prompt[0]
+def text_orders(asked: TextRequest, defaults: Defaults) -> list[Request]:
+    """The engine's requests for the texts to continue. Raises RefusedError."""
+    prompts = _prompts(asked)
+    if len(prompts) * (asked.n or 1) > MOST_ANSWERS:
+        raise invalid(f"A request may ask for {MOST_ANSWERS} answers at most: send fewer prompts at a time.", "prompt")
+    if asked.echo and (asked.logprobs is not None or not all(isinstance(prompt, str) for prompt in prompts)):
+        raise invalid("Of a prompt only the text is repeated: leave out `echo`, or `logprobs` and token ids.", "echo")
     length = first_length(asked.max_tokens, _USUAL_TEXT)
-    return replace(order_of(asked, defaults, (), length, prompt=prompt), likeliest=asked.logprobs)
+    orders = (order_of(asked, defaults, (), length, prompt=prompt, suffix=asked.suffix or "") for prompt in prompts)
+    return [replace(each, likeliest=asked.logprobs) for order in orders for each in several(order, asked.n)]
+
+
+def _prompts(asked: TextRequest) -> list[str | tuple[int, ...]]:
+    given = [asked.prompt] if isinstance(asked.prompt, str) else asked.prompt
+    ids = tuple(each for each in given if isinstance(each, int))
+    if ids and len(ids) < len(given):
+        raise invalid("`prompt` mixes token ids with texts: send a list of one kind.", "prompt")
+    texts = [each if isinstance(each, str) else tuple(each) for each in given if not isinstance(each, int)]
+    prompts: list[str | tuple[int, ...]] = [ids] if ids else [*texts]
+    if not asked.suffix and not all(prompts):
+        raise invalid("`prompt` has nothing in it: send at least one character or token.", "prompt")
+    return prompts
+
+
+def several(order: Request, count: int | None) -> list[Request]:
+    """An order for each of the answers that are asked for; where there is noise, each has its own."""
+    seed = order.sampling.seed
+    return [
+        replace(order, sampling=replace(order.sampling, seed=(seed + number) % 2**63)) for number in range(count or 1)
+    ]
 
 
 def order_of(
@@ -431,14 +464,25 @@ def order_of(
     length: int,
     tools: Tools | None = None,
     schema: Mapping[str, dict[str, Any] | None] = _NO_SCHEMA,
-    prompt: str = "",
+    prompt: str | tuple[int, ...] = "",
+    suffix: str = "",
 ) -> Request:
     """What all kinds of requests ask for. `schema`: where else a request may have one, and it. Raises RefusedError."""
     stops = ((asked.stop,) if asked.stop else ()) if isinstance(asked.stop, str) else tuple(asked.stop or ())
-    order = Request(messages, length, _sampling(asked, defaults), defaults.speculation, stops, prompt)
     kept_to, grammar = _form(asked, schema, has_tools=tools is not None)
-    return replace(
-        order, stop_on_repetition=bool(asked.stop_on_repetition), schema=kept_to, grammar=grammar, tools=tools
+    return Request(
+        messages,
+        length,
+        _sampling(asked, defaults),
+        defaults.speculation,
+        stops,
+        schema=kept_to,
+        grammar=grammar,
+        tools=tools,
+        stop_on_repetition=bool(asked.stop_on_repetition),
+        bias={int(token): value for token, value in (asked.logit_bias or {}).items() if value},
+        suffix=suffix,
+        **({"prompt": prompt} if isinstance(prompt, str) else {"prompt_ids": prompt}),
     )
 
 

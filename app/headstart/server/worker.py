@@ -4,7 +4,7 @@ import asyncio
 import math
 import threading
 import time
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
@@ -12,7 +12,7 @@ from typing import Protocol
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Event, Finish, Request, Stats, Step
 from headstart.errors import EngineLostError
-from headstart.server.refusal import BUSY, Fault, RefusedError, stopping
+from headstart.server.refusal import BUSY, Fault, RefusedError, invalid, stopping
 
 
 @dataclass(frozen=True)
@@ -126,12 +126,17 @@ class Worker:
         """Requests in the queue."""
         return max(0, len(self._present) - 1)
 
-    def take(self, request: Request) -> Answer:
-        """The answer to a request, which begins at its turn. Raises RefusedError if too many requests wait."""
+    def take(self, requests: Sequence[Request]) -> list[Answer]:
+        """The answers to some requests, which begin at their turns. Raises RefusedError if too many requests wait."""
         if self._stopped:
             raise stopping()
-        if len(self._present) > self.limits.waiting:
+        if len(requests) - 1 > self.limits.waiting:
+            raise invalid("So many answers find no place in the queue of this server: ask for fewer.", "n")
+        if len(self._present) + len(requests) - 1 > self.limits.waiting:
             raise self._too_many()
+        return [self._begun(request) for request in requests]
+
+    def _begun(self, request: Request) -> Answer:
         answer = Answer()
         self._present.add(answer)
         loop = asyncio.get_running_loop()

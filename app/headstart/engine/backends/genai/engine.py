@@ -278,7 +278,7 @@ def _require_simple(request: Request) -> None:
         raise SettingsError(
             "OpenVINO GenAI is not asked how likely its tokens were: {ours}, or leave out logprobs.", ours=_OURS
         )
-    if request.is_bound:
+    if request.is_bound or request.bias:
         raise SettingsError(
             "OpenVINO GenAI is not asked to keep to a JSON schema, a grammar or tools: {ours}, or leave it out.",
             ours=_OURS,
