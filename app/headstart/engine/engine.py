@@ -134,6 +134,8 @@ class Request:
     `prediction` is what much of the answer may look like: guesses are taken from it, and the answer stays the same.
     `schema` is a JSON schema that the answer keeps to; `grammar` a grammar in Lark's notation, in its place.
     `tools` are what the answer may call: it is a text, or calls in the format that begins with CALL_BEGINS, or both.
+    `add_special`: what the model expects before any text is put before `prompt`.
+    `tokens_only`: nothing is read or written; the prompt comes as the text of a Step, and its tokens with the Finish.
     `bias` is added to the logits of tokens, by id, before all else that changes them.
     `likeliest` asks how likely each token was, and for so many of the likeliest in its place; None: not asked.
     `stop_on_repetition` ends an answer that says the same again and again; False lets it go on.
@@ -157,6 +159,8 @@ class Request:
     prompt_ids: tuple[int, ...] = ()
     suffix: str = ""
     bias: Mapping[int, float] = field(default_factory=dict)
+    add_special: bool = True
+    tokens_only: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what no engine could answer."""

@@ -42,7 +42,7 @@ from headstart.engine.runners.precision import name_of, pass_ms
 from headstart.engine.runners.runner import NonFiniteError
 from headstart.engine.sequence import Job
 from headstart.engine.speculative import Decoder
-from headstart.engine.tokenizer import Tokenizer
+from headstart.engine.tokenizer import Tokenizer, tokens_of
 from headstart.engine.trace import Recorder, Trace
 from headstart.errors import BrokenModelError, SettingsError, Translatable
 
@@ -113,6 +113,9 @@ class LocalEngine:
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """See Engine.generate."""
+        if request.tokens_only:
+            yield from tokens_of(request, self.tokenizer, self.context)
+            return
         runner = self.target.runner
         with runner.at_work() if isinstance(runner, PagedRunner) else nullcontext():
             yield from self._generate(request, cancel)

@@ -4,6 +4,7 @@ import faulthandler
 import itertools
 import json
 import re
+import sys
 import threading
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +15,22 @@ from pathlib import Path
 from typing import Any
 
 from headstart import vocabulary
-from headstart.engine.engine import CALL_BEGINS, CALL_ENDS, Call, Message, Request, Tool, call_head
+from headstart.engine.engine import (
+    CALL_BEGINS,
+    CALL_ENDS,
+    Call,
+    Finish,
+    FinishReason,
+    Message,
+    Origin,
+    Request,
+    Round,
+    Step,
+    Timing,
+    Tool,
+    call_head,
+    nothing,
+)
 from headstart.engine.runtime import openvino_genai
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError, SettingsError
 
@@ -319,10 +335,13 @@ class Tokenizer:
         plain = [replace(message, content=_well_formed(message.content)) for message in messages]
         return self._encode_pieces(self._template.pieces(plain, tools, add_generation_prompt=add_generation_prompt))
 
-    def raw_prompt(self, text: str) -> list[int]:
-        """The tokens of a text to be written on as it is, control tokens in it included, begun as the model expects."""
+    def raw_prompt(self, text: str, *, add_special: bool = True) -> list[int]:
+        """The tokens of a text to be written on as it is, control tokens in it included.
+
+        `add_special`: begun as the model expects.
+        """
         ids = self._parse(_well_formed(text))
-        return ids if ids[: len(self._beginning)] == self._beginning else [*self._beginning, *ids]
+        return ids if not add_special or ids[: len(self._beginning)] == self._beginning else [*self._beginning, *ids]
 
     def infill_prompt(self, prefix: str, suffix: str) -> list[int]:
         """The tokens of a gap in a text, ready for what fills it. Raises SettingsError where the model has no marks."""
@@ -359,7 +378,8 @@ class Tokenizer:
         elif request.suffix:
             ids = self.infill_prompt(request.prompt, request.suffix)
         else:
-            ids = self.raw_prompt(request.prompt) if request.prompt else self.prompt(request.messages, offered)
+            raw = self.raw_prompt(request.prompt, add_special=request.add_special) if request.prompt else None
+            ids = self.prompt(request.messages, offered) if raw is None else raw
         if len(ids) >= room:
             raise ContextOverflowError(
                 "The conversation has {count} tokens, but the context holds {room}: start a new chat, "
@@ -410,6 +430,13 @@ class Tokenizer:
                 "export the model again with clean_up_tokenization_spaces off.",
                 folder=folder,
             )
+
+
+def tokens_of(request: Request, tokenizer: Tokenizer, context: int) -> Iterator[Step | Finish]:
+    """The events that a request for tokens alone is answered with. Raises what `prompt_of` raises."""
+    ids = tokenizer.prompt_of(request, sys.maxsize)
+    yield Step(tokenizer.decode(ids, keep_special=True), Round((), 0, 0, Origin.TARGET, Timing()))
+    yield Finish(FinishReason.STOP, replace(nothing(), context_length=context), tuple(ids))
 
 
 def _load(folder: Path) -> Any:

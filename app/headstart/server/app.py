@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 from collections.abc import Sequence
+from contextlib import aclosing
 from http import HTTPStatus
 from typing import Any, TypeVar
 
@@ -17,13 +18,13 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from headstart import __version__
-from headstart.engine.engine import Request
+from headstart.engine.engine import Finish, Request, Step
 from headstart.errors import HeadstartError
 from headstart.server.anthropic import MessagesForm, MessagesRequest, messages_order
 from headstart.server.auth import Access, Guard
 from headstart.server.calls import CallReader
 from headstart.server.metrics import TYPE, Metrics
-from headstart.server.refusal import INVALID, SERVER, Fault, FaultBody, RefusedError, invalid, refused
+from headstart.server.refusal import INVALID, SERVER, Fault, FaultBody, RefusedError, invalid, refused, stopping
 from headstart.server.replies import (
     ChatChunk,
     ChatCompletion,
@@ -47,9 +48,12 @@ from headstart.server.requests import (
 )
 from headstart.server.responses import ResponsesForm, ResponsesRequest, responses_order
 from headstart.server.streaming import Reported
+from headstart.server.tokens import Detokenized, DetokenizeRequest, Tokenized, TokenizeRequest, tokens_order
 from headstart.server.worker import Limits, Worker
 
-_Body = TypeVar("_Body", ChatRequest, TextRequest, MessagesRequest, ResponsesRequest)
+_Body = TypeVar(
+    "_Body", ChatRequest, TextRequest, MessagesRequest, ResponsesRequest, TokenizeRequest, DetokenizeRequest
+)
 _MOST_DISCARDED = 64 * 2**20  # bytes
 _CLOSING = {"connection": "close"}
 _PLACE = "#/components/schemas/{name}"
@@ -58,6 +62,10 @@ _TYPES = (
     TextRequest,
     MessagesRequest,
     ResponsesRequest,
+    TokenizeRequest,
+    DetokenizeRequest,
+    Tokenized,
+    Detokenized,
     ChatCompletion,
     ChatChunk,
     TextCompletion,
@@ -124,6 +132,19 @@ class Api:
         order = responses_order(asked, self._defaults)
         return self._begun([order], [ResponsesForm(asked, order, _reader(order))], streamed=bool(asked.stream))
 
+    async def tokenize(self, request: HttpRequest) -> Response:
+        """Turn a text or a conversation into tokens."""
+        asked = await self._read(request, TokenizeRequest)
+        _, finish = await self._tokens(tokens_order(asked))
+        told = Tokenized(list(finish.token_ids), len(finish.token_ids), finish.stats.context_length)
+        return _json(msgspec.json.encode(told))
+
+    async def detokenize(self, request: HttpRequest) -> Response:
+        """Turn tokens into a text."""
+        asked = await self._read(request, DetokenizeRequest)
+        text, _ = await self._tokens(Request((), prompt_ids=tuple(asked.tokens), tokens_only=True))
+        return _json(msgspec.json.encode(Detokenized(text, text)))
+
     async def health(self, _: HttpRequest) -> Response:
         """Say that the server answers."""
         return _json(b'{"status":"ok"}')
@@ -138,8 +159,21 @@ class Api:
 
     async def _read(self, request: HttpRequest, kind: type[_Body]) -> _Body:
         asked = parsed(await _body(request, self._worker.limits), kind)
-        self._require(asked.model)
+        if asked.model is not None:
+            self._require(asked.model)
         return asked
+
+    async def _tokens(self, order: Request) -> tuple[str, Finish]:
+        """The text of a prompt, and its tokens."""
+        (answer,) = self._worker.take([order])
+        text = ""
+        async with aclosing(answer.events()) as events:
+            async for event in events:
+                if isinstance(event, Step):
+                    text += event.text
+                elif isinstance(event, Finish):
+                    return text, event
+        raise stopping()
 
     def _head(self, asked: AnswerRequest, each: int, answers: int) -> Head:
         with_usage = asked.stream_options is not None and bool(asked.stream_options.include_usage)
@@ -166,6 +200,8 @@ def application(worker: Worker, model: Model, access: Access, defaults: Defaults
         Route("/v1/completions", api.complete, methods=["POST"]),
         Route("/v1/responses", api.respond, methods=["POST"]),
         Route("/v1/messages", api.messages, methods=["POST"]),
+        Route("/tokenize", api.tokenize, methods=["POST"]),
+        Route("/detokenize", api.detokenize, methods=["POST"]),
         Route("/health", api.health),
         Route("/v1/health", api.health),
         Route("/metrics", api.metrics),
@@ -243,7 +279,14 @@ def _json(body: bytes) -> Response:
 def description(model: str) -> dict[str, Any]:
     """The whole document for a server of `model`."""
     _, schemas = msgspec.json.schema_components(_TYPES, ref_template=_PLACE)
-    for name in ("ChatRequest", "TextRequest", "MessagesRequest", "ResponsesRequest"):
+    for name in (
+        "ChatRequest",
+        "TextRequest",
+        "MessagesRequest",
+        "ResponsesRequest",
+        "TokenizeRequest",
+        "DetokenizeRequest",
+    ):
         schemas[name]["properties"]["model"] = {"type": "string", "enum": [model]}
     return {
         "openapi": "3.1.0",
@@ -260,6 +303,8 @@ def _paths() -> dict[str, Any]:
     text = _asked("TextRequest") | _answered("TextCompletion", "TextCompletion")
     message = _asked("MessagesRequest") | _answered("")
     response = _asked("ResponsesRequest") | _answered("")
+    tokenize = _asked("TokenizeRequest") | _answered("Tokenized")
+    detokenize = _asked("DetokenizeRequest") | _answered("Detokenized")
     return {
         "/v1/models": {"get": _named("listModels", "List the models.") | _answered("ModelList")},
         "/v1/models/{model}": {
@@ -268,6 +313,8 @@ def _paths() -> dict[str, Any]:
         "/v1/chat/completions": {"post": _named("createChatCompletion", "Answer a conversation.") | chat},
         "/v1/completions": {"post": _named("createCompletion", "Continue a text.") | text},
         "/v1/responses": {"post": _named("createResponse", "Answer a conversation; nothing is stored.") | response},
+        "/tokenize": {"post": _named("tokenize", "Turn a text or a conversation into tokens.") | tokenize},
+        "/detokenize": {"post": _named("detokenize", "Turn tokens into a text.") | detokenize},
         "/v1/messages": {"post": _named("createMessage", "Answer a conversation, as Anthropic's API does.") | message},
     }
 

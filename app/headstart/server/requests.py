@@ -7,7 +7,7 @@ supported is declared here, so that it can be refused.
 import json
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -30,8 +30,8 @@ MOST_ANSWERS = 16  # to one request
 _Several = Annotated[
     int, Meta(ge=1, le=MOST_ANSWERS, description="Answers to each prompt, of a seed and those after it.")
 ]
-_TokenId = Annotated[int, Meta(ge=0, le=_MOST)]
-_Prompts = Annotated[list[str | _TokenId | list[_TokenId]], Meta(min_length=1)]
+TokenId = Annotated[int, Meta(ge=0, le=_MOST)]
+_Prompts = Annotated[list[str | TokenId | list[TokenId]], Meta(min_length=1)]
 _READ_ALONE = "0: the prompt is read, and stays in memory for the next request that begins like it. -1: the default."
 _Count = Annotated[int, Meta(ge=-1, le=_MOST, description=f"{_READ_ALONE} Default: 16.")]
 Length = Annotated[int, Meta(ge=-1, le=_MOST, description=f"{_READ_ALONE} Default: half the context.")]
@@ -317,6 +317,9 @@ _REFUSALS = {
     "previous_response_id": "Nothing is stored here: leave out `previous_response_id`, and send the whole conversation "
     "as `input`.",
     "conversation": "Nothing is stored here: leave out `conversation`, and send it as `input`.",
+    "parse_special": "The names of control tokens are always read as such here: leave out `parse_special`.",
+    "with_pieces": "Only the ids of tokens are told: leave out `with_pieces`.",
+    "return_token_strs": "Only the ids of tokens are told: leave out `return_token_strs`.",
     "background": "An answer is not kept for later here: leave out `background`.",
 }
 
@@ -356,13 +359,17 @@ def _with_whole_numbers(data: object) -> object:
 def chat_order(asked: ChatRequest, defaults: Defaults) -> Request:
     """The engine's request for a conversation."""
     length = first_length(asked.max_completion_tokens, asked.max_tokens, defaults.length)
-    messages = tuple(_message(turn, f"messages[{place}]") for place, turn in enumerate(asked.messages))
     schema = {"response_format": schema_of(asked.response_format)}
     return replace(
-        order_of(asked, defaults, messages, length, _tools(asked), schema),
+        order_of(asked, defaults, messages_of(asked.messages), length, _tools(asked), schema),
         prediction=text_of(asked.prediction.content) if asked.prediction else "",
         likeliest=_likeliest(asked),
     )
+
+
+def messages_of(turns: Sequence[ChatMessage]) -> tuple[Message, ...]:
+    """The engine's form of a conversation. Raises RefusedError."""
+    return tuple(_message(turn, f"messages[{place}]") for place, turn in enumerate(turns))
 
 
 def _message(turn: ChatMessage, place: str) -> Message:

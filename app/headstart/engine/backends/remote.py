@@ -105,7 +105,7 @@ class RemoteEngine:
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """See Engine.generate. Also raises RemoteError; the events before it are the part of the answer to keep."""
-        if request.is_text or request.is_bound or request.bias or request.likeliest is not None:
+        if request.is_text or request.tokens_only or request.is_bound or request.bias or request.likeliest is not None:
             raise SettingsError(
                 "{name} is only asked to answer conversations: for a text to be written on, a JSON "
                 "schema, tools or logprobs choose a model of this computer.",

@@ -34,7 +34,7 @@ from headstart.engine.engine import (
     Timing,
     Token,
 )
-from headstart.engine.tokenizer import Tokenizer
+from headstart.engine.tokenizer import Tokenizer, tokens_of
 from headstart.errors import ContextOverflowError, DeviceError, EngineLostError, SettingsError, Translatable
 from headstart.manifest import Manifest
 
@@ -172,6 +172,9 @@ class GenaiEngine:
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """See Engine.generate. Raises SettingsError for what GenAI would do wrong."""
+        if request.tokens_only:
+            yield from tokens_of(request, self.tokenizer, self.context)
+            return
         answer = self.begin(request)
         yield Prefill(0, len(answer.prompt))
         with closing(self._batches(answer, cancel or CancelEvent())) as batches:
@@ -196,8 +199,9 @@ class GenaiEngine:
         left = self.context - len(prompt) + 1  # the last token need not be read
         most = min(request.max_new_tokens, left)
         limit = FinishReason.CONTEXT if left < request.max_new_tokens else FinishReason.LENGTH
-        config = configuration(request.sampling, max(most, 1), self._stop_ids, chosen.settings)
-        return Answer(prompt, config, most, limit, chosen, self._stop_ids, text)
+        stop_ids = self._stop_ids | self.tokenizer.infill_ends if request.suffix else self._stop_ids
+        config = configuration(request.sampling, max(most, 1), stop_ids, chosen.settings)
+        return Answer(prompt, config, most, limit, chosen, stop_ids, text)
 
     def end(self, answer: Answer) -> Iterator[Step | Finish]:
         """The last events of an answer, once all of it is written."""
