@@ -301,7 +301,19 @@ _NO_PARAMETERS = {"type": "object", "properties": {}, "additionalProperties": Fa
 _USUAL_TEXT = 16  # tokens of a completion, as in OpenAI's API
 _FIELD = re.compile(r"`\$\.(\w+)")
 _OTHER_PART = re.compile(r"\.content\[\.\.\.\]\.type|\.content\[\d+\]\.type")
+_EXPECTED = re.compile(r"Expected `([^`]+)`(.*?)(?:, got `([^`]+)`)?", re.DOTALL)
+_LACKS = re.compile(r"Object missing required field `([^`]+)`")
+_CHOSEN = re.compile(r"Invalid enum value (.+)", re.DOTALL)
+_KINDS = {
+    "str": "a text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
 _REFUSALS = {
+    "stop": "`stop` takes a text, or a list of up to 16 that are not empty: correct it.",
     "output_format": "This route keeps to no schema: leave out `output_format`, or use /v1/chat/completions.",
     "output_config": "This route keeps to no schema: leave out `output_config`, or use /v1/chat/completions.",
     "functions": "Functions of the older form are not called here: send them as `tools`.",
@@ -584,4 +596,23 @@ def _misfit(error: str) -> RefusedError:
         return invalid("This model reads text only: leave out images, audio and files.", name, "unsupported_value")
     if name in _REFUSALS:
         return invalid(_REFUSALS[name], name, "unsupported_value")
-    return invalid(f"The request is not valid: {error[0].lower()}{error[1:]}.", name)
+    return invalid(f"{_in_our_words(error)}: see /openapi.json.", name)
+
+
+def _in_our_words(error: str) -> str:
+    """A sentence of msgspec, as a person would say it."""
+    said, _, place = error.partition(" - at `$")
+    field = place.rstrip("`").removeprefix(".")
+    subject = f"`{field}`" if field else "The request"
+    if lacks := _LACKS.fullmatch(said):
+        return f"{subject} lacks `{lacks.group(1)}`"
+    if chosen := _CHOSEN.fullmatch(said):
+        return f"{subject} cannot be {chosen.group(1)}"
+    if expected := _EXPECTED.fullmatch(said):
+        wanted, bounds, got = (part or "" for part in expected.groups())
+        return f"{subject} must be {_kinds(wanted)}{bounds}{got and f', not {_kinds(got)}'}"
+    return f"{subject} is not as it should be ({said})"
+
+
+def _kinds(said: str) -> str:
+    return " or ".join(_KINDS.get(kind, kind) for kind in said.split(" | "))

@@ -3,6 +3,7 @@
 import errno
 import ipaddress
 import itertools
+import logging
 import socket
 import sys
 import threading
@@ -20,6 +21,7 @@ from headstart.errors import PortTakenError, ServerError, SettingsError
 from headstart.server.app import application
 from headstart.server.auth import Access
 from headstart.server.metrics import Metrics
+from headstart.server.refusal import invalid
 from headstart.server.replies import Model
 from headstart.server.requests import Defaults
 from headstart.server.streaming import ANSWERS
@@ -79,6 +81,7 @@ class Server:
         defaults = Defaults(order.sampling, order.speculation, order.seed, **longest)
         hosts = frozenset(name.lower().rstrip(".") for name in order.hosts)
         access = Access(order.key, hosts, frozenset(order.origins), order.beyond)
+        logging.getLogger("uvicorn.error").addFilter(_is_bug)
         self._listener, self._tell = listener, tell
         self._worker = Worker(engine, limits)
         metrics = Metrics()
@@ -168,10 +171,21 @@ def _route(scope: Scope) -> str:
     return next((f"/v1/models/{{{name}}}" for name in values), scope["path"].rstrip("/") or "/")
 
 
+def _is_bug(record: logging.LogRecord) -> bool:
+    """What clients did wrong is told to them: the words of uvicorn about it are for nobody."""
+    return bool(record.exc_info)
+
+
 def _hurried(seconds: float) -> type[H11Protocol]:
     """HTTP that closes connections without a request: uvicorn waits for the first one for ever."""
 
     class Hurried(H11Protocol):
+        def send_400_response(self, _: str) -> None:
+            body = invalid("This is not HTTP/1.1: correct the request.", code="invalid_http").body
+            head = "HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-type: application/json\r\n"
+            self.transport.write(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
+            self.transport.close()
+
         def connection_made(self, transport: object) -> None:
             super().connection_made(transport)  # type: ignore[arg-type]
             self.loop.call_later(seconds, self._look_again, None)
