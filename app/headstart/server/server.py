@@ -183,7 +183,8 @@ def _hurried(seconds: float) -> type[H11Protocol]:
         def send_400_response(self, _: str) -> None:
             body = invalid("This is not HTTP/1.1: correct the request.", code="invalid_http").body
             head = "HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-type: application/json\r\n"
-            self.transport.write(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
+            if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
+                self.transport.write(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
             self.transport.close()
 
         def connection_made(self, transport: object) -> None:
