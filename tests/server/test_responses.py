@@ -18,24 +18,30 @@ PLACE = {"type": "object", "properties": {"place": {"type": "string"}}}
 LOOK: Any = {"type": "function", "name": "look", "description": "Looks", "parameters": PLACE, "strict": False}
 
 
+ENGINE = ScriptedEngine()
+
+
 class Person(BaseModel):
     name: str
     age: int
 
 
-@pytest.fixture
-def engine() -> ScriptedEngine:
-    return ScriptedEngine()
-
-
-@pytest.fixture
-def running(engine: ScriptedEngine) -> Iterator[Running]:
-    with serving(engine) as running:
+@pytest.fixture(scope="module")
+def running() -> Iterator[Running]:
+    with serving(ENGINE) as running:
         yield running
 
 
 @pytest.fixture
-def client(running: Running) -> Iterator[openai.OpenAI]:
+def engine() -> ScriptedEngine:
+    """That of `running`, which has been asked nothing."""
+    ENGINE.requests.clear()
+    return ENGINE
+
+
+@pytest.fixture
+def client(running: Running, engine: ScriptedEngine) -> Iterator[openai.OpenAI]:
+    assert not engine.requests
     with running.client() as client:
         yield client
 
@@ -123,8 +129,8 @@ def test_a_call_is_told_whole_and_in_events() -> None:
     assert (done.arguments, done.output_index) == (call.arguments, 1)
 
 
-def test_a_schema_is_kept_to_and_parsed(engine: ScriptedEngine) -> None:
-    engine.scripts = ['{"name": "Ada", "age": 36}']
+def test_a_schema_is_kept_to_and_parsed() -> None:
+    engine = ScriptedEngine(['{"name": "Ada", "age": 36}'])
     with serving(engine) as running, running.client() as client:
         reply = client.responses.parse(model=MODEL, input="Hi", text_format=Person)
         with client.responses.stream(model=MODEL, input="Hi", text_format=Person) as stream:
