@@ -135,6 +135,8 @@ class Request:
     `schema` is a JSON schema that the answer keeps to; `grammar` a grammar in Lark's notation, in its place.
     `tools` are what the answer may call: it is a text, or calls in the format that begins with CALL_BEGINS, or both.
     `add_special`: what the model expects before any text is put before `prompt`.
+    `echo`: `prompt` or `prompt_ids` come as the text of the first Step, with the likelihood of their tokens where that
+    is asked for; the prompt is then read anew.
     `tokens_only`: nothing is read or written; the prompt comes as the text of a Step, and its tokens with the Finish.
     `bias` is added to the logits of tokens, by id, before all else that changes them.
     `likeliest` asks how likely each token was, and for so many of the likeliest in its place; None: not asked.
@@ -161,6 +163,7 @@ class Request:
     bias: Mapping[int, float] = field(default_factory=dict)
     add_special: bool = True
     tokens_only: bool = False
+    echo: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what no engine could answer."""
@@ -242,7 +245,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Likelihood:
-    """A token in bytes, and the natural logarithm of its probability."""
+    """A token in bytes, and the natural logarithm of its probability; NaN for the first token of a prompt."""
 
     spelling: tuple[int, ...]
     logprob: float

@@ -117,7 +117,7 @@ class Api:
         asked = await self._read(request, TextRequest)
         orders = text_orders(asked, self._defaults)
         head = self._head(asked, asked.n or 1, len(orders))
-        forms = [TextForm(head, index, order.prompt if asked.echo else "") for index, order in enumerate(orders)]
+        forms = [TextForm(head, index) for index in range(len(orders))]
         return self._begun(orders, forms, streamed=bool(asked.stream))
 
     async def messages(self, request: HttpRequest) -> Response:

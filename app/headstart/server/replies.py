@@ -4,6 +4,7 @@ import secrets
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from math import isnan
 from typing import Any, ClassVar, Literal, Protocol
 
 import msgspec
@@ -42,12 +43,12 @@ class ChatLogprobs:
 
 @dataclass(frozen=True)
 class TextLogprobs:
-    """The same in the older API. `text_offset`: characters of the answer before a token."""
+    """The same in the older API. `text_offset`: characters of the text before a token. Null: a prompt's first token."""
 
     text_offset: list[int]
-    token_logprobs: list[float]
+    token_logprobs: list[float | None]
     tokens: list[str]
-    top_logprobs: list[dict[str, float]]
+    top_logprobs: list[dict[str, float] | None]
 
 
 @dataclass(frozen=True)
@@ -353,19 +354,14 @@ class TextForm(_Form):
 
     prefix = "cmpl"
 
-    def __init__(self, head: Head, index: int = 0, echo: str = "") -> None:
-        """`echo` stands before the answer."""
-        super().__init__(head, index)
-        self._echo = echo
-
     def whole(self, said: Said, ended: FinishReason, stats: Stats) -> object:
         """The whole answer."""
         self._shared.usages.append(usage_of(stats))
-        return self._part(Said(self._echo + said.text, said.scored), ended, self._shared.usage)
+        return self._part(said, ended, self._shared.usage)
 
     def begun(self) -> Iterable[object]:
-        """The first event: nothing of the answer yet."""
-        yield self._part(Said(self._echo), None, self._no_usage)
+        """The first event: nothing yet."""
+        yield self._part(Said(), None, self._no_usage)
 
     def more(self, said: Said) -> Iterable[object]:
         """The event of a part of the answer."""
@@ -560,9 +556,14 @@ def _text_logprobs(said: Said) -> TextLogprobs | None:
         return None
     return TextLogprobs(
         [each.start for each in said.scored],
-        [each.token.logprob for each in said.scored],
+        [None if isnan(each.token.logprob) else each.token.logprob for each in said.scored],
         [_named(each.token) for each in said.scored],
-        [{_named(other): other.logprob for other in (*each.likeliest, each.token)} for each in said.scored],
+        [
+            None
+            if isnan(each.token.logprob)
+            else {_named(other): other.logprob for other in (*each.likeliest, each.token)}
+            for each in said.scored
+        ],
     )
 
 

@@ -289,7 +289,7 @@ class TextRequest(AnswerRequest):
     prompt: Annotated[str | _Prompts, Meta(description="A text, its tokens, or a list of texts or of lists of tokens.")]
     n: _Several | None = None
     max_tokens: _Count | None = None
-    echo: Annotated[bool, Meta(description="Begin each answer with its prompt, which must be a text.")] | None = None
+    echo: Annotated[bool, Meta(description="Begin each answer with its prompt, and its `logprobs`.")] | None = None
     best_of: _One | None = None
     suffix: Annotated[str, Meta(description="The answer fills the gap before it, if the model can.")] | None = None
     logprobs: Likeliest | None = None
@@ -449,11 +449,12 @@ def text_orders(asked: TextRequest, defaults: Defaults) -> list[Request]:
     prompts = _prompts(asked)
     if len(prompts) * (asked.n or 1) > MOST_ANSWERS:
         raise invalid(f"A request may ask for {MOST_ANSWERS} answers at most: send fewer prompts at a time.", "prompt")
-    if asked.echo and (asked.logprobs is not None or not all(isinstance(prompt, str) for prompt in prompts)):
-        raise invalid("Of a prompt only the text is repeated: leave out `echo`, or `logprobs` and token ids.", "echo")
+    if asked.echo and asked.suffix:
+        raise invalid("What fills a gap is told alone: leave out `echo` or `suffix`.", "echo")
     length = first_length(asked.max_tokens, _USUAL_TEXT)
     orders = (order_of(asked, defaults, (), length, prompt=prompt, suffix=asked.suffix or "") for prompt in prompts)
-    return [replace(each, likeliest=asked.logprobs) for order in orders for each in several(order, asked.n)]
+    told = (replace(order, likeliest=asked.logprobs, echo=bool(asked.echo)) for order in orders)
+    return [each for order in told for each in several(order, asked.n)]
 
 
 def _prompts(asked: TextRequest) -> list[str | tuple[int, ...]]:

@@ -13,7 +13,7 @@ from headstart import paths
 from headstart.engine import devices, generation_config, loading, memory
 from headstart.engine.backends.genai.pipelines import NPU, Batch, Blueprint, Way, Writer, blueprint, configuration
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.detokenizer import AnswerText, rest_of, step_of
+from headstart.engine.detokenizer import AnswerText, echo_of, rest_of, step_of
 from headstart.engine.engine import (
     Drafter,
     EngineKind,
@@ -177,6 +177,8 @@ class GenaiEngine:
             return
         answer = self.begin(request)
         yield Prefill(0, len(answer.prompt))
+        if request.echo:
+            yield echo_of(request, answer.prompt, self.tokenizer.decode_many)
         with closing(self._batches(answer, cancel or CancelEvent())) as batches:
             for batch in batches:
                 step = answer.take(batch)
