@@ -2,6 +2,8 @@
 
 import asyncio
 import hashlib
+import time
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, TypeVar
 
@@ -19,8 +21,9 @@ from headstart import __version__
 from headstart.engine.engine import Request
 from headstart.errors import HeadstartError
 from headstart.server.anthropic import MessagesForm, MessagesRequest, messages_order
-from headstart.server.auth import Access, Guard
+from headstart.server.auth import CLIENT, Access, Guard
 from headstart.server.calls import CallReader
+from headstart.server.models import Served, find
 from headstart.server.refusal import INVALID, SERVER, Fault, FaultBody, RefusedError, invalid, refused
 from headstart.server.replies import (
     ChatChunk,
@@ -37,6 +40,7 @@ from headstart.server.streaming import Reported
 from headstart.server.worker import Limits, Worker
 
 _Body = TypeVar("_Body", ChatRequest, TextRequest, MessagesRequest)
+_USUAL_LENGTH = 4096  # tokens of an answer at most, where nothing is known of the context
 _MOST_DISCARDED = 64 * 2**20  # bytes
 _CLOSING = {"connection": "close"}
 _PLACE = "#/components/schemas/{name}"
@@ -67,41 +71,40 @@ _FAULTS = {
 class Api:
     """Answers the requests that were let in."""
 
-    def __init__(self, worker: Worker, model: Model, defaults: Defaults) -> None:
+    def __init__(self, worker: Worker, defaults: Defaults) -> None:
         """`worker` writes the answers."""
-        self._worker, self._model, self._defaults = worker, model, defaults
-        self._fingerprint = fingerprint(model.id, defaults)
-        self._description = msgspec.json.encode(description(model.id))
+        self._worker, self._models, self._defaults = worker, worker.models, defaults
+        self._created = int(time.time())
 
     async def models(self, _: HttpRequest) -> Response:
         """List the models."""
-        return _json(msgspec.json.encode(ModelList([self._model])))
+        return _json(msgspec.json.encode(ModelList([self._shown(model) for model in self._models.listed()])))
 
     async def model(self, request: HttpRequest) -> Response:
         """Show one model."""
-        self._require(request.path_params["model"])
-        return _json(msgspec.json.encode(self._model))
+        return _json(msgspec.json.encode(self._shown(find(self._models, request.path_params["model"]))))
 
     async def chat(self, request: HttpRequest) -> Response:
         """Answer a conversation."""
-        asked = await self._read(request, ChatRequest)
-        order = chat_order(asked, self._defaults)
+        asked, model = await self._read(request, ChatRequest)
+        order = chat_order(asked, self._for(model))
         reader = CallReader(bare=not order.schema) if order.tools else None
-        form = ChatForm(self._model.id, self._fingerprint, reader, with_usage=_wants_usage(asked))
-        return self._begun(order, form, streamed=bool(asked.stream))
+        form = ChatForm(model.id, fingerprint(model, self._defaults), reader, with_usage=_wants_usage(asked))
+        return self._begun(request, model, order, form, streamed=bool(asked.stream))
 
     async def complete(self, request: HttpRequest) -> Response:
         """Continue a text."""
-        asked = await self._read(request, TextRequest)
-        form = TextForm(self._model.id, self._fingerprint, with_usage=_wants_usage(asked))
-        return self._begun(text_order(asked, self._defaults), form, streamed=bool(asked.stream))
+        asked, model = await self._read(request, TextRequest)
+        form = TextForm(model.id, fingerprint(model, self._defaults), with_usage=_wants_usage(asked))
+        order = text_order(asked, self._for(model))
+        return self._begun(request, model, order, form, streamed=bool(asked.stream))
 
     async def messages(self, request: HttpRequest) -> Response:
         """Answer a conversation as Anthropic's API does."""
-        asked = await self._read(request, MessagesRequest)
-        order = messages_order(asked, self._defaults)
-        reader = CallReader() if order.tools else None
-        return self._begun(order, MessagesForm(self._model.id, reader), streamed=bool(asked.stream))
+        asked, model = await self._read(request, MessagesRequest)
+        order = messages_order(asked, self._for(model))
+        form = MessagesForm(model.id, CallReader() if order.tools else None)
+        return self._begun(request, model, order, form, streamed=bool(asked.stream))
 
     async def health(self, _: HttpRequest) -> Response:
         """Say that the server answers."""
@@ -109,27 +112,29 @@ class Api:
 
     async def openapi(self, _: HttpRequest) -> Response:
         """The description in OpenAPI."""
-        return _json(self._description)
+        return _json(msgspec.json.encode(description([model.id for model in self._models.listed()])))
 
-    async def _read(self, request: HttpRequest, kind: type[_Body]) -> _Body:
+    async def _read(self, request: HttpRequest, kind: type[_Body]) -> tuple[_Body, Served]:
         asked = parsed(await _body(request, self._worker.limits), kind)
-        self._require(asked.model)
-        return asked
+        return asked, find(self._models, asked.model)
 
-    def _begun(self, order: Request, form: Form, *, streamed: bool) -> Response:
-        with_tokens = order.likeliest is not None
-        patience = self._worker.limits.send_seconds
-        return Reported(self._worker.take(order), form, patience, streamed=streamed, with_tokens=with_tokens)
+    def _for(self, model: Served) -> Defaults:
+        """What is left open."""
+        defaults = self._defaults
+        return replace(defaults, length=defaults.length or model.context // 2 or _USUAL_LENGTH)
 
-    def _require(self, name: str) -> None:
-        if name != self._model.id:
-            sentence = f"The model {name[:80]!r} is not served here: ask for {self._model.id!r}."
-            raise RefusedError(404, Fault(sentence, INVALID, "model", "model_not_found"))
+    def _begun(self, request: HttpRequest, model: Served, order: Request, form: Form, *, streamed: bool) -> Response:
+        answer = self._worker.take(order, model, request.scope[CLIENT])
+        patience, with_tokens = self._worker.limits.send_seconds, order.likeliest is not None
+        return Reported(answer, form, patience, streamed=streamed, with_tokens=with_tokens)
+
+    def _shown(self, model: Served) -> Model:
+        return Model(model.id, self._created, model.context or None, model.context or None)
 
 
-def application(worker: Worker, model: Model, access: Access, defaults: Defaults) -> Starlette:
+def application(worker: Worker, access: Access, defaults: Defaults) -> Starlette:
     """The API behind its access checks."""
-    api, origins = Api(worker, model, defaults), sorted(access.origins)
+    api, origins = Api(worker, defaults), sorted(access.origins)
     pages = Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"])
     routes = [
         Route("/v1/models", api.models),
@@ -157,8 +162,8 @@ def _wants_usage(asked: AnswerRequest) -> bool:
     return asked.stream_options is not None and bool(asked.stream_options.include_usage)
 
 
-def fingerprint(model: str, defaults: Defaults) -> str:
-    """Changes with the program, the model and what a request leaves open."""
+def fingerprint(model: Served, defaults: Defaults) -> str:
+    """Changes with the program, the model, its arithmetic and what a request leaves open."""
     told = repr((__version__, model, defaults)).encode()
     return f"fp_{hashlib.sha256(told).hexdigest()[:12]}"
 
@@ -209,14 +214,14 @@ def _json(body: bytes) -> Response:
     return Response(body, media_type="application/json")
 
 
-def description(model: str) -> dict[str, Any]:
-    """The whole document for a server of `model`."""
+def description(models: list[str]) -> dict[str, Any]:
+    """The whole document for a server of these models."""
     _, schemas = msgspec.json.schema_components(_TYPES, ref_template=_PLACE)
     for name in ("ChatRequest", "TextRequest", "MessagesRequest"):
-        schemas[name]["properties"]["model"] = {"type": "string", "enum": [model]}
+        schemas[name]["properties"]["model"] = {"type": "string", "enum": models}
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Headstart", "version": __version__, "description": "One local model behind OpenAI's API."},
+        "info": {"title": "Headstart", "version": __version__, "description": "Local models behind OpenAI's API."},
         "paths": _paths(),
         "security": [{"key": []}],
         "components": {"schemas": schemas, "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},

@@ -311,13 +311,13 @@ _REFUSALS = {
 class Defaults:
     """Values for what a request leaves open. `seed` None: another one for each request.
 
-    `length`: the longest answer to a conversation, in tokens.
+    `length`: the longest answer to a conversation, in tokens; 0: half the context.
     """
 
     sampling: Sampling = field(default_factory=Sampling)
     speculation: Speculation = field(default_factory=Speculation)
     seed: int | None = None
-    length: int = 4096
+    length: int = 0
 
 
 def parsed(body: bytes, kind: type[_Body]) -> _Body:

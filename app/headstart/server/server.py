@@ -20,10 +20,10 @@ from headstart.engine.protocol import Answered, Asked, ServerEnded, ServerReport
 from headstart.errors import PortTakenError, ServerError, SettingsError
 from headstart.server.app import application
 from headstart.server.auth import Access
-from headstart.server.replies import Model
+from headstart.server.models import Models
 from headstart.server.requests import Defaults
 from headstart.server.streaming import STATS
-from headstart.server.worker import Limits, Worker, Writer
+from headstart.server.worker import Limits, Worker
 
 _LOCAL = "127.0.0.1"
 _END_SECONDS = 5  # for the end of the answers in progress; an engine that does not react takes two
@@ -68,20 +68,20 @@ class Server:
         self,
         order: StartServer,
         listener: socket.socket,
-        engine: Writer,
-        context: int,
+        models: Models,
         tell: Callable[[ServerReport], None],
         limits: Limits | None = None,
     ) -> None:
-        """It does not answer yet. `context` in tokens; 0 if unknown."""
-        limits = limits or Limits(waiting=order.waiting, answer_seconds=order.answer_seconds)
-        longest = {"length": context // 2} if context // 2 else {}
-        defaults = Defaults(order.sampling, order.speculation, order.seed, **longest)
+        """It does not answer yet."""
+        limits = limits or Limits(
+            waiting=order.waiting, answer_seconds=order.answer_seconds, idle_seconds=order.idle_seconds
+        )
+        defaults = Defaults(order.sampling, order.speculation, order.seed, order.length)
         hosts = frozenset(name.lower().rstrip(".") for name in order.hosts)
-        access = Access(order.key, hosts, frozenset(order.origins), order.beyond)
+        access = Access(order.keys, hosts, frozenset(order.origins), order.beyond)
         self._listener, self._tell = listener, tell
-        self._worker = Worker(engine, limits)
-        app = application(self._worker, Model(order.model, int(time.time())), access, defaults)
+        self._worker = Worker(models, limits)
+        app = application(self._worker, access, defaults)
         self._server = _Uvicorn(_Watched(app, tell), self._worker)
         self._serving = Serving(order.model, url(listener), order.beyond)
         self._thread = threading.Thread(target=self.run, daemon=True, name="server")

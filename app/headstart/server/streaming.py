@@ -13,7 +13,7 @@ from headstart.engine.engine import Event, Finish, FinishReason, Prefill, Step
 from headstart.errors import HeadstartError
 from headstart.server.refusal import FaultBody, refused, stopping
 from headstart.server.replies import Form, Said
-from headstart.server.worker import Answer
+from headstart.server.worker import Answer, Waiting
 
 STATS = "headstart.stats"  # where an answer puts its figures in the scope of its request
 _WHOLE = [(b"content-type", b"application/json")]
@@ -26,7 +26,7 @@ class Reported(Response):
     def __init__(
         self, answer: Answer, form: Form, patience: float, *, streamed: bool, with_tokens: bool = False
     ) -> None:
-        """Nothing is sent yet: a refusal before the first token becomes an HTTP status.
+        """Nothing is sent yet: a refusal before the first token becomes an HTTP status, unless the answer has to wait.
 
         `patience`: seconds for each part. `with_tokens`: send the probability of each token, too.
         """
@@ -47,7 +47,7 @@ class Reported(Response):
         finally:
             scope[STATS] = self._answer.stats
 
-    async def _whole(self, events: AsyncIterator[Event]) -> bytes:
+    async def _whole(self, events: AsyncIterator[Event | Waiting]) -> bytes:
         steps = list[Step]()
         async for event in events:
             if isinstance(event, Step):
@@ -56,7 +56,7 @@ class Reported(Response):
                 return msgspec.json.encode(self._form.whole(self._said(*steps), self._ended(event), event.stats))
         raise stopping()
 
-    async def _stream(self, events: AsyncGenerator[Event], send: Send) -> None:
+    async def _stream(self, events: AsyncGenerator[Event | Waiting], send: Send) -> None:
         first = await anext(events, None)
         if first is None:
             raise stopping()
@@ -68,12 +68,18 @@ class Reported(Response):
         except TimeoutError:
             return  # the client reads nothing more; its answer stays cut off
 
-    async def _parts(self, first: Event, events: AsyncIterator[Event]) -> AsyncIterator[bytes]:
-        """The stream's events; an error is one of them."""
-        for begun in self._form.begun():
-            yield self._form.sent(begun)
+    async def _parts(self, first: Event | Waiting, events: AsyncIterator[Event | Waiting]) -> AsyncIterator[bytes]:
+        """The stream's events, after comments while it waits; an error is one of them."""
+        event: Event | Waiting | None = first
         try:
-            for told in self._told(first):
+            while isinstance(event, Waiting):
+                yield _comment(event.why)
+                event = await anext(events, None)
+            if event is None:
+                raise stopping()
+            for begun in self._form.begun():
+                yield self._form.sent(begun)
+            for told in self._told(event):
                 yield told
             async for event in events:
                 for told in self._told(event):
@@ -81,12 +87,12 @@ class Reported(Response):
         except HeadstartError as error:
             yield self._form.sent(FaultBody(refused(error).fault))
 
-    def _told(self, event: Event) -> list[bytes]:
+    def _told(self, event: Event | Waiting) -> list[bytes]:
         match event:
             case Prefill(done, total):
-                return [
-                    f": read {done} of {total} tokens\n\n".encode()
-                ]  # a comment, which clients skip; it keeps the connection alive
+                return [_comment(f"read {done} of {total} tokens")]
+            case Waiting(why):
+                return [_comment(why)]
             case Step(text, scored=scored):
                 told = self._form.more(self._said(event)) if text or scored else ()
                 return [self._form.sent(each) for each in told]
@@ -106,6 +112,11 @@ class Reported(Response):
     async def _pass(self, send: Send, message: MutableMapping[str, Any]) -> None:
         async with asyncio.timeout(self._patience):
             await send(message)
+
+
+def _comment(text: str) -> bytes:
+    """Clients skip it; it keeps the connection alive."""
+    return f": {text}\n\n".encode()
 
 
 @asynccontextmanager
