@@ -92,7 +92,7 @@ class ServeFlags:
     )
     sampling: dict[str, Any] = given(
         sampling_flags(
-            "for requests without a seed; with --numerics exact it repeats an answer (default: another each time)"
+            "for requests without a seed; the same request then gets the same answer (default: another seed each time)"
         ),
         "answers, for what a request leaves open",
     )

@@ -253,6 +253,7 @@ class LocalEngine:
             scorer.note if scorer else None,
             written,
             request.keep,
+            request.repeatable,
         )
         if self._trace and not written:
             self._trace.begin(job)

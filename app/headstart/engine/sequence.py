@@ -15,7 +15,7 @@ class Job:
 
     `foretold` is what may come; `constraint` what the answer must keep to. `witness` sees the row that each token was
     chosen from, and the token; after the last one of the answer maybe some more. `written` is the answer's beginning
-    where it goes on after a fault. `keep`: where what is read may be kept on disk.
+    where it goes on after a fault. `keep`: where what is read may be kept on disk. `repeatable`: see Request.
     """
 
     prompt: tuple[int, ...]
@@ -28,6 +28,7 @@ class Job:
     witness: Callable[[Row, int], None] | None = None
     written: tuple[int, ...] = ()
     keep: Keep | None = None
+    repeatable: bool = False
 
 
 class Sequence:

@@ -85,6 +85,7 @@ class Decoder:
             lags=lags,
             room=sequence.room,
             can_branch=self._target.can_branch,
+            is_repeatable=sequence.job.repeatable,
         )
         return self._policy.plan(situation)
 
@@ -135,13 +136,15 @@ class Decoder:
     def _read_prompt(self, sequence: Sequence) -> Generator[Prefill, None, Logits]:
         """Bring the caches to the whole prompt, reusing what they share with it; return the last token's logits."""
         target, prompt = self._target, tuple(sequence.context)
-        self._prefixes.reuse(prompt, sequence.job.keep)
+        is_repeatable = sequence.job.repeatable
+        chunk = self._prefixes.length if is_repeatable else PREFILL_CHUNK
+        self._prefixes.reuse(prompt, sequence.job.keep, on_grid=is_repeatable)
         for drafter in self._drafters.values():
             drafter.begin(sequence)
         yield Prefill(len(target.tokens), len(prompt))
-        while len(prompt) - len(target.tokens) > PREFILL_CHUNK:
+        while len(prompt) - len(target.tokens) > chunk:
             done = len(target.tokens)
-            target.forward(prompt[done : done + PREFILL_CHUNK], cancel=sequence.cancel)
+            target.forward(prompt[done : done + chunk], cancel=sequence.cancel)
             yield Prefill(len(target.tokens), len(prompt))
         return require_finite(target.forward(prompt[len(target.tokens) :], cancel=sequence.cancel))
 

@@ -45,7 +45,11 @@ _Parallel = Annotated[bool, Meta(description="Whether an answer may have more th
 _Likeliest = Annotated[
     int, Meta(ge=0, le=MOST_LIKELIEST, description="Likeliest tokens to return for each token of the answer.")
 ]
-_Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, description="Repeats an answer with `--numerics exact`.")]
+_REPEATS = (
+    "The same request then gets the same answer, whatever was asked before, as with temperature 0. Guessing may still "
+    "flip a near-tie, unless the server runs with `--numerics exact`."
+)
+_Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, description=_REPEATS)]
 
 
 @dataclass(frozen=True)
@@ -421,9 +425,16 @@ def order_of(
 ) -> Request:
     """What both kinds of requests ask for. Raises RefusedError."""
     stops = ((asked.stop,) if asked.stop else ()) if isinstance(asked.stop, str) else tuple(asked.stop or ())
-    order = Request(messages, length, _sampling(asked, defaults), defaults.speculation, stops, prompt)
+    sampling = _sampling(asked, defaults)
+    order = Request(messages, length, sampling, defaults.speculation, stops, prompt)
     schema, grammar = _form(asked)
-    return replace(order, stop_on_repetition=bool(asked.stop_on_repetition), schema=schema, grammar=grammar)
+    return replace(
+        order,
+        stop_on_repetition=bool(asked.stop_on_repetition),
+        schema=schema,
+        grammar=grammar,
+        repeatable=_has_seed(asked, defaults) or _is_greedy(sampling),
+    )
 
 
 def _first(*lengths: int | None) -> int:
@@ -499,6 +510,15 @@ def _sampling(asked: AnswerRequest, defaults: Defaults) -> Sampling:
     told["seed"] = _seed(asked.seed, defaults.seed)
     left = tuple(name for name in defaults.sampling.automatic if name not in told)
     return replace(defaults.sampling, **told, automatic=left)
+
+
+def _has_seed(asked: AnswerRequest, defaults: Defaults) -> bool:
+    return asked.seed is not None or defaults.seed is not None
+
+
+def _is_greedy(sampling: Sampling) -> bool:
+    """Because somebody said so; a model of which nothing is known is greedy, too."""
+    return sampling.temperature == 0 and "temperature" not in sampling.automatic
 
 
 def _seed(asked: int | None, usual: int | None) -> int:
