@@ -118,6 +118,13 @@ def test_without_a_name_the_first_request_chooses_among_several_models(root: Pat
                 assert (reply.model, reply.usage.completion_tokens) == (name, 3)
 
 
+def test_without_a_name_the_model_that_chatted_last_is_loaded(root: Path) -> None:
+    write_model(root / "models" / "lol")
+    paths.last_model().write_text("smol", encoding="utf-8")
+    with served("--key", "mine") as (_, lines):
+        assert [line for line in lines if "Loading smol on" in line]
+
+
 def test_a_draft_is_for_a_model_that_is_named(root: Path, capsys: Captured) -> None:
     write_model(root / "models" / "lol")
     assert main(["serve", "--port", "0", "--draft", "lol"], RecordingLoad()) == 2

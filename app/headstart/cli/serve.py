@@ -12,7 +12,16 @@ from typing import Any
 
 from headstart import library, paths
 from headstart.cli.command import Load, flag, given, group, whole_number
-from headstart.cli.options import SPECULATION, AnsweringFlags, chosen, facts, from_flags, sampling_flags, title
+from headstart.cli.options import (
+    SPECULATION,
+    AnsweringFlags,
+    chosen,
+    facts,
+    from_flags,
+    last_used,
+    sampling_flags,
+    title,
+)
 from headstart.cli.render import harmless
 from headstart.engine import memory
 from headstart.engine.engine import Engine
@@ -121,9 +130,10 @@ def run(arguments: ServeFlags, load: Load) -> int:
 
 def _settled(flags: AnsweringFlags) -> AnsweringFlags:
     """With a model, where there is no choice. Raises what choosing one raises, but for a choice that requests have."""
-    installed = _installed(flags)
-    if flags.model or len(installed) < 2:
-        return replace(flags, model=flags.model or library.choose(installed[0].id if installed else None).name)
+    installed = [model.id for model in _installed(flags)]
+    name = flags.model or last_used() or (installed[0] if len(installed) == 1 else None)
+    if name or not installed:
+        return replace(flags, model=library.choose(name).name)
     if flags.draft not in {None, library.NO_DRAFT}:
         raise SettingsError("--draft is for one model: name it with --model.")
     return flags
