@@ -145,6 +145,26 @@ class RememberingToy(ToyRunner):
         return True
 
 
+class RoundingToy(RememberingToy):
+    """What it holds of a token follows from the size of the pass that read it, too, as in fast numerics."""
+
+    def forward(
+        self,
+        ids: Sequence[int],
+        branches: Sequence[Branch] = (),
+        rows: int = 1,
+        cancel: CancelEvent | None = None,
+    ) -> Logits:
+        """See Runner.forward."""
+        known = list(self.values)
+        super().forward(ids, branches, rows, cancel)
+        self.values = known
+        for place, token in enumerate(ids):
+            self.values.append(hash((self.values[-1] if self.values else 0, token, place, len(ids))))
+        seeds = [abs(value) for value in self.values[-rows:]]
+        return np.stack([np.random.default_rng(seed).normal(0.0, 2.0, self.vocabulary) for seed in seeds])
+
+
 def read(runner: RememberingToy, cache: PrefixCache, prompt: Sequence[int], chat: Keep | None = None) -> int:
     """Read a prompt; how many tokens of it were known. What the cache holds then is what a fresh one would."""
     cache.reuse(prompt, chat)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from headstart.engine.opening import Models
 from headstart.engine.process import host
 from headstart.engine.process.host import Shared
-from headstart.engine.protocol import ServerReport, StartServer
+from headstart.engine.protocol import Facts, ServerReport, StartServer
 
 
 def main(argv: Sequence[str] | None = None, models: Models | None = None) -> None:
@@ -13,12 +13,14 @@ def main(argv: Sequence[str] | None = None, models: Models | None = None) -> Non
     host.main(argv, models, serve)
 
 
-def serve(order: StartServer, engine: Shared, context: int, tell: Callable[[ServerReport], None]) -> host.RunningServer:
+def serve(order: StartServer, engine: Shared, facts: Facts, tell: Callable[[ServerReport], None]) -> host.RunningServer:
     """Start the local server. Raises SettingsError and ServerError."""
-    from headstart.server.server import Server, listen  # noqa: PLC0415 - HTTP, for which few processes have a use
+    from headstart.server.models import OneModel, served  # noqa: PLC0415 - HTTP, for which few processes have a use
+    from headstart.server.server import Server, listen  # noqa: PLC0415
 
     listener = listen(order.host, order.port, beyond=order.beyond)
-    server = Server(order, listener, engine, context, tell)
+    model = served(order.model, facts.context, facts.numerics)
+    server = Server(order, listener, OneModel(model, engine), tell)
     server.start()
     return server
 

@@ -16,8 +16,10 @@ from bench.toy import CONTEXT
 from headstart import paths
 from headstart.cli import COMMANDS, load_apart, main
 from headstart.cli.command import Command
+from headstart.cli.serve import KEY_VARIABLE
 from headstart.engine.engine import LoadOptions
 from headstart.errors import DeviceError
+from headstart.server import keys
 from headstart.server.server import listen
 from tests.fakes import RecordingLoad, ScriptedEngine
 from tests.model_folders import write_model
@@ -101,6 +103,76 @@ def test_an_answer_without_a_bound_takes_half_the_context() -> None:
             )
         assert reply.usage is not None
         assert (reply.choices[0].finish_reason, reply.usage.completion_tokens) == ("length", CONTEXT // 2)
+
+
+def test_without_a_name_the_first_request_chooses_among_several_models(root: Path) -> None:
+    write_model(root / "models" / "lol")
+    with served("--key", "mine", "--max-tokens", "3") as (_, lines):
+        assert not [line for line in lines if "Loading" in line]
+        (base,) = re.findall(r"http://\S+", "".join(lines))
+        with openai.OpenAI(base_url=base, api_key="mine", max_retries=0) as client:
+            assert [model.id for model in client.models.list()] == ["lol", "smol"]
+            for name in ("smol", "lol"):
+                reply = client.chat.completions.create(model=name, messages=[{"role": "user", "content": "Hi"}])
+                assert reply.usage is not None
+                assert (reply.model, reply.usage.completion_tokens) == (name, 3)
+
+
+def test_without_a_name_the_model_that_chatted_last_is_loaded(root: Path) -> None:
+    write_model(root / "models" / "lol")
+    paths.last_model().write_text("smol", encoding="utf-8")
+    with served("--key", "mine") as (_, lines):
+        assert [line for line in lines if "Loading smol on" in line]
+
+
+def test_a_draft_is_for_a_model_that_is_named(root: Path, capsys: Captured) -> None:
+    write_model(root / "models" / "lol")
+    assert main(["serve", "--port", "0", "--draft", "lol"], RecordingLoad()) == 2
+    assert "name it with --model" in capsys.readouterr().err
+
+
+def test_keys_that_were_given_count_beside_the_one_that_was_made(
+    root: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = "hs-made"
+    keys.write(paths.server_key(), keys.digest(made))
+    (root / "keys").write_text("# of the team\none\n\n two \n", encoding="utf-8")
+    monkeypatch.setenv(KEY_VARIABLE, "three")
+    with served("--key", "four", "--key-file", str(root / "keys")) as (_, lines):
+        (base,) = re.findall(r"http://\S+", "".join(lines))
+        for key in (made, "one", "two", "three", "four"):
+            with openai.OpenAI(base_url=base, api_key=key, max_retries=0) as client:
+                assert client.models.list().data
+        wrong = openai.OpenAI(base_url=base, api_key="# of the team", max_retries=0)
+        with wrong, pytest.raises(openai.AuthenticationError, match="Incorrect API key provided"):
+            wrong.models.list()
+    assert keys.read(paths.server_key()) == keys.digest(made)
+    for flags, words in ((["--key", "a b"], "without a space"), (["--key-file", str(root / "no")], "cannot be read")):
+        assert main(["serve", "--port", "0", *flags], RecordingLoad()) == 2
+        assert words in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("root")
+def test_a_key_that_was_given_needs_no_other_one() -> None:
+    with served("--key", "mine") as (_, lines):
+        assert "hs-" not in "".join(lines)
+    assert not paths.server_key().exists()
+
+
+@pytest.mark.usefixtures("root")
+def test_a_page_and_a_host_that_are_refused_are_told_once_on_the_terminal() -> None:
+    with served("--key", "mine") as (program, lines):
+        (base,) = re.findall(r"http://\S+", "".join(lines))
+        for _ in range(2):
+            for header in ({"Origin": "app://obsidian.md"}, {"Host": "host.docker.internal"}):
+                client = openai.OpenAI(base_url=base, api_key="mine", max_retries=0, default_headers=header)
+                with client, pytest.raises(openai.PermissionDeniedError):
+                    client.models.list()
+        program.terminate()
+        assert program.stdout
+        told = program.stdout.read()
+    assert (told.count("app://obsidian.md"), told.count("--allow-origin")) == (1, 1)
+    assert (told.count("host.docker.internal"), told.count("--allow-host")) == (1, 1)
 
 
 @pytest.mark.usefixtures("root")

@@ -21,7 +21,7 @@ from headstart.engine.policy.rounds import Outcome, Situation
 from headstart.engine.runners.paged import BranchingRunner, PagedRunner
 from headstart.engine.runners.passes import Pass
 from headstart.engine.runners.precision import probe_ids, properties
-from headstart.engine.runners.runner import Branch
+from headstart.engine.runners.runner import Branch, Logits
 from headstart.engine.sequence import Job
 from headstart.engine.speculative import Decoder
 from headstart.engine.trace import Recorder, RecordingPlan
@@ -46,6 +46,14 @@ class Immovable(BranchingRunner):
 
     def _keep(self, _place: int, number: int) -> None:
         self._tokens.append(self._branches[number].token)
+
+
+class Kernels(BranchingToy):
+    """Passes over one token, and those with branches, give other numbers, as kernels of processors do."""
+
+    def forward(self, ids: Sequence[int], branches: Sequence[Branch] = (), *args: Any, **named: Any) -> Logits:
+        logits = super().forward(ids, branches, *args, **named)
+        return -logits if len(ids) == 1 or branches else logits
 
 
 @pytest.fixture(scope="module")
@@ -191,6 +199,19 @@ def test_passes_that_are_filled_up_write_the_plain_text_up_to_the_end_of_the_con
         assert write(filled(context), job)[0::2] == plain[0::2]
     spoken = [size for size in sizes if size > 1]
     assert sum(size != last for last, size in pairwise(spoken)) < len(spoken) / 4
+
+
+@pytest.mark.parametrize("is_repeatable", [True, False])
+def test_a_repeatable_answer_is_the_same_with_guesses_where_kernels_for_one_token_are_others(
+    is_repeatable: bool,
+) -> None:
+    texts, job = set(), Job((1, 2, 3), 200, frozenset(), Sampling(), PLAIN, repeatable=is_repeatable)
+    for speculation in (PLAIN, Speculation()):
+        target = Kernels(VOCABULARY, 400, 3)
+        policy = Policy(Costs(Curve({1: 70.0, 8: 79.0}), {Origin.DRAFT: Curve({1: 12.0})}))
+        decoder = Decoder(target, toy_drafters(target, ToyRunner(VOCABULARY, 400, 3, blur=0.5)), policy)
+        texts.add(tuple(write(decoder, replace(job, speculation=speculation))[0]))
+    assert (len(texts) == 1) == is_repeatable
 
 
 def test_a_branch_is_taken_at_the_first_wrong_candidate_only() -> None:

@@ -80,7 +80,7 @@ ORDERS: tuple[protocol.Order, ...] = (
     tuning.RecallTuned(9, LoadOptions(Path("a"))),
     tuning.ForgetTuned(9, LoadOptions(Path("a"))),
     protocol.StartServer(
-        "a", "0" * 64, "127.0.0.1", 8642, sampling=Sampling(temperature=0.5), seed=7, origins=("http://a",)
+        "a", ("0" * 64,), "127.0.0.1", 8642, sampling=Sampling(temperature=0.5), seed=7, origins=("http://a",)
     ),
     protocol.StopServer(),
 )

@@ -13,6 +13,7 @@ import openai
 from headstart.engine.engine import Engine
 from headstart.engine.protocol import ServerReport, StartServer
 from headstart.server import keys
+from headstart.server.models import Models, OneModel, Served
 from headstart.server.server import Server, listen
 from headstart.server.worker import Limits
 
@@ -57,17 +58,20 @@ def serving(
     limits: Limits | None = None,
     tell: Callable[[ServerReport], None] = lambda _: None,
     send_buffer: int | None = None,
+    models: Models | None = None,
     **order: Any,
 ) -> Iterator[Running]:
-    """A server in front of `engine` while inside. `order`: more of StartServer.
+    """A server in front of `engine`, or of `models`, while inside. `order`: more of StartServer.
 
     `send_buffer`: bytes that the system takes although nobody reads them.
     """
     listener = listen("127.0.0.1", 0)
     if send_buffer:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
-    start = StartServer(MODEL, keys.digest(KEY), "127.0.0.1", 0, **order)
-    running = Running(listener.getsockname()[1], Server(start, listener, engine, 0, tell, limits))
+    wanted: dict[str, Any] = {"keys": (keys.digest(KEY),), **order}
+    start = StartServer(model=MODEL, host="127.0.0.1", port=0, **wanted)
+    models = models or OneModel(Served(MODEL), engine)
+    running = Running(listener.getsockname()[1], Server(start, listener, models, tell, limits))
     others = set(threading.enumerate())
     running.server.start()
     try:
@@ -77,7 +81,7 @@ def serving(
         assert not any(thread.name == "server" for thread in set(threading.enumerate()) - others)
 
 
-def chat_body(text: str = "Hi", stream: str = "false") -> str:
+def chat_body(text: str = "Hi", stream: str = "false", model: str = MODEL) -> str:
     """A request as curl would send it."""
     message = f'{{"role":"user","content":"{text}"}}'
-    return f'{{"model":"{MODEL}","stream":{stream},"messages":[{message}]}}'
+    return f'{{"model":"{model}","stream":{stream},"messages":[{message}]}}'

@@ -38,7 +38,7 @@ from headstart.server import keys
 from headstart.server.server import listen
 from tests.server.serving import KEY, MODEL, PATIENCE
 
-START = StartServer(MODEL, keys.digest(KEY), "127.0.0.1", 0)
+START = StartServer(MODEL, (keys.digest(KEY),), "127.0.0.1", 0)
 
 
 class Process:
@@ -160,9 +160,9 @@ def test_a_second_start_takes_the_place_of_the_first(process: Process) -> None:
 
 def test_a_port_that_is_taken_and_other_computers_are_refused(process: Process) -> None:
     with closing(listen("127.0.0.1", 0)) as listener:
-        process.say(StartServer(MODEL, keys.digest(KEY), "127.0.0.1", listener.getsockname()[1]))
+        process.say(StartServer(MODEL, (keys.digest(KEY),), "127.0.0.1", listener.getsockname()[1]))
         assert process.hear(Failed).kind == "PortTakenError"
-    process.say(StartServer(MODEL, keys.digest(KEY), "0.0.0.0", 0))  # noqa: S104 - that is what is refused
+    process.say(StartServer(MODEL, (keys.digest(KEY),), "0.0.0.0", 0))  # noqa: S104 - that is what is refused
     assert "can be reached from other computers" in process.hear(Failed).sentence
     process.say(StopServer())
     process.hear(ServerEnded)

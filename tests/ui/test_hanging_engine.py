@@ -90,7 +90,7 @@ def test_an_engine_without_memory_is_replaced(qtbot: QtBot, loaded_link: EngineL
 
 def test_so_is_one_that_lacked_it_for_a_client_of_the_local_server(qtbot: QtBot, loaded_link: EngineLink) -> None:
     with qtbot.waitSignal(loaded_link.served, timeout=WAIT) as serving:
-        loaded_link.serve(StartServer("toy", keys.digest("key"), "127.0.0.1", 0))
+        loaded_link.serve(StartServer("toy", (keys.digest("key"),), "127.0.0.1", 0))
     (report,) = serving.args or []
     assert isinstance(report, Serving)
 

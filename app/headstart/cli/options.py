@@ -125,7 +125,7 @@ def tracing(flags: TraceFlags) -> Tracing | None:
 
 def chosen(flags: ModelFlags) -> tuple[Choice, LoadOptions]:
     """The models of the flags, and how to load them; tuning decides what the flags leave open."""
-    choice = library.choose(flags.model or _last_used(), flags.draft)
+    choice = library.choose(flags.model or last_used(), flags.draft)
     left_open = {
         Open.DRAFT: flags.draft is None,
         Open.DEVICE: flags.device == AS_TUNED,
@@ -155,7 +155,8 @@ def remember(choice: Choice) -> None:
             own_folder.write(paths.last_model(), choice.name)
 
 
-def _last_used() -> str | None:
+def last_used() -> str | None:
+    """The model that `remember` was told of last, if it is still installed."""
     try:
         name = paths.last_model().read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):

@@ -1,22 +1,39 @@
 """`headstart serve`: its flags, the key and its output."""
 
+import os
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from headstart import paths
+from headstart import library, paths
 from headstart.cli.command import Load, flag, given, group, whole_number
-from headstart.cli.options import SPECULATION, AnsweringFlags, chosen, facts, from_flags, sampling_flags, title
+from headstart.cli.options import (
+    SPECULATION,
+    AnsweringFlags,
+    chosen,
+    facts,
+    from_flags,
+    last_used,
+    sampling_flags,
+    title,
+)
 from headstart.cli.render import harmless
+from headstart.engine import memory
+from headstart.engine.engine import Engine
 from headstart.engine.protocol import ServerReport, Serving, StartServer
 from headstart.errors import SettingsError
+from headstart.library import Broken, Model, Pair
 from headstart.server import keys
+from headstart.server.models import LoadedModels, Served, build_of, find
 from headstart.server.worker import Limits
 
 HOST, PORT = "127.0.0.1", 8642
+KEY_VARIABLE = "HEADSTART_SERVER_KEY"
 _USUAL = Limits()
 _LAST_PORT = 65535
 
@@ -45,7 +62,14 @@ class ServeFlags:
     allow_network: bool = flag(
         default=False, help="with --host: let other computers connect, too; messages and the key travel unencrypted"
     )
-    new_key: bool = flag(default=False, help="make a new key; the old key stops working", group="access")
+    key: str | None = flag(
+        None,
+        f"accept this key, too, as that in {KEY_VARIABLE}; other users of this computer may see a command line",
+        group="access",
+        metavar="KEY",
+    )
+    key_file: Path | None = flag(None, "accept the keys in this file, too, one on each line", metavar="FILE")
+    new_key: bool = flag(default=False, help="make a new key; the one that was made before stops working")
     allow_origin: tuple[str, ...] = flag(
         (),
         "allow web pages of this origin, such as http://localhost:3000; may be given several times",
@@ -66,9 +90,18 @@ class ServeFlags:
         f"longest time for an answer, which is cut off after it (default: {_USUAL.answer_seconds:g})",
         metavar="SECONDS",
     )
+    max_tokens: int | None = flag(
+        None, "longest answer to a request that names none (default: half the context)", metavar="N"
+    )
+    keep: int = flag(
+        1, "models in memory at once; another one takes the place of the one used least recently (default: 1)"
+    )
+    idle_unload: int | None = flag(
+        None, "free the models after so long without a request; the next one loads its model again", metavar="MINUTES"
+    )
     sampling: dict[str, Any] = given(
         sampling_flags(
-            "for requests without a seed; with --numerics exact it repeats an answer (default: another each time)"
+            "for requests without a seed; the same request then gets the same answer (default: another seed each time)"
         ),
         "answers, for what a request leaves open",
     )
@@ -82,14 +115,52 @@ def run(arguments: ServeFlags, load: Load) -> int:
     with _told_to_end():
         listener = listen(arguments.host, arguments.port, beyond=arguments.allow_network)
         with closing(listener):  # before the model takes its seconds to load: the port may be taken
-            choice, options = chosen(arguments.model)
-            order = _order(arguments, choice.name)
-            _say(f"Loading {title(options, choice)} ...")
-            with closing(load(options)) as engine:
-                known = facts(engine)
-                Server(order, listener, engine, known.context if known else 0, _report).run()
+            flags = _settled(arguments.model)
+            first = flags.model or ""
+            order = _order(arguments, first)
+            with closing(
+                LoadedModels(partial(_installed, flags), partial(_loaded, flags, load), arguments.keep)
+            ) as models:
+                if first:
+                    models.open(find(models, first), lambda _: None)
+                Server(order, listener, models, _report).run()
     _say("Stopped.")
     return 0
+
+
+def _settled(flags: AnsweringFlags) -> AnsweringFlags:
+    """With a model, where there is no choice. Raises what choosing one raises, but for a choice that requests have."""
+    installed = [model.id for model in _installed(flags)]
+    name = flags.model or last_used() or (installed[0] if len(installed) == 1 else None)
+    if name or not installed:
+        return replace(flags, model=library.choose(name).name)
+    if flags.draft not in {None, library.NO_DRAFT}:
+        raise SettingsError("--draft is for one model: name it with --model.")
+    return flags
+
+
+def _installed(flags: AnsweringFlags) -> list[Served]:
+    """What requests can name: the models that are installed, and one that was named by its folder."""
+    entries = [entry for entry in library.installed() if not isinstance(entry, Broken)]
+    if flags.model is not None and flags.model not in {entry.name for entry in entries}:
+        entries.append(library.find(flags.model))
+    return [_served(entry, flags) for entry in entries if isinstance(entry, Pair) or not entry.manifest.is_eagle]
+
+
+def _served(entry: Model | Pair, flags: AnsweringFlags) -> Served:
+    target = entry.target if isinstance(entry, Pair) else entry
+    context = memory.context_of(target.manifest, flags.context)
+    return Served(entry.name, context, build_of(entry, flags.numerics))
+
+
+def _loaded(flags: AnsweringFlags, load: Load, name: str) -> tuple[Engine, int]:
+    """A model as the flags say, and its context. The draft of `--draft` is for the model of `--model`."""
+    own = flags.draft if name == flags.model or flags.draft == library.NO_DRAFT else None
+    choice, options = chosen(replace(flags, model=name, draft=own))
+    _say(f"Loading {title(options, choice)} ...")
+    engine = load(options)
+    known = facts(engine)
+    return engine, known.context if known else 0
 
 
 def _say(*lines: str) -> None:
@@ -102,14 +173,15 @@ def _report(report: ServerReport) -> None:
     """Requests are not shown."""
     if isinstance(report, Serving):
         others = "Other computers can connect, too; messages and the key travel unencrypted."
-        _say(f"{report.model} answers at {report.url} until Ctrl+C.", *([others] if report.beyond else []))
+        model = report.model or "The model that a request names"
+        _say(f"{model} answers at {report.url} until Ctrl+C.", *([others] if report.beyond else []))
 
 
 def _order(arguments: ServeFlags, model: str) -> StartServer:
     usual = from_flags(arguments.sampling, arguments.speculation)  # before a key is made, as they may be refused
     return StartServer(
         model,
-        _key(anew=arguments.new_key),
+        _keys(arguments),
         arguments.host,
         arguments.port,
         arguments.allow_network,
@@ -117,22 +189,37 @@ def _order(arguments: ServeFlags, model: str) -> StartServer:
         arguments.allow_origin,
         arguments.queue,
         arguments.time_limit,
+        None if arguments.idle_unload is None else 60 * arguments.idle_unload,
         usual.sampling,
         usual.speculation,
         arguments.sampling.get("seed"),
+        arguments.max_tokens or 0,
     )
 
 
-def _key(*, anew: bool) -> str:
-    """The digest of the key; a new key is shown once."""
+def _keys(arguments: ServeFlags) -> tuple[str, ...]:
+    """The digests of all keys: those that were given, and the one that was made here, if there is one.
+
+    One is made where there is none at all, and shown once.
+    """
+    given = [] if arguments.key is None else [keys.checked(arguments.key, "--key")]
+    if KEY_VARIABLE in os.environ:
+        given.append(keys.checked(os.environ[KEY_VARIABLE], KEY_VARIABLE))
+    if arguments.key_file:
+        given += keys.read_file(arguments.key_file)
     file = paths.server_key()
-    kept = None if anew else keys.read(file)
-    if kept is None:
+    kept = None if arguments.new_key else keys.read(file)
+    if kept is None and (arguments.new_key or not given):
         key = keys.new()
         kept = keys.digest(key)
         keys.write(file, kept)
-        _say(f"Key: {key}", "Programs send it as their API key. Keep it: it is not shown again.")
-    return kept
+        _say(
+            f"Key: {key}",
+            "Programs send it as their API key. Keep it: it is not shown again. --new-key makes another one.",
+        )
+    elif not given:
+        _say("Programs send the key that was shown when it was made. --new-key makes another one, --key sets your own.")
+    return tuple(map(keys.digest, given)) + ((kept,) if kept else ())
 
 
 @contextmanager

@@ -89,11 +89,12 @@ def _serve() -> None:
 def _serving() -> Iterator[tuple[str, str]]:
     """Address and key of a server in front of an echo."""
     from headstart.server import keys  # noqa: PLC0415
+    from headstart.server.models import OneModel, Served  # noqa: PLC0415
     from headstart.server.server import Server, listen, url  # noqa: PLC0415
 
     key, listener = keys.new(), listen("127.0.0.1", 0)
-    order = StartServer("echo", keys.digest(key), "127.0.0.1", 0)
-    server = Server(order, listener, Echo(), 0, lambda _: None)
+    order = StartServer("echo", (keys.digest(key),), "127.0.0.1", 0)
+    server = Server(order, listener, OneModel(Served("echo"), Echo()), lambda _: None)
     address = url(listener)
     server.start()
     try:

@@ -143,6 +143,7 @@ class Request:
     `stop_on_repetition` ends an answer that says the same again and again; False lets it go on.
     `max_new_tokens` 0: the prompt is read and nothing is written, so that what begins like it begins at once.
     `keep`: where what is read may be kept on disk; None: nowhere.
+    `repeatable`: the prompt is read in the same passes whatever was read before; less of what is in memory is used.
     """
 
     messages: tuple[Message, ...]
@@ -158,6 +159,7 @@ class Request:
     likeliest: int | None = None
     stop_on_repetition: bool = parameters.AnswerParams.stop_on_repetition
     keep: Keep | None = None
+    repeatable: bool = False
     prompt_ids: tuple[int, ...] = ()
     suffix: str = ""
     bias: Mapping[int, float] = field(default_factory=dict)

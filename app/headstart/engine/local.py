@@ -269,6 +269,7 @@ class LocalEngine:
             scorer.note if scorer else None,
             written,
             request.keep,
+            request.repeatable,
             request.bias,
             prompt.note if prompt and not written else None,
         )

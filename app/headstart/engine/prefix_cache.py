@@ -246,15 +246,17 @@ class PrefixCache:
 
     def __init__(self, runner: Runner, most_bytes: int = 0, files: PartFiles | None = None, length: int = PART) -> None:
         """`most_bytes` of memory; 0: the runner's last text alone. `length`: tokens of a part, whole blocks."""
-        self._runner, self._most_bytes, self._files, self._length = runner, most_bytes, files, length
+        self._runner, self._most_bytes, self._files, self.length = runner, most_bytes, files, length
         # Parts of another length would be taken for tokens at other places where a text repeats itself.
         self._root = bytes.fromhex(identity_of([files and files.identity, length]))
+        self._grid_root = bytes.fromhex(identity_of([files and files.identity, length, "grid"]))
         self._after: defaultdict[bytes, list[Part]] = defaultdict(list)  # by the key of the part before
         self._held: OrderedDict[bytes, Part] = OrderedDict()  # those in memory, the least recently used first
         self._bytes = 0
         self._wanted: Keep | None = None  # for the text in the runner's cache
         self._key = ""  # of what is on disk
         self._most_on_disk = 0  # bytes, as the last request wanted that was to be kept there
+        self._on_grid: int | None = None  # tokens of that text that make whole parts of a grid; None: it has no grid
         self._is_kept = True  # whether all of that text is here
         self._is_ahead = False  # whether that was only read ahead
         self._is_indexed = False  # whether this knows what is on disk
@@ -266,20 +268,27 @@ class PrefixCache:
         self._look(keep)
         return max(common_prefix(self._runner.tokens, wanted), sum(count for _, count in self._find(wanted)))
 
-    def reuse(self, prompt: Sequence[int], keep: Keep | None = None) -> None:
-        """Bring the runner to the longest beginning of the prompt that is known; its last token is left to be read."""
+    def reuse(self, prompt: Sequence[int], keep: Keep | None = None, *, on_grid: bool = False) -> None:
+        """Bring the runner to the longest beginning of the prompt that is known; its last token is left to be read.
+
+        `on_grid`: the prompt is read with a pass for each part, and only parts that were read like that count, so that
+        how it is rounded does not depend on what was read before.
+        """
         runner, wanted = self._runner, prompt[:-1]
         self._look(keep)
         shared = common_prefix(runner.tokens, wanted)
+        if on_grid:
+            shared = min(shared, self._on_grid or 0) // self.length * self.length
         if shared < len(runner.tokens):
             self._keep()
-        known = list(self._find(wanted))
+        known = list(self._find(wanted, on_grid=on_grid))
         if sum(count for _, count in known) > shared:
             self._restore(known, shared)
         else:
             runner.rollback(shared)
         self._make_room()
         self._wanted, self._is_kept, self._is_ahead = keep, False, False
+        self._on_grid = len(prompt) // self.length * self.length if on_grid else None
         if keep:
             self._most_on_disk = keep.most_bytes
 
@@ -354,11 +363,13 @@ class PrefixCache:
     def _keep(self) -> None:
         """Copy what the runner's cache holds and this does not."""
         tokens, before, used = tuple(self._runner.tokens), self._root, list[Part]()
+        if self._on_grid is not None:
+            tokens, before = tokens[: self._on_grid], self._grid_root
         owner = self._wanted.chat if self._wanted else ""
         if self._is_kept or not self._runner.can_save or not self._most_bytes:
             return
-        for start in range(0, len(tokens), self._length):
-            part = Part(before, tokens[start : start + self._length], owner, is_ahead=self._is_ahead)
+        for start in range(0, len(tokens), self.length):
+            part = Part(before, tokens[start : start + self.length], owner, is_ahead=self._is_ahead)
             present = next((other for other in self._after[before] if _covers(other, part)), None)
             if present is None:
                 try:
@@ -374,23 +385,23 @@ class PrefixCache:
         self._is_kept = True
         self._touch(used)
 
-    def _find(self, wanted: Sequence[int]) -> Iterator[tuple[Part, int]]:
+    def _find(self, wanted: Sequence[int], *, on_grid: bool = False) -> Iterator[tuple[Part, int]]:
         """Parts that follow one another, with how many of their tokens are wanted: all, but of the last maybe fewer."""
-        before, place = self._root, 0
+        before, place = self._grid_root if on_grid else self._root, 0
         while parts := self._after.get(before):
-            ahead = wanted[place : place + self._length]
+            ahead = wanted[place : place + self.length]
             count, part = max(((common_prefix(part.tokens, ahead), part) for part in parts), key=lambda each: each[0])
-            if not count:
+            if not count or (on_grid and count < self.length):
                 return
             yield part, count
-            if count < self._length:
+            if count < self.length:
                 return
-            before, place = part.key, place + self._length
+            before, place = part.key, place + self.length
 
     def _restore(self, known: Sequence[tuple[Part, int]], shared: int) -> None:
         """Bring the runner to these parts; the first `shared` tokens are there. Stops where one cannot be read."""
-        first = shared // self._length
-        self._runner.rollback(first * self._length)
+        first = shared // self.length
+        self._runner.rollback(first * self.length)
         for part, count in known[first:]:
             saved = part.saved
             if saved is None and self._files:

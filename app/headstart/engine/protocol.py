@@ -119,12 +119,13 @@ class Bench(Tagged, frozen=True):
 class StartServer(Tagged, frozen=True):
     """Serve the loaded model to other programs, beside other work. The reports below follow, or Failed.
 
-    `key` is a digest. `beyond`: other computers may connect, too. `hosts` and `origins` are allowed beside the usual
-    ones. The rest is for what a request leaves open; `seed` None: another one for each request.
+    `keys` are digests. `beyond`: other computers may connect, too. `hosts` and `origins` are allowed beside the usual
+    ones. The rest is for what a request leaves open; `seed` None: another one for each request, `length` 0: half the
+    context.
     """
 
-    model: str  # what clients call it
-    key: str
+    model: str  # what clients call it; empty: they name one
+    keys: tuple[str, ...]
     host: str
     port: int
     beyond: bool = False
@@ -132,9 +133,11 @@ class StartServer(Tagged, frozen=True):
     origins: tuple[str, ...] = ()
     waiting: int = 16  # requests that may wait
     answer_seconds: float = 1800.0
+    idle_seconds: float | None = None  # without a request, after which models are freed; None: never
     sampling: Sampling = Sampling()
     speculation: Speculation = Speculation()
     seed: int | None = None
+    length: int = 0
 
 
 class StopServer(Tagged, frozen=True):

@@ -87,6 +87,7 @@ class Decoder:
             lags=lags,
             room=sequence.room,
             can_branch=self._target.can_branch,
+            is_repeatable=sequence.job.repeatable,
         )
         return self._policy.plan(situation)
 
@@ -137,8 +138,9 @@ class Decoder:
     def _read_prompt(self, sequence: Sequence) -> Generator[Prefill, None, Logits]:
         """Bring the caches to the whole prompt, reusing what they share with it; return the last token's logits."""
         target, prompt, witness = self._target, tuple(sequence.context), sequence.job.prompt_witness
-        chunk = _WITNESSED if witness else PREFILL_CHUNK
-        self._prefixes.reuse(prompt, sequence.job.keep)
+        is_repeatable = sequence.job.repeatable and not witness  # whose parts are others
+        chunk = _WITNESSED if witness else self._prefixes.length if is_repeatable else PREFILL_CHUNK
+        self._prefixes.reuse(prompt, sequence.job.keep, on_grid=is_repeatable)
         if witness:
             target.rollback(0)
         for drafter in self._drafters.values():

@@ -2,8 +2,10 @@
 
 import asyncio
 import hashlib
+import time
 from collections.abc import Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, TypeVar
 
@@ -21,9 +23,10 @@ from headstart import __version__
 from headstart.engine.engine import Finish, Request, Step
 from headstart.errors import HeadstartError
 from headstart.server.anthropic import MessagesForm, MessagesRequest, messages_order
-from headstart.server.auth import Access, Guard
+from headstart.server.auth import CLIENT, Access, Guard
 from headstart.server.calls import CallReader
 from headstart.server.metrics import TYPE, Metrics
+from headstart.server.models import Served, find
 from headstart.server.refusal import INVALID, SERVER, Fault, FaultBody, RefusedError, invalid, refused, stopping
 from headstart.server.replies import (
     ChatChunk,
@@ -54,6 +57,7 @@ from headstart.server.worker import Limits, Worker
 _Body = TypeVar(
     "_Body", ChatRequest, TextRequest, MessagesRequest, ResponsesRequest, TokenizeRequest, DetokenizeRequest
 )
+_USUAL_LENGTH = 4096  # tokens of an answer at most, where nothing is known of the context
 _MOST_DISCARDED = 64 * 2**20  # bytes
 _CLOSING = {"connection": "close"}
 _PLACE = "#/components/schemas/{name}"
@@ -89,60 +93,61 @@ _FAULTS = {
 class Api:
     """Answers the requests that were let in."""
 
-    def __init__(self, worker: Worker, model: Model, defaults: Defaults, metrics: Metrics) -> None:
+    def __init__(self, worker: Worker, defaults: Defaults, metrics: Metrics) -> None:
         """`worker` writes the answers."""
-        self._worker, self._model, self._defaults, self._metrics = worker, model, defaults, metrics
-        self._fingerprint = fingerprint(model.id, defaults)
-        self._description = msgspec.json.encode(description(model.id))
+        self._worker, self._models, self._defaults, self._metrics = worker, worker.models, defaults, metrics
+        self._created = int(time.time())
 
     async def models(self, _: HttpRequest) -> Response:
         """List the models."""
-        return _json(msgspec.json.encode(ModelList([self._model])))
+        return _json(msgspec.json.encode(ModelList([self._shown(model) for model in self._models.listed()])))
 
     async def model(self, request: HttpRequest) -> Response:
         """Show one model."""
-        self._require(request.path_params["model"])
-        return _json(msgspec.json.encode(self._model))
+        return _json(msgspec.json.encode(self._shown(find(self._models, request.path_params["model"]))))
 
     async def chat(self, request: HttpRequest) -> Response:
         """Answer a conversation."""
-        asked = await self._read(request, ChatRequest)
-        orders = several(chat_order(asked, self._defaults), asked.n)
-        head = self._head(asked, len(orders), len(orders))
+        asked, model = await self._read(request, ChatRequest)
+        orders = several(chat_order(asked, self._for(model)), asked.n)
+        head = self._head(asked, model, len(orders), len(orders))
         forms = [ChatForm(head, _reader(order), index) for index, order in enumerate(orders)]
-        return self._begun(orders, forms, streamed=bool(asked.stream))
+        return self._begun(request, model, orders, forms, streamed=bool(asked.stream))
 
     async def complete(self, request: HttpRequest) -> Response:
         """Continue a text."""
-        asked = await self._read(request, TextRequest)
-        orders = text_orders(asked, self._defaults)
-        head = self._head(asked, asked.n or 1, len(orders))
+        asked, model = await self._read(request, TextRequest)
+        orders = text_orders(asked, self._for(model))
+        head = self._head(asked, model, asked.n or 1, len(orders))
         forms = [TextForm(head, index) for index in range(len(orders))]
-        return self._begun(orders, forms, streamed=bool(asked.stream))
+        return self._begun(request, model, orders, forms, streamed=bool(asked.stream))
 
     async def messages(self, request: HttpRequest) -> Response:
         """Answer a conversation as Anthropic's API does."""
-        asked = await self._read(request, MessagesRequest)
-        order = messages_order(asked, self._defaults)
-        return self._begun([order], [MessagesForm(self._model.id, _reader(order))], streamed=bool(asked.stream))
+        asked, model = await self._read(request, MessagesRequest)
+        order = messages_order(asked, self._for(model))
+        return self._begun(
+            request, model, [order], [MessagesForm(model.id, _reader(order))], streamed=bool(asked.stream)
+        )
 
     async def respond(self, request: HttpRequest) -> Response:
         """Answer a conversation as OpenAI's newer API does."""
-        asked = await self._read(request, ResponsesRequest)
-        order = responses_order(asked, self._defaults)
-        return self._begun([order], [ResponsesForm(asked, order, _reader(order))], streamed=bool(asked.stream))
+        asked, model = await self._read(request, ResponsesRequest)
+        order = responses_order(asked, self._for(model))
+        form = ResponsesForm(replace(asked, model=model.id), order, _reader(order))
+        return self._begun(request, model, [order], [form], streamed=bool(asked.stream))
 
     async def tokenize(self, request: HttpRequest) -> Response:
         """Turn a text or a conversation into tokens."""
-        asked = await self._read(request, TokenizeRequest)
-        _, finish = await self._tokens(tokens_order(asked))
+        asked, model = await self._read(request, TokenizeRequest)
+        _, finish = await self._tokens(request, model, tokens_order(asked))
         told = Tokenized(list(finish.token_ids), len(finish.token_ids), finish.stats.context_length)
         return _json(msgspec.json.encode(told))
 
     async def detokenize(self, request: HttpRequest) -> Response:
         """Turn tokens into a text."""
-        asked = await self._read(request, DetokenizeRequest)
-        text, _ = await self._tokens(Request((), prompt_ids=tuple(asked.tokens), tokens_only=True))
+        asked, model = await self._read(request, DetokenizeRequest)
+        text, _ = await self._tokens(request, model, Request((), prompt_ids=tuple(asked.tokens), tokens_only=True))
         return _json(msgspec.json.encode(Detokenized(text, text)))
 
     async def health(self, _: HttpRequest) -> Response:
@@ -155,17 +160,17 @@ class Api:
 
     async def openapi(self, _: HttpRequest) -> Response:
         """The description in OpenAPI."""
-        return _json(self._description)
+        return _json(msgspec.json.encode(description([model.id for model in self._models.listed()])))
 
-    async def _read(self, request: HttpRequest, kind: type[_Body]) -> _Body:
+    async def _read(self, request: HttpRequest, kind: type[_Body]) -> tuple[_Body, Served]:
         asked = parsed(await _body(request, self._worker.limits), kind)
-        if asked.model is not None:
-            self._require(asked.model)
-        return asked
+        if asked.model is None and len(self._models.listed()) > 1:
+            raise invalid("Several models are served here: name one in `model`.", "model")
+        return asked, find(self._models, asked.model or self._models.listed()[0].id)
 
-    async def _tokens(self, order: Request) -> tuple[str, Finish]:
+    async def _tokens(self, request: HttpRequest, model: Served, order: Request) -> tuple[str, Finish]:
         """The text of a prompt, and its tokens."""
-        (answer,) = self._worker.take([order])
+        (answer,) = self._worker.take([order], model, request.scope[CLIENT])
         text = ""
         async with aclosing(answer.events()) as events:
             async for event in events:
@@ -175,24 +180,29 @@ class Api:
                     return text, event
         raise stopping()
 
-    def _head(self, asked: AnswerRequest, each: int, answers: int) -> Head:
+    def _head(self, asked: AnswerRequest, model: Served, each: int, answers: int) -> Head:
         with_usage = asked.stream_options is not None and bool(asked.stream_options.include_usage)
-        return Head(self._model.id, self._fingerprint, with_usage, each, answers)
+        return Head(model.id, fingerprint(model, self._defaults), with_usage, each, answers)
 
-    def _begun(self, orders: Sequence[Request], forms: Sequence[Form], *, streamed: bool) -> Response:
-        with_tokens = orders[0].likeliest is not None
-        patience = self._worker.limits.send_seconds
-        return Reported(self._worker.take(orders), forms, patience, streamed=streamed, with_tokens=with_tokens)
+    def _for(self, model: Served) -> Defaults:
+        """What is left open."""
+        defaults = self._defaults
+        return replace(defaults, length=defaults.length or model.context // 2 or _USUAL_LENGTH)
 
-    def _require(self, name: str) -> None:
-        if name != self._model.id:
-            sentence = f"The model {name[:80]!r} is not served here: ask for {self._model.id!r}."
-            raise RefusedError(404, Fault(sentence, INVALID, "model", "model_not_found"))
+    def _begun(
+        self, request: HttpRequest, model: Served, orders: Sequence[Request], forms: Sequence[Form], *, streamed: bool
+    ) -> Response:
+        answers = self._worker.take(orders, model, request.scope[CLIENT])
+        patience, with_tokens = self._worker.limits.send_seconds, orders[0].likeliest is not None
+        return Reported(answers, forms, patience, streamed=streamed, with_tokens=with_tokens)
+
+    def _shown(self, model: Served) -> Model:
+        return Model(model.id, self._created, model.context or None, model.context or None)
 
 
-def application(worker: Worker, model: Model, access: Access, defaults: Defaults, counted: Metrics) -> Starlette:
+def application(worker: Worker, access: Access, defaults: Defaults, counted: Metrics) -> Starlette:
     """The API behind its access checks. `counted` is told of each request by the caller."""
-    api, origins = Api(worker, model, defaults, counted), sorted(access.origins)
+    api, origins = Api(worker, defaults, counted), sorted(access.origins)
     pages = Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"])
     routes = [
         Route("/v1/models", api.models),
@@ -224,8 +234,8 @@ def _reader(order: Request) -> CallReader | None:
     return CallReader(bare=not order.schema) if order.tools else None
 
 
-def fingerprint(model: str, defaults: Defaults) -> str:
-    """Changes with the program, the model and what a request leaves open."""
+def fingerprint(model: Served, defaults: Defaults) -> str:
+    """Changes with the program, the model, its arithmetic and what a request leaves open."""
     told = repr((__version__, model, defaults)).encode()
     return f"fp_{hashlib.sha256(told).hexdigest()[:12]}"
 
@@ -276,8 +286,8 @@ def _json(body: bytes) -> Response:
     return Response(body, media_type="application/json")
 
 
-def description(model: str) -> dict[str, Any]:
-    """The whole document for a server of `model`."""
+def description(models: list[str]) -> dict[str, Any]:
+    """The whole document for a server of these models."""
     _, schemas = msgspec.json.schema_components(_TYPES, ref_template=_PLACE)
     for name in (
         "ChatRequest",
@@ -287,10 +297,10 @@ def description(model: str) -> dict[str, Any]:
         "TokenizeRequest",
         "DetokenizeRequest",
     ):
-        schemas[name]["properties"]["model"] = {"type": "string", "enum": [model]}
+        schemas[name]["properties"]["model"] = {"type": "string", "enum": models}
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Headstart", "version": __version__, "description": "One local model behind OpenAI's API."},
+        "info": {"title": "Headstart", "version": __version__, "description": "Local models behind OpenAI's API."},
         "paths": _paths(),
         "security": [{"key": []}],
         "components": {"schemas": schemas, "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},

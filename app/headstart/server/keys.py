@@ -1,4 +1,4 @@
-"""The key that programs must send. Only its hash is stored, so that nobody can read it from the disk."""
+"""The keys that programs must send. Of the one made here only the hash is stored, so that nobody can read it."""
 
 import hashlib
 import hmac
@@ -7,7 +7,7 @@ import secrets
 from pathlib import Path
 
 from headstart import own_folder
-from headstart.errors import ServerError
+from headstart.errors import ServerError, SettingsError
 
 _PREFIX = "hs-"
 _BYTES = 32  # random enough that a fast hash is as good as a slow one
@@ -22,6 +22,25 @@ def new() -> str:
 def digest(key: str) -> str:
     """The part of a key that is stored."""
     return hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def checked(key: str, place: str) -> str:
+    """`key`, which stands in `place`. Raises SettingsError for what no header can hold."""
+    if not (key.isascii() and key.isprintable()) or not key or " " in key:
+        raise SettingsError("The key in {place} must be letters, digits and signs without a space.", place=place)
+    return key
+
+
+def read_file(file: Path) -> list[str]:
+    """The keys in a file, one on each line; lines that are empty or begin with # do not count. Raises SettingsError."""
+    try:
+        lines = [line.strip() for line in file.expanduser().read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError) as error:
+        raise SettingsError("{file} cannot be read ({error}); name a file of keys.", file=file, error=error) from None
+    found = [checked(line, str(file)) for line in lines if line and not line.startswith("#")]
+    if not found:
+        raise SettingsError("{file} has no key: write one on each line.", file=file)
+    return found
 
 
 def fits(key: str, kept: str) -> bool:

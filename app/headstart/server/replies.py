@@ -53,17 +53,20 @@ class TextLogprobs:
 
 @dataclass(frozen=True)
 class Model:
-    """The served model."""
+    """A model that requests can name. Its context is in tokens, under the names that clients look for."""
 
     id: str
     created: int  # seconds since 1970
+    context_length: int | None
+    max_model_len: int | None
+    capabilities: tuple[str, ...] = ("completion", "tools", "structured_outputs", "logprobs")
     object: Literal["model"] = "model"
     owned_by: str = "headstart"
 
 
 @dataclass(frozen=True)
 class ModelList:
-    """All models: one."""
+    """All models."""
 
     data: list[Model]
     object: Literal["list"] = "list"

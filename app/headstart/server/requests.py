@@ -55,7 +55,11 @@ Parallel = Annotated[bool, Meta(description="Whether an answer may have more tha
 Likeliest = Annotated[
     int, Meta(ge=0, le=MOST_LIKELIEST, description="Likeliest tokens to return for each token of the answer.")
 ]
-_Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, description="Repeats an answer with `--numerics exact`.")]
+_REPEATS = (
+    "The same request then gets the same answer, whatever was asked before, as with temperature 0. Guessing may still "
+    "flip a near-tie, unless the server runs with `--numerics exact`."
+)
+_Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, description=_REPEATS)]
 
 
 @dataclass(frozen=True)
@@ -340,13 +344,13 @@ _REFUSALS = {
 class Defaults:
     """Values for what a request leaves open. `seed` None: another one for each request.
 
-    `length`: the longest answer to a conversation, in tokens.
+    `length`: the longest answer to a conversation, in tokens; 0: half the context.
     """
 
     sampling: Sampling = field(default_factory=Sampling)
     speculation: Speculation = field(default_factory=Speculation)
     seed: int | None = None
-    length: int = 4096
+    length: int = 0
 
 
 def parsed(body: bytes, kind: type[_Body]) -> _Body:
@@ -489,17 +493,19 @@ def order_of(
 ) -> Request:
     """What all kinds of requests ask for. `schema`: where else a request may have one, and it. Raises RefusedError."""
     stops = ((asked.stop,) if asked.stop else ()) if isinstance(asked.stop, str) else tuple(asked.stop or ())
+    sampling = _sampling(asked, defaults)
     kept_to, grammar = _form(asked, schema, has_tools=tools is not None)
     return Request(
         messages,
         length,
-        _sampling(asked, defaults),
+        sampling,
         defaults.speculation,
         stops,
         schema=kept_to,
         grammar=grammar,
         tools=tools,
         stop_on_repetition=bool(asked.stop_on_repetition),
+        repeatable=_has_seed(asked, defaults) or _is_greedy(sampling),
         bias={int(token): value for token, value in (asked.logit_bias or {}).items() if value},
         suffix=suffix,
         **({"prompt": prompt} if isinstance(prompt, str) else {"prompt_ids": prompt}),
@@ -578,6 +584,15 @@ def _sampling(asked: AnswerRequest, defaults: Defaults) -> Sampling:
     told["seed"] = _seed(asked.seed, defaults.seed)
     left = tuple(name for name in defaults.sampling.automatic if name not in told)
     return replace(defaults.sampling, **told, automatic=left)
+
+
+def _has_seed(asked: AnswerRequest, defaults: Defaults) -> bool:
+    return asked.seed is not None or defaults.seed is not None
+
+
+def _is_greedy(sampling: Sampling) -> bool:
+    """Because somebody said so; a model of which nothing is known is greedy, too."""
+    return sampling.temperature == 0 and "temperature" not in sampling.automatic
 
 
 def _seed(asked: int | None, usual: int | None) -> int:

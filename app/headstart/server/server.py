@@ -21,11 +21,11 @@ from headstart.errors import PortTakenError, ServerError, SettingsError
 from headstart.server.app import application
 from headstart.server.auth import Access
 from headstart.server.metrics import Metrics
+from headstart.server.models import Models
 from headstart.server.refusal import invalid
-from headstart.server.replies import Model
 from headstart.server.requests import Defaults
 from headstart.server.streaming import ANSWERS
-from headstart.server.worker import Answer, Limits, Worker, Writer
+from headstart.server.worker import Answer, Limits, Worker
 
 _LOCAL = "127.0.0.1"
 _END_SECONDS = 5  # for the end of the answers in progress; an engine that does not react takes two
@@ -70,22 +70,22 @@ class Server:
         self,
         order: StartServer,
         listener: socket.socket,
-        engine: Writer,
-        context: int,
+        models: Models,
         tell: Callable[[ServerReport], None],
         limits: Limits | None = None,
     ) -> None:
-        """It does not answer yet. `context` in tokens; 0 if unknown."""
-        limits = limits or Limits(waiting=order.waiting, answer_seconds=order.answer_seconds)
-        longest = {"length": context // 2} if context // 2 else {}
-        defaults = Defaults(order.sampling, order.speculation, order.seed, **longest)
+        """It does not answer yet."""
+        limits = limits or Limits(
+            waiting=order.waiting, answer_seconds=order.answer_seconds, idle_seconds=order.idle_seconds
+        )
+        defaults = Defaults(order.sampling, order.speculation, order.seed, order.length)
         hosts = frozenset(name.lower().rstrip(".") for name in order.hosts)
-        access = Access(order.key, hosts, frozenset(order.origins), order.beyond)
+        access = Access(order.keys, hosts, frozenset(order.origins), order.beyond)
         logging.getLogger("uvicorn.error").addFilter(_is_bug)
         self._listener, self._tell = listener, tell
-        self._worker = Worker(engine, limits)
+        self._worker = Worker(models, limits)
         metrics = Metrics()
-        app = application(self._worker, Model(order.model, int(time.time())), access, defaults, metrics)
+        app = application(self._worker, access, defaults, metrics)
         self._server = _Uvicorn(_Watched(app, tell, metrics), self._worker)
         self._serving = Serving(order.model, url(listener), order.beyond)
         self._thread = threading.Thread(target=self.run, daemon=True, name="server")

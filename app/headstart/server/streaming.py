@@ -13,7 +13,7 @@ from headstart.engine.engine import Event, Finish, FinishReason, Prefill, Step
 from headstart.errors import HeadstartError
 from headstart.server.refusal import FaultBody, refused, stopping
 from headstart.server.replies import Form, Said, joined
-from headstart.server.worker import Answer
+from headstart.server.worker import Answer, Waiting
 
 ANSWERS = "headstart.answers"  # where a reply puts its answers in the scope of its request
 _WHOLE = [(b"content-type", b"application/json")]
@@ -32,7 +32,7 @@ class Reported(Response):
         streamed: bool,
         with_tokens: bool = False,
     ) -> None:
-        """Nothing is sent yet: a refusal before the first token becomes an HTTP status.
+        """Nothing is sent yet: a refusal before the first token becomes an HTTP status, unless the answer has to wait.
 
         `forms`: one for each answer. `patience`: seconds for each part. `with_tokens`: send the probability of each
         token, too.
@@ -75,19 +75,22 @@ class Reported(Response):
                 return  # the client reads nothing more; its answer stays cut off
 
     async def _parts(self) -> AsyncGenerator[bytes]:
-        """The stream's events, answer by answer. Once the first has begun, an error is one of them."""
+        """The stream's events, and comments while it waits. Once there was one, an error is an event."""
         has_begun = False
         try:
             for answer, form in zip(self._answers, self._forms, strict=True):
                 async with aclosing(answer.events()) as events:
-                    first = await anext(events, None)
-                    if first is None:
+                    event = await anext(events, None)
+                    has_begun |= event is not None
+                    while isinstance(event, Waiting):
+                        yield _comment(event.why)
+                        event = await anext(events, None)
+                    if event is None:
                         raise stopping()
-                    has_begun = True
-                    for told in [*map(form.sent, form.begun()), *self._told(first, answer, form)]:
+                    for told in [*map(form.sent, form.begun()), *self._told(event, answer, form)]:
                         yield told
-                    async for event in events:
-                        for told in self._told(event, answer, form):
+                    async for more in events:
+                        for told in self._told(more, answer, form):
                             yield told
             yield self._forms[-1].last
         except HeadstartError as error:
@@ -95,12 +98,12 @@ class Reported(Response):
                 raise
             yield self._forms[-1].sent(FaultBody(refused(error).fault))
 
-    def _told(self, event: Event, answer: Answer, form: Form) -> list[bytes]:
+    def _told(self, event: Event | Waiting, answer: Answer, form: Form) -> list[bytes]:
         match event:
             case Prefill(done, total):
-                return [
-                    f": read {done} of {total} tokens\n\n".encode()
-                ]  # a comment, which clients skip; it keeps the connection alive
+                return [_comment(f"read {done} of {total} tokens")]
+            case Waiting(why):
+                return [_comment(why)]
             case Step(text, scored=scored):
                 told = form.more(self._said(event)) if text or scored else ()
             case Finish():
@@ -120,6 +123,11 @@ def _ended(finish: Finish, answer: Answer) -> FinishReason:
     if finish.reason is FinishReason.CANCELLED and not answer.out_of_time:
         raise stopping()
     return finish.reason
+
+
+def _comment(text: str) -> bytes:
+    """Clients skip it; it keeps the connection alive."""
+    return f": {text}\n\n".encode()
 
 
 @asynccontextmanager

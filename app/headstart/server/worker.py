@@ -1,17 +1,18 @@
-"""A queue of requests in front of one engine: one answer at a time in a thread, a few wait, the rest are refused."""
+"""A queue of requests: one answer at a time in a thread, clients take turns, a few wait, the rest are refused."""
 
 import asyncio
+import itertools
 import math
 import threading
 import time
-from collections.abc import AsyncGenerator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import AsyncGenerator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Protocol
 
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Event, Finish, Request, Stats, Step
 from headstart.errors import EngineLostError
+from headstart.server.models import Models, Served, Writer
 from headstart.server.refusal import BUSY, Fault, RefusedError, invalid, stopping
 
 
@@ -25,18 +26,20 @@ class Limits:
     body_seconds: float = 30.0  # until the body of a request has arrived
     send_seconds: float = 60.0  # until a client takes a part of an answer
     answer_seconds: float = 1800.0  # for an answer, from its first pass on
+    idle_seconds: float | None = None  # without a request, after which models are freed
 
 
+_SIGN = 5.0  # seconds between two signs of life of an answer that does not go on
+_END = 5.0  # seconds for the end of an answer when the server ends
 _LONGEST_PAUSE = 60  # seconds before a refused client may try again
 _NEWEST = 0.3  # weight of the last answer in the usual duration
 
 
-class Writer(Protocol):
-    """Writes answers: an Engine, or a share of one."""
+@dataclass(frozen=True)
+class Waiting:
+    """Nothing is written yet; `why` is for people who look at the stream."""
 
-    def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
-        """See Engine.generate."""
-        ...
+    why: str
 
 
 class Answer:
@@ -50,13 +53,13 @@ class Answer:
         self._asked = time.monotonic()
         self._cancelled = CancelEvent()
         self._loop = asyncio.get_running_loop()
-        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
-        self._work: Future[None] | None = None
+        self._events: asyncio.Queue[Event | Waiting | None] = asyncio.Queue()
+        self.work: Future[None] = Future()  # that fills it
+        self.work.add_done_callback(lambda _: self._put(None))
 
-    def begin(self, work: Future[None]) -> None:
-        """Note the work that fills it."""
-        self._work = work
-        work.add_done_callback(lambda _: self._put(None))
+    def tell(self, why: str) -> None:
+        """It has to wait."""
+        self._put(Waiting(why))
 
     def follow(self, engine: Writer, request: Request, seconds: float) -> None:
         """Let the engine write it; on the worker's thread."""
@@ -73,28 +76,32 @@ class Answer:
     def cancel(self) -> None:
         """End it within one round. If it has not begun, its place in the queue is free at once."""
         self._cancelled.set()
-        if self._work is not None:
-            self._work.cancel()
+        self.work.cancel()
 
-    async def events(self) -> AsyncGenerator[Event]:
+    async def events(self) -> AsyncGenerator[Event | Waiting]:
         """The engine's events; no Finish if the answer never began. Raises what the engine raised."""
-        assert self._work is not None
         try:
-            while (event := await self._events.get()) is not None:
+            while (event := await self._next()) is not None:
                 if isinstance(event, Step) and self.first_seconds is None:
                     self.first_seconds = time.monotonic() - self._asked
                 elif isinstance(event, Finish):
                     self.stats = event.stats
                 yield event
-            if not self._work.cancelled():
+            if not self.work.cancelled():
                 self._end()
         finally:
             self.cancel()
 
-    def _end(self) -> None:
-        assert self._work is not None
+    async def _next(self) -> Event | Waiting | None:
         try:
-            self._work.result()
+            async with asyncio.timeout(_SIGN):
+                return await self._events.get()
+        except TimeoutError:
+            return Waiting("still waiting")
+
+    def _end(self) -> None:
+        try:
+            self.work.result()
         except EngineLostError:
             if self._cancelled.is_set() and not self.out_of_time:  # it did not end in time when it was cancelled
                 raise stopping() from None
@@ -104,29 +111,44 @@ class Answer:
         self.out_of_time = True
         self.cancel()
 
-    def _put(self, event: Event | None) -> None:
+    def _put(self, event: Event | Waiting | None) -> None:
         if not self._loop.is_closed():  # a server that is stopped twice does not wait
             self._loop.call_soon_threadsafe(self._events.put_nowait, event)
 
 
-class Worker:
-    """Answers requests in their order."""
+@dataclass(frozen=True, eq=False)
+class _Turn:
+    """A request that waits."""
 
-    def __init__(self, engine: Writer, limits: Limits) -> None:
+    answer: Answer
+    request: Request
+    model: Served
+    client: str
+
+
+class Worker:
+    """Answers requests one at a time. Next is whoever was served least recently, and of one client the first."""
+
+    def __init__(self, models: Models, limits: Limits) -> None:
         """The queue is empty."""
-        self._engine = engine
-        self.limits = limits
-        self._thread = ThreadPoolExecutor(1, "engine")
+        self.models, self.limits = models, limits
+        self._waiting: list[_Turn] = []
+        self._served: dict[str, int] = {}  # when each client had its last turn, since the queue was empty
+        self._numbers = itertools.count(1)
+        self._changed = threading.Condition()
         self._present: set[Answer] = set()
         self._usual_seconds = 1.0
         self._stopped = False
+        # Python would wait for other threads at its end; this one may be loading a model.
+        self._thread = threading.Thread(target=self._work, daemon=True, name="engine")
+        self._thread.start()
 
     @property
     def waiting(self) -> int:
         """Requests in the queue."""
         return max(0, len(self._present) - 1)
 
-    def take(self, requests: Sequence[Request]) -> list[Answer]:
+    def take(self, requests: Sequence[Request], model: Served, client: str = "") -> list[Answer]:
         """The answers to some requests, which begin at their turns. Raises RefusedError if too many requests wait."""
         if self._stopped:
             raise stopping()
@@ -134,15 +156,19 @@ class Worker:
             raise invalid("So many answers find no place in the queue of this server: ask for fewer.", "n")
         if len(self._present) + len(requests) - 1 > self.limits.waiting:
             raise self._too_many()
-        return [self._begun(request) for request in requests]
+        return [self._begun(request, model, client) for request in requests]
 
-    def _begun(self, request: Request) -> Answer:
-        answer = Answer()
+    def _begun(self, request: Request, model: Served, client: str) -> Answer:
+        answer, loop = Answer(), asyncio.get_running_loop()
+        if self._present:
+            answer.tell(f"waiting for its turn; other requests: {len(self._present)}")
         self._present.add(answer)
-        loop = asyncio.get_running_loop()
-        work = self._thread.submit(self._run, answer, request)
-        work.add_done_callback(lambda _: loop.is_closed() or loop.call_soon_threadsafe(self._present.discard, answer))
-        answer.begin(work)
+        answer.work.add_done_callback(
+            lambda _: loop.is_closed() or loop.call_soon_threadsafe(self._present.discard, answer)
+        )
+        with self._changed:
+            self._waiting.append(_Turn(answer, request, model, client))
+            self._changed.notify()
         return answer
 
     def stop(self) -> None:
@@ -152,14 +178,43 @@ class Worker:
             answer.cancel()
 
     def close(self) -> None:
-        """Wait for the thread."""
+        """Stop, and wait for the end of the answer; not for a model that is being loaded."""
         self.stop()
-        self._thread.shutdown(wait=True, cancel_futures=True)
+        with self._changed:
+            self._changed.notify()
+        self._thread.join(_END)
 
-    def _run(self, answer: Answer, request: Request) -> None:
+    def _work(self) -> None:
+        while not self._stopped:
+            turn = self._next()
+            if turn and turn.answer.work.set_running_or_notify_cancel():
+                self._answer(turn)
+            elif turn is None and not self._stopped:
+                self.models.release()
+
+    def _answer(self, turn: _Turn) -> None:
         started = time.monotonic()
-        answer.follow(self._engine, request, self.limits.answer_seconds)
+        try:
+            engine = self.models.open(turn.model, turn.answer.tell)
+            turn.answer.follow(engine, turn.request, self.limits.answer_seconds)
+        except Exception as error:  # noqa: BLE001 - it goes to the client, and the server goes on
+            turn.answer.work.set_exception(error)
+        else:
+            turn.answer.work.set_result(None)
         self._usual_seconds += _NEWEST * (time.monotonic() - started - self._usual_seconds)
+
+    def _next(self) -> _Turn | None:
+        """Wait for a request; None if none came for a while, or the server ends."""
+        with self._changed:
+            while not self._waiting:
+                if self._stopped or not self._changed.wait(self.limits.idle_seconds):
+                    return None
+            turn = min(self._waiting, key=lambda turn: self._served.get(turn.client, 0))
+            self._waiting.remove(turn)
+            if not self._waiting:
+                self._served.clear()
+            self._served[turn.client] = next(self._numbers)
+            return turn
 
     def _too_many(self) -> RefusedError:
         pause = min(_LONGEST_PAUSE, max(1, math.ceil(self._usual_seconds)))

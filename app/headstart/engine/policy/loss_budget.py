@@ -139,9 +139,9 @@ class Books:
 
         The step behind it either changes the size back or is filled up.
         """
-        if outcome.size == 1:
+        if outcome.is_shortest:
             plain_ms = max(ms, _LEAST)
-        extra_ms = min(switch_ms, plain_ms) if outcome.size == 1 else max(ms - plain_ms, 0.0)
+        extra_ms = min(switch_ms, plain_ms) if outcome.is_shortest else max(ms - plain_ms, 0.0)
         if self._switched_for is not None:
             self.accounts[self._switched_for].book(0, extra_ms, plain_ms)
         return plain_ms
@@ -155,5 +155,5 @@ class Books:
         else:
             self.kept = Kept(outcome.size) if outcome.size <= BULK else Kept()
         self.last_pass = outcome.size
-        if outcome.verified or outcome.size == 1:
+        if outcome.verified or outcome.is_shortest:
             self._switched_for = outcome.drafter if outcome.verified else None

@@ -117,7 +117,9 @@ class DraftPlan:
             return self.checked
         kept = self._kept(draft)
         shares = [[each.confidence for each in others] for others in draft.runners_up]
-        chosen = self._branches(shares, kept) if self.situation.can_branch else ()
+        # What attends past a branch adds up in another order.
+        can_branch = self.situation.can_branch and not self.situation.is_repeatable
+        chosen = self._branches(shares, kept) if can_branch else ()
         # In a pass the pending token stands before the candidates.
         branches = tuple(Branch(1 + place, draft.runners_up[place][rank].token) for place, rank in chosen)
         self.checked = replace(draft, tokens=draft.tokens[:kept], branches=branches)
@@ -126,10 +128,11 @@ class DraftPlan:
     @property
     def size(self) -> int:
         """Tokens of the pass: those to verify, filled up to the size of the last one where that is cheaper."""
-        tokens, kept = 1 + self.checked.size, self._known.books.kept
-        if kept.size > self.situation.room or not self.situation.can_branch:
+        tokens, kept, situation = 1 + self.checked.size, self._known.books.kept, self.situation
+        if not situation.can_branch:
             return tokens
-        return self._known.costs.size(tokens, self.situation.context, kept)
+        tokens = max(tokens, min(situation.shortest, situation.room))
+        return tokens if kept.size > situation.room else self._known.costs.size(tokens, situation.context, kept)
 
     def outcome(self, chosen: Sequence[int], timing: Timing) -> Outcome:
         """What became of it."""
@@ -241,7 +244,7 @@ class DraftPlan:
         rate = best_rate(free, chances)
         kept = kept_prefix(Prices(verify, 0.0, rate), survivals(chances))
         # Amid plain steps an offer stands alone: the pass changes its size for it and, behind it, back again.
-        back_ms = self._known.costs.target.switch_ms if books.kept.size == 1 else 0.0
+        back_ms = self._known.costs.target.switch_ms if books.kept.size <= self.situation.shortest else 0.0
         return sum(survivals(chances[:kept])) - worth * (verify[kept] - verify[0] + back_ms), kept
 
     def _kept(self, draft: Draft) -> int:

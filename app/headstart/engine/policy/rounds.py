@@ -20,6 +20,15 @@ class Situation:
     lags: Mapping[str, int] = field(default_factory=dict)  # by model that drafts: tokens it reads first, at least 1
     room: int = BULK  # tokens that a pass may hold
     can_branch: bool = True  # whether the target checks several tokens for the same place
+    is_repeatable: bool = False  # whether its rounding must not depend on what is guessed
+
+    @property
+    def shortest(self) -> int:
+        """Tokens of a pass at least, if need be with some that say nothing.
+
+        Kernels for one token round in another way than those for more.
+        """
+        return 2 if self.is_repeatable else 1
 
 
 @dataclass(frozen=True)
@@ -54,6 +63,11 @@ class Outcome:
     def branched(self) -> bool:
         """Whether the last accepted guess is a branch."""
         return self.checked.branch_taken(self.chosen) is not None
+
+    @property
+    def is_shortest(self) -> bool:
+        """Whether the pass was no longer than that of a plain step."""
+        return self.size <= self.situation.shortest
 
     @property
     def in_line(self) -> int:

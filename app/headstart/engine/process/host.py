@@ -32,6 +32,7 @@ from headstart.engine.protocol import (
     CountTokens,
     Describe,
     Described,
+    Facts,
     Finished,
     Forget,
     Generate,
@@ -177,7 +178,7 @@ class RunningServer(Protocol):
         ...
 
 
-Serve = Callable[[StartServer, Shared, int, Callable[[ServerReport], None]], RunningServer]
+Serve = Callable[[StartServer, Shared, Facts, Callable[[ServerReport], None]], RunningServer]
 Work = Order | Turn | Rest
 Verbs = Mapping[type[Work], Callable[[Any], None]]
 
@@ -351,9 +352,9 @@ class Host:
 
     def _start_server(self, order: StartServer) -> None:
         assert self._serve, "this process has no local server"
-        context = self._model().facts.context
+        facts = self._model().facts
         self._stop_server()
-        self._server = self._serve(order, Shared(self._work.put), context, self._send)
+        self._server = self._serve(order, Shared(self._work.put), facts, self._send)
 
     def _stop_server(self, order: StopServer | None = None) -> None:
         server, self._server = self._server, None

@@ -2162,6 +2162,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>基准测试测量 Headstart 自己的引擎，并与 OpenVINO GenAI 比较：请在 CPU 上加载模型，然后重新运行。</translation>
     </message>
     <message>
+        <source>The key in {place} must be letters, digits and signs without a space.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>The model has no token {id}: leave it out of the prompt.</source>
         <translation>该模型没有编号为 {id} 的 token：请从提示中去掉它。</translation>
     </message>
@@ -2522,8 +2526,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法读取 {file}（{error}）；请按“新密钥”重新生成。</translation>
     </message>
     <message>
+        <source>{file} cannot be read ({error}); name a file of keys.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{file} cannot be written ({strerror}); make room or correct its rights.</source>
         <translation>无法写入 {file}（{strerror}）；请腾出空间或更正其权限。</translation>
+    </message>
+    <message>
+        <source>{file} has no key: write one on each line.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{file} is damaged; `headstart serve --new-key` writes it anew.</source>

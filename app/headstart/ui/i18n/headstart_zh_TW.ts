@@ -2162,6 +2162,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>基準測試測量 Headstart 自己的引擎，並與 OpenVINO GenAI 比較：請在 CPU 上載入模型，然後重新執行。</translation>
     </message>
     <message>
+        <source>The key in {place} must be letters, digits and signs without a space.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>The model has no token {id}: leave it out of the prompt.</source>
         <translation>該模型沒有編號為 {id} 的 token：請從提示中去掉它。</translation>
     </message>
@@ -2522,8 +2526,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法讀取 {file}（{error}）；請按「新金鑰」重新產生。</translation>
     </message>
     <message>
+        <source>{file} cannot be read ({error}); name a file of keys.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{file} cannot be written ({strerror}); make room or correct its rights.</source>
         <translation>無法寫入 {file}（{strerror}）；請騰出空間或更正其權限。</translation>
+    </message>
+    <message>
+        <source>{file} has no key: write one on each line.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{file} is damaged; `headstart serve --new-key` writes it anew.</source>

@@ -145,7 +145,7 @@ class ServerController(QObject):
         self._page.requests.clear()
         order = StartServer(
             self._served.name,
-            kept,
+            (kept,),
             _HOST,
             self._port,
             sampling=self._served.sampling,

@@ -1,0 +1,143 @@
+"""The models that requests can name: the one that is loaded, or those that are loaded when they are named."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from headstart import library
+from headstart.computer import package_version
+from headstart.engine.cancelling import CancelEvent
+from headstart.engine.engine import Engine, Event, Request
+from headstart.errors import HeadstartError, MemoryBudgetError
+from headstart.library import Model, Pair
+from headstart.server.refusal import INVALID, Fault, RefusedError
+
+_PREFIX = "openai/"  # which some clients put before the name of every model
+
+
+@dataclass(frozen=True)
+class Served:
+    """A model that requests can name. `context` in tokens, 0 if unknown; `build`: see `build_of`."""
+
+    id: str
+    context: int = 0
+    build: str = ""
+
+
+def build_of(entry: Model | Pair, numerics: str) -> str:
+    """What its answers depend on beside a request: weights, arithmetic, OpenVINO."""
+    manifest = entry.manifest if isinstance(entry, Model) else entry.target.manifest
+    files = sorted((name, file.sha256) for name, file in manifest.files.items())
+    return repr((package_version("openvino"), numerics, files))
+
+
+def served(name: str, context: int, numerics: str) -> Served:
+    """A model that is loaded; one that is not installed has no build."""
+    try:
+        return Served(name, context, build_of(library.find(name), numerics))
+    except HeadstartError:
+        return Served(name, context)
+
+
+class Writer(Protocol):
+    """Writes answers: an Engine, or a share of one."""
+
+    def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
+        """See Engine.generate."""
+        ...
+
+
+class Models(Protocol):
+    """What requests can name; `open` and `release` are called on the thread that answers."""
+
+    def listed(self) -> Sequence[Served]:
+        """All of them."""
+        ...
+
+    def open(self, model: Served, tell: Callable[[str], None]) -> Writer:
+        """What writes its answers; `tell` is called where it has to be loaded first. Raises what loading raises."""
+        ...
+
+    def release(self) -> None:
+        """Nobody has asked for a while."""
+        ...
+
+
+def find(models: Models, name: str) -> Served:
+    """The model that a request names, in capitals or not. Raises RefusedError, which names those that there are."""
+    listed = models.listed()
+    wanted = name.casefold().removeprefix(_PREFIX)
+    for model in listed:
+        if model.id.casefold() == wanted:
+            return model
+    names = ", ".join(repr(model.id) for model in listed)
+    sentence = f"The model {name[:80]!r} is not served here: ask for {names}."
+    raise RefusedError(404, Fault(sentence, INVALID, "model", "model_not_found"))
+
+
+class OneModel:
+    """A model that somebody else has loaded."""
+
+    def __init__(self, model: Served, engine: Writer) -> None:
+        """`engine` writes its answers."""
+        self._model, self._engine = model, engine
+
+    def listed(self) -> Sequence[Served]:
+        """See Models."""
+        return [self._model]
+
+    def open(self, _model: Served, _tell: Callable[[str], None]) -> Writer:
+        """See Models."""
+        return self._engine
+
+    def release(self) -> None:
+        """It belongs to somebody else."""
+
+
+class LoadedModels:
+    """Models that are loaded when a request names them. Those used last stay in memory."""
+
+    def __init__(
+        self, find_all: Callable[[], Sequence[Served]], load: Callable[[str], tuple[Engine, int]], keep: int = 1
+    ) -> None:
+        """`find_all`: what could be loaded. `load` returns the engine and its context. `keep`: most in memory."""
+        self._find_all, self._load, self._keep = find_all, load, keep
+        self._engines: OrderedDict[str, Engine] = OrderedDict()  # the least recently used first
+        self._contexts: dict[str, int] = {}
+
+    def listed(self) -> Sequence[Served]:
+        """See Models. How much a model holds is known for sure once it was loaded."""
+        return [replace(each, context=self._contexts.get(each.id) or each.context) for each in self._find_all()]
+
+    def open(self, model: Served, tell: Callable[[str], None]) -> Writer:
+        """See Models. Others make room: those used least recently, and as many as memory asks for."""
+        if model.id not in self._engines:
+            tell(f"loading {model.id}")
+            while len(self._engines) >= self._keep:
+                self._close_oldest()
+            self._engines[model.id] = self._loaded(model.id)
+        self._engines.move_to_end(model.id)
+        return self._engines[model.id]
+
+    def release(self) -> None:
+        """Free them all."""
+        while self._engines:
+            self._close_oldest()
+
+    close = release
+
+    def _loaded(self, name: str) -> Engine:
+        while True:
+            try:
+                engine, self._contexts[name] = self._load(name)
+            except MemoryBudgetError:
+                if not self._engines:
+                    raise
+                self._close_oldest()
+            else:
+                return engine
+
+    def _close_oldest(self) -> None:
+        _, engine = self._engines.popitem(last=False)
+        engine.close()

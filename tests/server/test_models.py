@@ -1,0 +1,141 @@
+"""Models by name: which there are, and which are loaded when a request names them; turns of those who wait."""
+
+import http.client
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from typing import Any
+
+import openai
+import pytest
+
+from headstart.engine.engine import Engine
+from headstart.errors import BrokenModelError, MemoryBudgetError
+from headstart.server import keys
+from headstart.server.models import LoadedModels, Served
+from headstart.server.worker import Limits
+from tests.fakes import ScriptedEngine
+from tests.server.serving import KEY, PATIENCE, Running, chat_body, serving
+
+NAMES = ("Alpha", "beta", "gamma")
+HI: Any = [{"role": "user", "content": "Hi"}]
+
+
+class Shelf:
+    """Engines that say the name of their model; `room`: how many fit into memory."""
+
+    def __init__(self, keep: int = 1, room: int = 9) -> None:
+        self.loaded: list[str] = []
+        self.engines: dict[str, ScriptedEngine] = {}
+        self.may_load = threading.Event()
+        self.may_load.set()
+        self._room = room
+        self.models = LoadedModels(lambda: [Served(name, 100) for name in NAMES], self._load, keep)
+
+    @property
+    def open(self) -> set[str]:
+        return {name for name, engine in self.engines.items() if not engine.closed}
+
+    def _load(self, name: str) -> tuple[Engine, int]:
+        assert self.may_load.wait(PATIENCE)
+        if name == "gamma":
+            raise BrokenModelError("gamma is damaged.")
+        if len(self.open) >= self._room:
+            raise MemoryBudgetError("There is no room.")
+        self.loaded.append(name)
+        self.engines[name] = ScriptedEngine([name])
+        return self.engines[name], 64
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    return Shelf()
+
+
+def running(shelf: Shelf, **order: Any) -> Any:
+    return serving(ScriptedEngine(), models=shelf.models, **order)
+
+
+def asked(client: openai.OpenAI, model: str) -> str:
+    return client.chat.completions.create(model=model, messages=HI).choices[0].message.content or ""
+
+
+def test_all_models_are_listed_with_their_context(shelf: Shelf) -> None:
+    with running(shelf) as server, server.client() as client:
+        listed = [model.to_dict() for model in client.models.list()]
+        assert [model["id"] for model in listed] == list(NAMES)
+        assert listed[0]["context_length"] == listed[0]["max_model_len"] == 100
+        assert "tools" in listed[0]["capabilities"]
+        asked(client, "Alpha")
+        assert client.models.retrieve("Alpha").to_dict()["context_length"] == 64, "as it was loaded"
+    assert shelf.engines["Alpha"].requests[0].max_new_tokens == 50, "half of the context that was expected"
+
+
+def test_a_model_is_loaded_when_it_is_named_and_takes_the_place_of_another(shelf: Shelf) -> None:
+    with running(shelf) as server, server.client() as client:
+        assert [asked(client, name) for name in ("beta", "Alpha", "alpha", "openai/ALPHA", "beta")] == [
+            *("beta", "Alpha", "Alpha", "Alpha", "beta")
+        ]
+        assert shelf.loaded == ["beta", "Alpha", "beta"]
+        assert shelf.open == {"beta"}
+        with pytest.raises(openai.NotFoundError, match="'Alpha', 'beta', 'gamma'"):
+            asked(client, "delta")
+        with pytest.raises(openai.APIStatusError, match="gamma is damaged"):
+            asked(client, "gamma")
+        assert asked(client, "beta") == "beta"
+
+
+@pytest.mark.parametrize(("keep", "room", "both"), [(2, 9, True), (2, 1, False)])
+def test_several_stay_in_memory_where_that_is_wanted_and_they_fit(keep: int, room: int, *, both: bool) -> None:
+    shelf = Shelf(keep, room)
+    with running(shelf) as server, server.client() as client:
+        assert [asked(client, name) for name in ("beta", "Alpha", "beta")] == ["beta", "Alpha", "beta"]
+    assert (shelf.loaded == ["beta", "Alpha"]) == both
+    assert len(shelf.open) == (2 if both else 1)
+
+
+def test_without_a_request_models_are_freed_and_loaded_again_for_the_next(shelf: Shelf) -> None:
+    with running(shelf, limits=Limits(idle_seconds=0.2)) as server, server.client() as client:
+        assert asked(client, "beta") == "beta"
+        end = time.monotonic() + PATIENCE
+        while shelf.open and time.monotonic() < end:
+            time.sleep(0.02)
+        assert not shelf.open
+        assert asked(client, "beta") == "beta"
+    assert shelf.loaded == ["beta", "beta"]
+
+
+def test_who_streams_is_told_at_once_that_the_model_is_loading_or_that_others_are_first(shelf: Shelf) -> None:
+    shelf.may_load.clear()
+    body = chat_body("Hi", "true", "beta")
+    with running(shelf) as server, stream(server, body) as first, stream(server, body) as second:
+        assert (first.status, first.readline()) == (200, b": loading beta\n")
+        assert (second.status, second.readline()) == (200, b": waiting for its turn; other requests: 1\n")
+        shelf.may_load.set()
+        assert first.read().endswith(b"[DONE]\n\n")
+        assert second.read().endswith(b"[DONE]\n\n")
+
+
+@contextmanager
+def stream(server: Running, body: str, key: str = KEY) -> Iterator[http.client.HTTPResponse]:
+    """The reply to a request, from its head on."""
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)) as connection:
+        connection.request("POST", "/v1/chat/completions", body, {"api-key": key})
+        with connection.getresponse() as reply:
+            yield reply
+
+
+def test_a_client_with_many_requests_does_not_hold_up_another(shelf: Shelf) -> None:
+    accepted = {"many": keys.digest("many"), "other": keys.digest("other")}
+    shelf.may_load.clear()
+    with running(shelf, keys=tuple(accepted.values())) as server, ExitStack() as replies:
+        asked = [
+            replies.enter_context(stream(server, chat_body(f"{key} {number}", "true", "beta"), key))
+            for number, key in enumerate(("many", "many", "many", "other", "many", "other"))
+        ]
+        shelf.may_load.set()
+        for reply in asked:
+            assert reply.read().endswith(b"[DONE]\n\n")
+    order = [request.messages[0].content for request in shelf.engines["beta"].requests]
+    assert order == ["many 0", "other 3", "many 1", "other 5", "many 2", "many 4"]
