@@ -34,6 +34,7 @@ class Script:
     unknown: tuple[str, ...] = ()  # fields that are refused
     pause: float = 0.0  # seconds before each word
     breaks_after: int | None = None  # words
+    hangs_after: int | None = None  # words
     finish: str | None = "stop"
     usage: dict[str, Any] | None = None
     raw: list[bytes] | None = None  # sent in place of all this
@@ -134,6 +135,8 @@ async def _answer(script: Script) -> AsyncIterator[bytes]:
     for place, word in enumerate(script.words):
         if place == script.breaks_after:
             raise Broken
+        if place == script.hangs_after:
+            await asyncio.sleep(3600)
         await asyncio.sleep(script.pause)
         yield chunk(word)
     if script.finish:

@@ -12,6 +12,7 @@ import pytest
 from headstart import computer, paths
 from headstart.cli import doctor, main
 from headstart.cli.doctor import Finding, Level
+from headstart.unfinished import Unfinished
 from tests.model_folders import write_model, write_pair
 from tests.openvino_core import CPU, GPU, NO_OPENCL, FakeCore, plug_in
 
@@ -133,6 +134,27 @@ def test_a_file_in_a_folders_place_is_a_problem(headstart_home: Path) -> None:
     (headstart_home / "models").touch()
     (said,) = _said(doctor.check_folders(), Level.PROBLEM)
     assert said.endswith("is a file. -> Move that file away.")
+
+
+def test_what_killed_exports_have_left_is_told_and_removed_where_that_is_wished(
+    headstart_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = headstart_home / "models"
+    dead, alive = (Unfinished(models / f".headstart-export-qwen-3-{letters}") for letters in ("abc_1234", "xyz_1234"))
+    for each in (dead, alive):
+        (each.root / "result").mkdir(parents=True)
+        (each.root / "result" / "model.bin").write_bytes(bytes(10**6))
+    (dead.replaced).mkdir()
+    alive.own()
+    (said,) = _said(doctor.check_folders(), Level.NOTE)
+    assert f"A killed export of qwen-3 has left 1 MB in {dead.root}. -> Run `headstart doctor --clean`" in said
+    monkeypatch.setattr(doctor, "examine", doctor.check_folders)
+    assert main(["doctor"]) == 0
+    assert dead.root.exists()
+    assert main(["doctor", "--clean"]) == 0
+    assert not dead.root.exists()
+    assert alive.root.exists()
+    assert (models / "qwen-3").is_dir()  # the older export that was being replaced
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other rights")

@@ -34,15 +34,18 @@ class _File:
     size: int
 
 
-def take_in(folder: Path, go_on: GoOn, root: Path | None = None) -> str:
-    """Copy a model or a pair into the library, hash by hash, and return its name there.
+def take_in(folder: Path, go_on: GoOn, root: Path | None = None, name: str | None = None) -> str:
+    """Copy a model or a pair into the library, hash by hash, and return its name there; `name`: not the folder's.
 
     Raises BrokenModelError, ExportError (NotEnoughSpaceError), SettingsError where it is there already, Stopped.
     """
     root = root or paths.models_folder()
     folder = folder.absolute()
     files = _files(folder)
-    _require_new(folder, root)
+    if folder.parent == root.resolve() and name is None:
+        raise SettingsError("{folder} is installed already; it lies in the folder of the models.", folder=folder.name)
+    name = folder.name if name is None else name
+    library.require_new(name, root)
     sweep(root)
     _require_room(folder, root, sum(file.size for file in files))
     try:
@@ -50,9 +53,9 @@ def take_in(folder: Path, go_on: GoOn, root: Path | None = None) -> str:
         with tempfile.TemporaryDirectory(
             prefix=f"{_PREFIX}{os.getpid()}-", dir=root, ignore_cleanup_errors=True
         ) as incoming:
-            copied = Path(incoming) / folder.name
+            copied = Path(incoming) / name
             _copy(files, copied, go_on)
-            copied.rename(root / folder.name)
+            copied.rename(root / name)
     except OSError as error:
         raise ExportError(
             "{folder} cannot be copied to {root} ({strerror}); nothing was kept.",
@@ -60,7 +63,7 @@ def take_in(folder: Path, go_on: GoOn, root: Path | None = None) -> str:
             root=root,
             strerror=error.strerror,
         ) from None
-    return folder.name
+    return name
 
 
 def sweep(root: Path) -> None:
@@ -94,7 +97,9 @@ def _files(folder: Path) -> list[_File]:
     entry = library.find(str(folder))
     models = (entry.target, entry.draft) if isinstance(entry, Pair) else (entry,)
     found = [_listed(model, folder, name) for model in models for name in model.manifest.files]
-    manifests = sorted({each / manifest.FILE_NAME for each in (entry.folder, *(model.folder for model in models))})
+    heads = filter(None, (manifest.head_folder(model.folder) for model in models))
+    folders = {entry.folder, *(model.folder for model in models), *heads}
+    manifests = sorted(each / manifest.FILE_NAME for each in folders)
     return found + [_File(path, _place(path, folder), None, path.stat().st_size) for path in manifests]
 
 
@@ -111,15 +116,6 @@ def _listed(model: Model, folder: Path, name: str) -> _File:
 
 def _place(path: Path, folder: Path) -> PurePosixPath:
     return PurePosixPath(path.relative_to(folder).as_posix())
-
-
-def _require_new(folder: Path, root: Path) -> None:
-    if folder.parent == root.resolve():
-        raise SettingsError("{folder} is installed already; it lies in the folder of the models.", folder=folder.name)
-    if folder.name.startswith(".") or (root / folder.name).exists():
-        raise SettingsError(
-            "A model named {folder} is installed already; remove it or rename the new folder.", folder=folder.name
-        )
 
 
 def _require_room(folder: Path, root: Path, wanted: int) -> None:

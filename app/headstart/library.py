@@ -127,6 +127,23 @@ def remove(entry: Entry) -> None:
         shutil.rmtree(entry.folder, ignore_errors=True)
 
 
+def rename(entry: Entry, name: str) -> None:
+    """Give its folder another name, by which it is found from then on. Raises SettingsError."""
+    require_new(name, entry.folder.parent)
+    entry.folder.rename(entry.folder.with_name(name))
+
+
+def require_new(name: str, root: Path) -> None:
+    """Raise SettingsError unless a model in `root` may get this name."""
+    is_folder_name = bool(name) and Path(name).name == name and "\\" not in name
+    if not is_folder_name or name.startswith((".", ELSEWHERE)) or name == NO_DRAFT:
+        raise SettingsError("{name!r} cannot be the name of a model; take letters, digits and dashes.", name=name)
+    if (root / name).exists():
+        raise SettingsError(
+            "A model named {folder} is installed already; remove it or rename the new folder.", folder=name
+        )
+
+
 def size_on_disk(entry: Entry) -> int:
     """Bytes of all files in its folder."""
     return sum(path.stat().st_size for path in entry.folder.rglob("*") if path.is_file())

@@ -66,6 +66,7 @@ def value(reader: Any, key: str, default: Any = None) -> Any:
 @functools.cache
 def _reader_class() -> Any:
     import gguf  # noqa: PLC0415
+    import numpy as np  # noqa: PLC0415
 
     kinds = gguf.GGUFValueType
 
@@ -74,6 +75,12 @@ def _reader_class() -> Any:
             self.arrays: dict[str, list[Any]] = {}
             self._latest: list[Any] | None = None
             super().__init__(path)
+
+        def _get(self, offset: int, dtype: Any, count: int = 1, **more: Any) -> Any:
+            end = int(offset) + np.dtype(dtype).itemsize * int(count)
+            if end > len(self.data):
+                raise ValueError(f"it ends at byte {len(self.data)}, but should go on to byte {end} or further")
+            return super()._get(offset, dtype, count, **more)
 
         def _get_field_parts(self, orig_offs: int, raw_type: int) -> Any:
             count = _long_array(self, kinds, orig_offs) if raw_type == kinds.ARRAY else 0
@@ -154,11 +161,6 @@ def _facts(path: Path) -> dict[str, Any]:
         if stream.read(4) != b"GGUF":
             raise ValueError("it does not begin with the letters GGUF")
     reader = read(path)
-    size = path.stat().st_size
-    for tensor in reader.tensors:
-        end = int(tensor.data_offset) + int(tensor.n_bytes)
-        if end > size:
-            raise ValueError(f"it ends at byte {size}, inside or before the tensor {tensor.name} (to byte {end})")
     if not reader.tensors:
         raise ValueError("it holds no tensors")
     return {

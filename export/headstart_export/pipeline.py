@@ -114,11 +114,21 @@ def _export_pair(order: PairOrder, job: Job) -> None:
             "{order} guesses among the tokens that it was made for: leave out --draft-vocab.", order=draft.order.name
         )
     shared = _require_agreement(target, draft)
+    if _stored(draft) >= _stored(target):
+        job.progress.note(
+            f"Warning: the draft {draft.order.name} is as large as its target or larger, so guessing with it cannot "
+            "save time. Take a smaller draft, or none."
+        )
     target_folder, draft_folder = (job.space.result / name for name in (manifest.TARGET_FOLDER, manifest.DRAFT_FOLDER))
     texts = build(target, target_folder, job)
     shortlist = _list_tokens(target, order.draft_vocab, texts, target_folder, draft_folder, job)
     build(draft, draft_folder, job, shortlist)
     write_pair(job.space.result, order.name, shared)
+
+
+def _stored(model: Prepared) -> float:
+    """Bytes of its weights in the result, about: what each of its steps reads."""
+    return model.facts.parameters * workspace.STORED[model.order.weights]
 
 
 def prepare(order: ModelOrder, job: Job, target: Prepared | None = None) -> Prepared:

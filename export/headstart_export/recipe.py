@@ -1,5 +1,6 @@
 """Recipes as data in `models/*.toml`, and the orders that a command line makes of them."""
 
+import difflib
 import re
 import tomllib
 from pathlib import Path
@@ -311,7 +312,16 @@ def _unlisted(source: str) -> ModelRecipe:
         if path.is_file() and path.suffix.lower() != ".gguf":
             raise ExportError("{path} is neither a folder nor a .gguf file; name the model's folder.", path=path.name)
         place, name, title = LocalSource(path), path.stem if path.is_file() else path.name, path.name
+    elif path.suffix.lower() == ".gguf" or source.startswith((".", "/", "~")):
+        raise ExportError("There is no file or folder {source}; check the path.", source=source)
     elif not _HUB_ID.fullmatch(source):
+        alike = difflib.get_close_matches(source.lower(), names())
+        if alike:
+            raise ExportError(
+                "{source!r} is no recipe, no folder, no .gguf file and no hub id; did you mean {names}?",
+                source=source,
+                names=", ".join(alike),
+            )
         raise ExportError(
             "{source!r} is no recipe, no folder, no .gguf file and no hub id; the recipes are {names}.",
             source=source,

@@ -5,7 +5,6 @@ between taking the old result away and moving the new one in, the old one is put
 """
 
 import contextlib
-import json
 import os
 import shutil
 import tempfile
@@ -16,8 +15,9 @@ from pathlib import Path
 
 import psutil
 
-from headstart import manifest
+from headstart import manifest, unfinished
 from headstart.errors import ExportError, NotEnoughSpaceError
+from headstart.unfinished import Unfinished
 from headstart_export import sources, weights
 from headstart_export.progress import megabytes
 from headstart_export.recipe import (
@@ -29,9 +29,6 @@ from headstart_export.recipe import (
     PackageSource,
     PairOrder,
 )
-
-PREFIX = ".headstart-export-"
-OWNER_FILE = "owner.json"
 
 # Bytes per weight in the finished model; int4 keeps embeddings and output head in int8, a large share of small models.
 STORED = {"int8": 1.1, "int8-sym": 1.1, "int4": 0.85, "int4-sym": 0.85, "fp16": 2.1}
@@ -49,11 +46,8 @@ Need = tuple[Path, int]  # bytes that are wanted in one place on disk
 
 
 @dataclass(frozen=True)
-class Workspace:
-    """`root` holds `result` (which becomes the output) and `scratch` (intermediate files)."""
-
-    root: Path
-    output: Path
+class Workspace(Unfinished):
+    """It holds `result` (which becomes the output) and `scratch` (intermediate files)."""
 
     @property
     def result(self) -> Path:
@@ -64,11 +58,6 @@ class Workspace:
     def scratch(self) -> Path:
         """Where anything else may be written."""
         return self.root / "scratch"
-
-    @property
-    def replaced(self) -> Path:
-        """Where the old output waits while the new one moves in."""
-        return self.root / "replaced"
 
     def move_into_place(self) -> None:
         """Make the result the output; an older output goes only now."""
@@ -94,17 +83,16 @@ def opened(output: Path, *, replace: bool) -> Iterator[Workspace]:
     refuse_existing(output, replace=replace)
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        root = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{output.name}-", dir=output.parent))
+        root = Path(tempfile.mkdtemp(prefix=f"{unfinished.PREFIX}{output.name}-", dir=output.parent))
     except OSError as error:
         raise ExportError(
             "{folder} cannot be written to ({strerror}); choose another --output.",
             folder=output.parent,
             strerror=error.strerror,
         ) from None
-    workspace, before = Workspace(root, output), tempfile.tempdir
+    workspace, before = Workspace(root), tempfile.tempdir
     try:
-        owner = {"pid": os.getpid(), "started": _start_time(os.getpid())}
-        (root / OWNER_FILE).write_text(json.dumps(owner), encoding="utf-8")
+        workspace.own()
         workspace.result.mkdir()
         workspace.scratch.mkdir()
         # Libraries put gigabytes into `tempfile`'s folder, which may be a small disk of its own.
@@ -112,7 +100,7 @@ def opened(output: Path, *, replace: bool) -> Iterator[Workspace]:
         yield workspace
     finally:
         tempfile.tempdir = before
-        _remove(workspace)
+        workspace.remove()
 
 
 def refuse_existing(output: Path, *, replace: bool) -> None:
@@ -131,32 +119,19 @@ def refuse_existing(output: Path, *, replace: bool) -> None:
 
 
 def clean_leftovers(output: Path) -> None:
-    """Remove the workspaces of dead processes for this output."""
-    for root in output.parent.glob(f"{PREFIX}{output.name}-*"):
-        if not _owner_lives(root):
-            _remove(Workspace(root, output))
-
-
-def _remove(workspace: Workspace) -> None:
-    if workspace.replaced.exists() and not workspace.output.exists():
-        workspace.replaced.rename(workspace.output)
-    shutil.rmtree(workspace.root, ignore_errors=True)
-
-
-def _owner_lives(root: Path) -> bool:
-    try:
-        owner = json.loads((root / OWNER_FILE).read_text(encoding="utf-8"))
-        return bool(_start_time(owner["pid"]) == owner["started"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-
-
-def _start_time(pid: int) -> float | None:
-    """Tells a process from a later one with the same number; -1 when there is no such process."""
-    try:
-        return float(psutil.Process(pid).create_time())
-    except psutil.NoSuchProcess:
-        return -1.0
+    """Remove the workspaces of dead processes for this output. Raises ExportError while a living one works for it."""
+    output = output.absolute()
+    for left in unfinished.found(output.parent):
+        if left.output != output:
+            continue
+        if left.owner is not None:
+            raise ExportError(
+                "{output} is being exported already, by process {pid}; wait until that ends, or choose another "
+                "--output.",
+                output=output,
+                pid=left.owner,
+            )
+        left.remove()
 
 
 def require_room(order: Order, output: Path, cache: Path) -> None:

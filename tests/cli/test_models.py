@@ -233,4 +233,36 @@ def test_a_person_is_asked_before_a_model_goes(headstart_home: Path, monkeypatch
 def test_a_part_of_a_pair_is_not_removed_alone(headstart_home: Path, capsys: Captured) -> None:
     write_pair(headstart_home / "models" / "pair")
     assert main(["models", "remove", "pair/draft", "--yes"]) == 2
-    assert "pair/draft is part of a pair and cannot be removed alone" in capsys.readouterr().err
+    assert "pair/draft is part of a pair and stays with it" in capsys.readouterr().err
+
+
+def test_a_model_is_copied_whole_and_renamed(headstart_home: Path, capsys: Captured) -> None:
+    folder = write_model(headstart_home / "models" / "own")
+    write_model(folder / "head")
+    assert main(["models", "copy", "own", "other"]) == 0
+    assert main(["models", "rename", "own", "new"]) == 0
+    assert "own is now new." in capsys.readouterr().err
+    for name in ("other", "new"):
+        assert main(["models", "show", name]) == 0
+        assert f"{name}/head" in capsys.readouterr().out
+    assert not folder.exists()
+    assert main(["models", "rename", "own", "mine"]) == 1
+    assert "There is no model 'own'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("action", ["copy", "rename"])
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("other", "A model named other is installed already"),
+        *((name, "cannot be the name of a model") for name in ("", "..", ".other", "a/b", "none", "remote:other")),
+    ],
+)
+def test_a_name_that_no_model_may_have_is_refused(
+    headstart_home: Path, capsys: Captured, action: str, name: str, sentence: str
+) -> None:
+    for each in ("own", "other"):
+        write_model(headstart_home / "models" / each)
+    assert main(["models", action, "own", name]) == 2
+    assert sentence in capsys.readouterr().err
+    assert {folder.name for folder in (headstart_home / "models").iterdir()} == {"own", "other"}

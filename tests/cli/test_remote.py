@@ -100,6 +100,25 @@ def test_what_only_a_model_here_can_do_is_refused(capsys: Captured) -> None:
     assert "--device, --numerics, --precision, --draft: for models of this computer only" in capsys.readouterr().err
 
 
+def test_a_key_comes_through_a_pipe_and_never_on_the_command_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    assert main(["remote", "add", "office", "http://10.0.0.2", "--key", "secret"]) == 2
+    assert "Others could read a key on the command line" in capsys.readouterr().err
+    assert remotes.configured() == ()
+    typed = "secret"
+    type_in(monkeypatch, f"{typed}\n")
+    assert main(["remote", "add", "--key", "-", "office", "http://10.0.0.2"]) == 0
+    assert [key.secret for key in [keys.find("office")] if key] == [typed]
+
+
+def test_a_filter_that_withholds_the_rest_is_told(address: str, script: Script, capsys: Captured) -> None:
+    remotes.add(Remote("office", address))
+    script.finish = "content_filter"
+    assert main(["chat", "--model", "remote:office", "--prompt", "Hi"]) == 0
+    assert "The content filter of the server withholds the rest of the answer." in capsys.readouterr().err
+
+
 def test_an_empty_key_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     type_in(monkeypatch, "\n")
     assert main(["remote", "add", "office", "http://10.0.0.2", "--key"]) == 2

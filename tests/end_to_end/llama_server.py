@@ -1,7 +1,7 @@
-"""Runs llama.cpp's own server on a GGUF file and prints its address; ends with its standard input. Run as a program.
+"""Runs llama.cpp's own server on a GGUF file with a context and prints its address; ends with its standard input.
 
-It needs `xllamacpp`, whose wheels have that server built; it lives in an environment of its own, as nothing else here
-uses it.
+Run it as a program. It needs `xllamacpp`, whose wheels have that server built; it lives in an environment of its
+own, as nothing else here uses it.
 """
 
 import sys
@@ -13,7 +13,7 @@ def main() -> None:
     """Serve until nobody holds the other end any more."""
     parameters = xllamacpp.CommonParams()
     parameters.model.path = sys.argv[1]
-    parameters.n_ctx = 1024
+    parameters.n_ctx = int(sys.argv[2])
     parameters.n_parallel = 1
     parameters.cpuparams.n_threads = 1  # several would wait for one another on a busy machine
     server = xllamacpp.Server(parameters)

@@ -1,44 +1,45 @@
-"""A remote model whose server is llama.cpp's own: foreign in what it takes, what it says and how it is stopped."""
+"""A remote model whose server is llama.cpp or vLLM: foreign in what it takes, what it says and how it is stopped."""
 
-import subprocess
-import sys
+import json
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
 from headstart.engine.backends.remote import RemoteEngine
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Finish, FinishReason, Message, Remote, Request, Step
+from headstart.engine.engine import Call, Finish, FinishReason, Message, Remote, Request, Step, Tool, Tools
 from headstart.errors import ContextOverflowError
-from tests.conftest import ROOT, USER_CACHE, USER_ENVIRONMENT
+from headstart.server.calls import CallReader
+from headstart.server.replies import read_whole
+from tests.end_to_end import foreign_servers
 
-ENVIRONMENT = USER_CACHE / "tests" / "xllamacpp"
-GGUF = USER_CACHE / "gguf" / "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53.gguf"  # SmolLM2 135M
 ASKED = Request((Message("user", "What is the capital of France?"),), 24)
+CITY = {"type": "object", "properties": {"city": {"type": "string", "maxLength": 20}}, "required": ["city"]}
+WEATHER = Tool("weather", json.dumps(CITY), "The weather of a city", strict=True)
+ABOUT_WEATHER = Request((Message("user", "What is the weather in Paris? Use the tool."),), 80)
 
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture(scope="module", params=list(foreign_servers.FOLDERS))
+def server(request: pytest.FixtureRequest) -> str:
+    found: str = request.param
+    if reason := foreign_servers.missing(found):
+        pytest.skip(reason)
+    return found
+
+
 @pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    python = ENVIRONMENT / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    if not python.is_file():
-        pytest.skip(f"llama.cpp's server is not there: python -m venv {ENVIRONMENT}, and pip install xllamacpp in it")
-    if not GGUF.is_file():
-        pytest.skip("the weights of SmolLM2 are not in the cache: run `headstart-export smollm2-135m-instruct`")
-    command = [str(python), str(Path(__file__).with_name("llama_server.py")), str(GGUF)]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    process = subprocess.Popen(command, cwd=ROOT, env=USER_ENVIRONMENT, text=True, **pipes)  # type: ignore[call-overload]
-    with process:
-        yield next(line.split()[1] for line in process.stdout if line.startswith("address ")) + "/v1"
-        process.stdin.close()
+def address(server: str) -> Iterator[str]:
+    with foreign_servers.running(server) as found:
+        yield found
 
 
 @pytest.fixture
 def engine(address: str) -> Iterator[RemoteEngine]:
-    with closing(RemoteEngine(Remote("llama", address))) as engine:
+    with closing(RemoteEngine(Remote("server", address))) as engine:
         yield engine
 
 
@@ -74,5 +75,44 @@ def test_a_stop_is_heard_and_the_next_question_answered(engine: RemoteEngine) ->
 
 
 def test_what_is_too_long_is_a_sentence(engine: RemoteEngine) -> None:
-    with pytest.raises(ContextOverflowError, match="The conversation is too long for llama"):
+    with pytest.raises(ContextOverflowError, match="The conversation is too long for server"):
         text_and_end(engine, Request((Message("user", "word " * 3000),), 8))
+
+
+def test_an_answer_is_written_on(engine: RemoteEngine) -> None:
+    begun = replace(ASKED, messages=(*ASKED.messages, Message("assistant", "The capital of")))
+    text, _ = text_and_end(engine, begun)
+    assert text.startswith(" France")
+
+
+def test_a_schema_is_kept_to(engine: RemoteEngine) -> None:
+    text, finish = text_and_end(engine, replace(ABOUT_WEATHER, schema=json.dumps(CITY)))
+    assert finish.reason is FinishReason.STOP
+    assert isinstance(json.loads(text)["city"], str)
+
+
+def test_how_likely_the_tokens_are_is_told(engine: RemoteEngine) -> None:
+    steps = [event for event in engine.generate(replace(ASKED, likeliest=2)) if isinstance(event, Step)]
+    scored = [each for step in steps for each in step.scored]
+    assert b"".join(bytes(each.token.spelling) for each in scored).decode() == "".join(step.text for step in steps)
+    assert all(each.token.logprob <= 0.0 and len(each.likeliest) == 2 for each in scored)
+
+
+def test_a_conversation_with_calls_and_results_goes_on(engine: RemoteEngine) -> None:
+    called = Message("assistant", "", (Call("weather", '{"city": "Paris"}'),))
+    history = (*ABOUT_WEATHER.messages, called, Message("tool", "sunny, 21 degrees"))
+    text, finish = text_and_end(engine, replace(ABOUT_WEATHER, messages=history, tools=Tools((WEATHER,))))
+    assert "21" in text
+    assert finish.stats.output_tokens
+
+
+def test_a_tool_is_called(engine: RemoteEngine, server: str) -> None:
+    if server == foreign_servers.LLAMA:
+        pytest.skip("this model's template knows no tools, and llama.cpp forces no call then")
+    text, _ = text_and_end(engine, replace(ABOUT_WEATHER, tools=Tools((WEATHER,), required=True)))
+    _, (call,) = read_whole(text, CallReader())
+    assert (call.name, json.loads(call.arguments)) == ("weather", {"city": "Paris"})
+    text, finish = text_and_end(
+        engine, replace(ABOUT_WEATHER, max_new_tokens=8, tools=Tools((WEATHER,), required=True))
+    )
+    assert (text, finish.reason) == ("", FinishReason.LENGTH)

@@ -1,5 +1,7 @@
 """A server answers in place of a model: what is asked, what is heard, what goes wrong, and how soon it stops."""
 
+import email.utils
+import json
 import socket
 import socketserver
 import threading
@@ -7,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,26 +20,34 @@ from headstart import keys, remotes
 from headstart.engine.backends.remote import RemoteEngine
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
+    Call,
     Event,
     Finish,
     FinishReason,
+    Likelihood,
     Message,
     Origin,
     Phase,
+    Prefill,
     Remote,
     Request,
     Sampling,
     Speculation,
     Step,
+    Tool,
+    Tools,
 )
 from headstart.engine.opening import LocalModels
 from headstart.engine.process.client import EngineClient
 from headstart.engine.protocol import Facts, Loading
 from headstart.engine.supervision import Journal
 from headstart.errors import ContextOverflowError, HeadstartError, ModelNotFoundError, RemoteError, SettingsError
+from headstart.server.calls import CallReader
+from headstart.server.replies import read_whole
 from tests.model_server import DONE, Script, chunk, serving
 
 ASKED = Request((Message("system", "Be brief."), Message("user", "Hi")), 64)
+WEATHER = Tool("weather", '{"type": "object", "properties": {"city": {"type": "string"}}}', "The weather of a city")
 QUICK = (0.01, 0.01, 0.01)  # seconds between tries
 Open = Callable[..., RemoteEngine]
 
@@ -134,7 +145,7 @@ def test_an_answer_is_written_on_with_the_speculation_that_is_fixed(connect: Ope
     assert asked["num_assistant_tokens"] == 3
 
 
-@pytest.mark.parametrize("more", [{"likeliest": 0}, {"schema": "{}"}, {"messages": (), "prompt": "Once"}])
+@pytest.mark.parametrize("more", [{"grammar": 'start: "yes"'}, {"messages": (), "prompt": "Once"}])
 def test_what_is_no_conversation_is_not_asked(connect: Open, script: Script, more: dict[str, Any]) -> None:
     _, error = heard(connect(), replace(ASKED, **more))
     assert isinstance(error, SettingsError)
@@ -150,6 +161,130 @@ def test_a_strict_server_is_asked_without_what_changes_nothing(connect: Open, sc
     script.unknown = ("top_k",)  # a person wants it
     _, error = heard(connect(), Request(ASKED.messages, sampling=Sampling(temperature=1.0, top_k=5)))
     assert "does not take this request (status 400, Unrecognized request argument: top_k)" in str(error)
+
+
+def test_a_server_with_the_newer_name_for_the_longest_answer_is_asked_by_it_from_then_on(
+    connect: Open, script: Script
+) -> None:
+    engine, complaint = connect(), "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+    script.refusals = [(400, {"error": {"message": complaint}})]
+    for _ in range(2):
+        assert text_of(engine.generate(ASKED)) == "Hello there!"
+    lengths = [(order.get("max_tokens"), order.get("max_completion_tokens")) for order in script.asked]
+    assert lengths == [(64, None), (None, 64), (None, 64)]
+
+
+def test_tools_their_calls_and_their_results_are_passed_on(connect: Open, script: Script) -> None:
+    calls = (Call("weather", '{"city": "Paris"}'), Call("clock", "{}"))
+    history = (*ASKED.messages, Message("assistant", "", calls), Message("tool", "sunny"), Message("tool", "noon"))
+    clock = Tool("clock", '{"type": "object"}', strict=True)
+    list(connect().generate(replace(ASKED, messages=history, tools=Tools((WEATHER, clock), parallel=True))))
+    list(connect().generate(replace(ASKED, tools=Tools((WEATHER,), required=True))))
+    list(connect().generate(replace(ASKED, tools=Tools((WEATHER, clock), required=True, only="clock"))))
+    many, one, named = script.asked
+    assert many["messages"][2:] == [
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [
+                {
+                    "id": "call00000",
+                    "type": "function",
+                    "function": {"name": "weather", "arguments": '{"city": "Paris"}'},
+                },
+                {"id": "call00001", "type": "function", "function": {"name": "clock", "arguments": "{}"}},
+            ],
+        },
+        {"role": "tool", "content": "sunny", "tool_call_id": "call00000"},
+        {"role": "tool", "content": "noon", "tool_call_id": "call00001"},
+    ]
+    parameters = {"type": "object", "properties": {"city": {"type": "string"}}}
+    told = {"name": "weather", "parameters": parameters, "description": "The weather of a city"}
+    assert many["tools"] == [
+        {"type": "function", "function": told},
+        {"type": "function", "function": {"name": "clock", "parameters": {"type": "object"}, "strict": True}},
+    ]
+    assert (many["parallel_tool_calls"], "tool_choice" in many) == (True, False)
+    assert (one["parallel_tool_calls"], one["tool_choice"]) == (False, "required")
+    assert named["tool_choice"] == {"type": "function", "function": {"name": "clock"}}
+
+
+def calling(*parts: tuple[int, str, str]) -> list[bytes]:
+    """The chunks of an answer that calls: index, name, arguments."""
+    deltas = [
+        {"tool_calls": [{"index": index, "function": {"name": name or None, "arguments": arguments}}]}
+        for index, name, arguments in parts
+    ]
+    chunks = [f"data: {json.dumps({'choices': [{'index': 0, 'delta': delta}]})}\n\n".encode() for delta in deltas]
+    return [*chunks, chunk(finish="tool_calls"), DONE]
+
+
+def test_calls_become_text_in_the_format_of_calls(connect: Open, script: Script) -> None:
+    parts = ((0, "weather", ""), (0, "", '{"city": '), (0, "", '"Paris"}'), (1, "weather", ""))
+    script.raw = [chunk("I look. "), *calling(*parts)]
+    events = list(connect().generate(replace(ASKED, tools=Tools((WEATHER,), parallel=True))))
+    text, calls = read_whole(text_of(events), CallReader())
+    assert text == "I look. "
+    assert [(call.name, json.loads(call.arguments)) for call in calls] == [
+        ("weather", {"city": "Paris"}),
+        ("weather", {}),
+    ]
+    assert finish_of(events).reason is FinishReason.STOP
+    _, calls = read_whole(text_of(connect().generate(replace(ASKED, tools=Tools((WEATHER,))))), CallReader())
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("tools", "arguments", "fragment"),
+    [
+        (None, "{}", "office wants to call the tool 'weather', which it was not offered"),
+        (Tools((Tool("clock", "{}"),)), "{}", "wants to call the tool 'weather'"),
+        (None, "[1", "wants to call the tool 'weather'"),
+        ("weather", "[1]", "the arguments of a tool are not a JSON object"),
+    ],
+)
+def test_a_call_that_cannot_be_made_is_told(
+    connect: Open, script: Script, tools: Any, arguments: str, fragment: str
+) -> None:
+    script.raw = [chunk("Wait."), *calling((0, "weather", arguments))]
+    part, error = heard(connect(), replace(ASKED, tools=Tools((WEATHER,)) if tools == "weather" else tools))
+    assert part == "Wait."
+    assert fragment in str(error)
+
+
+def test_a_schema_is_passed_on(connect: Open, script: Script) -> None:
+    schema = {"type": "object", "properties": {"age": {"type": "integer"}}}
+    list(connect().generate(replace(ASKED, schema=json.dumps(schema))))
+    (asked,) = script.asked
+    wanted = {"name": "answer", "schema": schema, "strict": True}
+    assert asked["response_format"] == {"type": "json_schema", "json_schema": wanted}
+
+
+def test_how_likely_each_token_was_is_told(connect: Open, script: Script) -> None:
+    def scored(text: str, *tokens: tuple[str, list[int] | None]) -> bytes:
+        content = [
+            {"token": token, "bytes": spelling, "logprob": -0.5, "top_logprobs": [{"token": "x", "logprob": -1.0}]}
+            for token, spelling in tokens
+        ]
+        choice = {"delta": {"content": text}, "logprobs": {"content": content}}
+        return f"data: {json.dumps({'choices': [choice]})}\n\n".encode()
+
+    toad = list("🐸".encode())
+    first = scored("Hi there", ("Hi", None), (" there", list(b" there")))
+    script.raw = [first, scored(" ", (" ", None)), scored("🐸", ("?", toad[:2]), ("?", toad[2:]))]
+    script.raw += [scored(" E", (" E", None)), scored("ND", ("ND", None)), chunk(finish="stop"), DONE]
+    events = list(connect().generate(replace(ASKED, likeliest=1, stop=("END",))))
+    assert text_of(events) == "Hi there 🐸 "
+    told = [each for event in events if isinstance(event, Step) for each in event.scored]
+    assert b"".join(bytes(each.token.spelling) for each in told) == "Hi there 🐸 E".encode()
+    assert [each.start for each in told] == [0, 2, 8, 9, 10, 10]
+    assert {(each.token.logprob, each.likeliest) for each in told} == {(-0.5, (Likelihood((120,), -1.0),))}
+    assert (script.asked[0]["logprobs"], script.asked[0]["top_logprobs"]) == (True, 1)
+
+
+def test_a_filter_that_withholds_the_rest_is_told(connect: Open, script: Script) -> None:
+    script.finish = "content_filter"
+    assert finish_of(connect().generate(ASKED)).reason is FinishReason.CONTENT_FILTER
 
 
 def test_a_server_that_wants_to_know_how_far_its_draft_goes_is_told(connect: Open, script: Script) -> None:
@@ -225,6 +360,21 @@ def test_cancelling_closes_the_connection_within_a_chunk(connect: Open, script: 
     assert script.gone.wait(10)
 
 
+def test_a_server_that_hangs_in_the_middle_of_an_answer_is_left(address: str, script: Script) -> None:
+    script.words, script.hangs_after = ("Hello", " there"), 1
+    with closing(RemoteEngine(Remote("office", address), pause=0.2)) as engine:
+        part, error = heard(engine)
+    assert part == "Hello"
+    assert "office has sent nothing for 0 s in the middle of the answer; what came of it is kept" in str(error)
+    assert script.gone.wait(10)
+
+
+def test_a_slow_first_word_is_waited_for(address: str, script: Script) -> None:
+    script.words, script.pause = ("Hello",), 0.5
+    with closing(RemoteEngine(Remote("office", address), pause=0.2)) as engine:
+        assert text_of(engine.generate(ASKED)) == "Hello"
+
+
 def test_cancelling_does_not_wait_for_a_server_that_reads_a_long_prompt(connect: Open, script: Script) -> None:
     script.pause = 60.0
     cancel = CancelEvent()
@@ -256,6 +406,25 @@ def test_a_busy_server_is_asked_again(connect: Open, script: Script) -> None:
     script.refusals, script.headers = [(429, {}), (503, {}), (500, {})], {"Retry-After": "0"}
     assert text_of(engine.generate(ASKED)) == "Hello there!"
     assert len(script.asked) == 4
+
+
+@pytest.mark.parametrize("after", ["1", "in a second"])
+def test_a_busy_server_is_asked_again_when_it_says(connect: Open, script: Script, after: str) -> None:
+    engine, started = connect(), time.monotonic()
+    soon = email.utils.format_datetime(datetime.now(UTC) + timedelta(seconds=2), usegmt=True)
+    script.refusals, script.headers = [(429, {})], {"Retry-After": soon if after == "in a second" else after}
+    events = list(engine.generate(ASKED))
+    assert text_of(events) == "Hello there!"
+    assert time.monotonic() - started >= 0.9
+    (note,) = [event.note for event in events if isinstance(event, Prefill)]
+    assert note.startswith("office is busy and asks you to wait; it is asked again in ")
+
+
+def test_a_server_that_wants_to_be_left_alone_for_long_is_left_and_says_how_long(connect: Open, script: Script) -> None:
+    engine = connect()
+    script.refusals, script.headers = [(429, {"error": "Daily limit."})], {"Retry-After": "3600"}
+    assert str(heard(engine)[1]) == "office is busy (Daily limit) and asks you to wait 3600 s; then try again."
+    assert len(script.asked) == 1
 
 
 @pytest.mark.parametrize(

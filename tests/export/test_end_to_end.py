@@ -112,6 +112,7 @@ def exports(
     runs["pair"] = [target, "--draft", draft, "--draft-weights", "int4", "--draft-vocab", "300"]
     deep = str(with_layers(tiny_models / "target-hf", tmp_path_factory.mktemp("deep") / "deep", 6))
     runs["self"] = [deep, "--draft", "self"]
+    runs["twice"] = [draft, "--draft", draft]
     runs["mismatch"] = [target, "--draft", other]
     runs["incomplete"] = [str(without_a_weight(tiny_models / "target-hf", tmp_path_factory.mktemp("incomplete")))]
     runs["silent"] = [str(without_a_template(tiny_models / "target-hf", tmp_path_factory.mktemp("silent")))]
@@ -229,6 +230,11 @@ def test_a_pair_holds_two_checked_models_and_the_tokens_that_the_target_writes(e
     ranked = np.load(exports.folder / "pair" / "draft" / "draft_vocab.npy").tolist()
     assert sorted(ranked) == list(range(600))  # padding rows are no tokens
     assert {0, 1, 2} < set(ranked[:300])  # the chat's markers
+
+
+def test_a_pair_that_cannot_pay_is_told(exports: Exports) -> None:
+    warned = {name for name, outcome in exports.outcomes.items() if "guessing with it cannot save time" in outcome.err}
+    assert warned == {"twice"}
 
 
 def test_a_model_s_own_copy_drafts_for_it(exports: Exports) -> None:

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart import manifest
-from headstart_export import workspace
+from headstart import manifest, unfinished
 from tests.export.conftest import Offline
 
 
@@ -73,12 +72,17 @@ def test_a_request_to_end_leaves_nothing(offline: Offline, tiny_source: Path, tm
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_killed_export_is_cleaned_up_by_the_next(offline: Offline, tiny_source: Path, tmp_path: Path) -> None:
+def test_an_export_keeps_others_away_while_it_lives_and_is_cleaned_up_by_the_next_when_killed(
+    offline: Offline, tiny_source: Path, tmp_path: Path
+) -> None:
     output = tmp_path / "model"
     process = compressing(offline, tiny_source, output)
+    (outcome,) = offline.export([str(tiny_source), "--output", str(output)])
+    assert outcome.code == 1
+    assert f"is being exported already, by process {process.pid}" in outcome.err
     process.kill()
     process.communicate()
-    (left,) = tmp_path.glob(f"{workspace.PREFIX}*")
+    (left,) = tmp_path.glob(f"{unfinished.PREFIX}*")
     assert any(left.rglob("openvino_model.bin"))
     (outcome,) = offline.export([str(tiny_source), "--output", str(output)])
     assert outcome.code == 0, outcome.err

@@ -172,6 +172,9 @@ def test_a_truncated_file_is_refused_with_a_sentence(tiny_gguf_file: Path, tmp_p
     cut.write_bytes(content[: int(len(content) * share)])
     with pytest.raises(ExportError, match=r"cut\.gguf is not a GGUF file that can be used: .+\. Fetch it again\."):
         gguf.probe(cut)
+    if share >= 0.9:  # within the weights
+        with pytest.raises(ExportError, match=rf"it ends at byte {cut.stat().st_size}, but should go on to byte"):
+            gguf.probe(cut)
 
 
 @pytest.mark.parametrize("place", [4, 8, 16, 24, 33, 60, 90])

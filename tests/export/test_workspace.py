@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+from headstart import unfinished
 from headstart.errors import ExportError, NotEnoughSpaceError
 from headstart_export import sources, workspace
 from headstart_export.recipe import Arguments, HubSource, ModelOrder, understand
@@ -29,9 +30,9 @@ def make_old(output: Path) -> None:
 
 def make_leftover(output: Path, pid: int) -> Path:
     """A workspace as a killed process leaves it."""
-    root = output.parent / f"{workspace.PREFIX}{output.name}-x1y2z3"
+    root = output.parent / f"{unfinished.PREFIX}{output.name}-x1y2z3"
     (root / "result").mkdir(parents=True)
-    (root / workspace.OWNER_FILE).write_text(json.dumps({"pid": pid, "started": 1.0}), encoding="utf-8")
+    (root / unfinished.OWNER_FILE).write_text(json.dumps({"pid": pid, "started": 1.0}), encoding="utf-8")
     return root
 
 
@@ -42,7 +43,10 @@ def test_the_result_moves_into_place_and_nothing_else_stays(tmp_path: Path, *, i
         make_old(output)
     with workspace.opened(output, replace=is_replaced) as space:
         assert Path(tempfile.gettempdir()) == space.scratch
-        workspace.clean_leftovers(output)  # which leaves alone what a running export works in
+        with pytest.raises(ExportError, match=f"is being exported already, by process {os.getpid()}"):
+            workspace.clean_leftovers(output)
+        workspace.clean_leftovers(output.with_name("newer"))
+        workspace.clean_leftovers(output.with_name("n"))
         (space.result / MARK).write_text("new", encoding="utf-8")
         space.move_into_place()
     assert (output / MARK).read_text(encoding="utf-8") == "new"
@@ -88,7 +92,7 @@ def test_a_place_that_may_not_be_used_is_a_sentence(
 def test_the_leftovers_of_the_dead_are_removed(tmp_path: Path) -> None:
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
-    other = tmp_path / f"{workspace.PREFIX}another-x1y2z3"
+    other = tmp_path / f"{unfinished.PREFIX}another-x1y2z3"
     other.mkdir()
     for pid in (dead.pid, os.getpid()):  # the second is of a process that began at another time
         root = make_leftover(tmp_path / "model", pid)

@@ -562,6 +562,8 @@ def remarks(given: Answer, settings: Settings) -> list[str]:
             f"The model repeats itself; stopped after {count(given.stats.repeats, 'repeat')}. Try again with a higher "
             "temperature, or with stop-on-repetition no to let it go on."
         ]
+    if given.reason is FinishReason.CONTENT_FILTER:
+        return ["The content filter of the server withholds the rest of the answer."]
     return [] if given.text else ["The model ended its answer without a word."]
 
 

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import psutil
 
-from headstart import __version__, computer, library, paths
+from headstart import __version__, computer, library, paths, unfinished
 from headstart.cli.command import Load, flag
-from headstart.cli.render import count, harmless
+from headstart.cli.render import Screen, count, harmless
 from headstart.computer import package_version, package_versions
 from headstart.engine import devices, memory, runtime
 from headstart.engine.memory import amount, free_memory
@@ -61,11 +61,15 @@ class DoctorFlags:
     """The flags of `headstart doctor`."""
 
     json: bool = flag(default=False, help="print one object instead of sentences")
+    clean: bool = flag(default=False, help="remove what killed exports have left among the models")
 
 
 def run(arguments: DoctorFlags, _load: Load) -> int:
     """Check and print, each sentence at once: loading OpenVINO takes time. Returns 1 if something does not work."""
     kept: list[Finding] = []
+    for left in _leftovers() if arguments.clean else ():
+        left.remove()
+        Screen().remark(f"{left.root} is removed.")
     for finding in map(impersonal, examine()):
         if not arguments.json:
             if not kept or kept[-1].section != finding.section:
@@ -325,6 +329,16 @@ def check_folders() -> Iterator[Finding]:
     # Rights are kept in another way on Windows.
     if sys.platform != "win32" and chats.is_dir() and chats.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
         yield _FOLDERS.note("Other users of this computer may list the folder of your chats.", f"chmod 700 {chats}")
+    for left in _leftovers():
+        size = sum(path.stat().st_size for path in left.root.rglob("*") if path.is_file())
+        yield _FOLDERS.note(
+            f"A killed export of {left.output.name} has left {amount(size)} in {left.root}.",
+            "Run `headstart doctor --clean` to remove that.",
+        )
+
+
+def _leftovers() -> list[unfinished.Unfinished]:
+    return [left for left in unfinished.found(paths.models_folder()) if left.owner is None]
 
 
 def _folder(name: str, folder: Path) -> Finding:

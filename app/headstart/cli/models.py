@@ -55,6 +55,14 @@ class RemoveFlags:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NamesFlags:
+    """A model and another name."""
+
+    name: str = argument("a model or pair of `headstart models`", offered=installed_names)
+    new: str = argument("the other name", metavar="NEW")
+
+
+@dataclass(frozen=True, kw_only=True)
 class ShowFlags:
     """The model to show."""
 
@@ -69,6 +77,8 @@ def commands() -> Group:
         {
             "add": LazyCommand("Export a model, or copy one that was exported elsewhere", lambda: Command(_add)),
             "remove": LazyCommand("Delete a model from this computer", lambda: Command(_remove)),
+            "rename": LazyCommand("Give a model another name", lambda: Command(_rename)),
+            "copy": LazyCommand("Copy a model under another name", lambda: Command(_copy)),
             "show": LazyCommand("Show what a model is and what it pairs with", lambda: Command(_show)),
             "check": LazyCommand(check, lambda: Command(_check)),
         },
@@ -123,7 +133,7 @@ class _Followed:
         """The steps are enough."""
 
 
-def _copied(folder: Path) -> str:
+def _copied(folder: Path, name: str | None = None) -> str:
     console = Console(stderr=True)
     columns = (TextColumn("copying"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
@@ -133,23 +143,45 @@ def _copied(folder: Path) -> str:
             progress.update(task, completed=done, total=total)
             return True
 
-        return intake.take_in(folder, go_on)
+        return intake.take_in(folder, go_on, name=name)
 
 
 def _remove(arguments: RemoveFlags, _load: Load) -> int:
-    entries = {entry.name: entry for entry in library.installed()}
-    entry = entries.get(arguments.name)
-    if entry is None:
-        library.find(arguments.name)  # says which models there are
-        raise SettingsError(f"{arguments.name} is part of a pair and cannot be removed alone; see headstart models.")
-    if entry.folder.parent != paths.models_folder():
-        raise SettingsError(f"{entry.name} came with the program and cannot be removed.")
+    entry = _own(arguments.name)
     if arguments.yes or _confirmed(
         f"Remove {entry.name} ({_bytes(library.size_on_disk(entry))}) from this computer? Chats written with it stay."
     ):
         library.remove(entry)
         Screen().remark(f"{entry.name} is removed.")
     return 0
+
+
+def _rename(arguments: NamesFlags, _load: Load) -> int:
+    library.rename(_own(arguments.name), arguments.new)
+    Screen().remark(f"{arguments.name} is now {arguments.new}.")
+    return 0
+
+
+def _copy(arguments: NamesFlags, _load: Load) -> int:
+    name = _copied(_whole(arguments.name).folder, arguments.new)
+    Screen().remark(f"{arguments.name} is copied to {name}.")
+    return 0
+
+
+def _own(name: str) -> Entry:
+    """A whole model or pair that was not part of the program. Raises ModelNotFoundError and SettingsError."""
+    entry = _whole(name)
+    if entry.folder.parent != paths.models_folder():
+        raise SettingsError(f"{entry.name} came with the program and cannot be removed or renamed.")
+    return entry
+
+
+def _whole(name: str) -> Entry:
+    entry = {entry.name: entry for entry in library.installed()}.get(name)
+    if entry is None:
+        library.find(name)  # says which models there are
+        raise SettingsError(f"{name} is part of a pair and stays with it; see headstart models.")
+    return entry
 
 
 def _confirmed(question: str) -> bool:

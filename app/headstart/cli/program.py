@@ -193,7 +193,7 @@ _SUMMARIES = {
     "chat": "Talk with a model, or get one answer",
     "run": "Chat with a model; export it first if it is not installed",
     "serve": "Serve your models to other programs on this computer, with OpenAI's API",
-    "models": "List the installed models, add, show, check or remove one",
+    "models": "List the installed models, add, show, check, copy, rename or remove one",
     "remote": "Add, list, check and remove servers on other computers to chat with",
     "bench": "Measure this machine: plain decoding, speculation, other programs",
     "tune": "Find the fastest settings for a model on this machine",

@@ -28,9 +28,11 @@ class AddFlags:
     name: str = argument("what to call it")
     url: str = argument("such as https://host:8000/v1", metavar="ADDRESS")
     model: str | None = flag(None, "the model to use (default: the only one that it has)")
-    key: bool = flag(
-        default=False,
-        help="ask for the server's key without showing it (or read it from a pipe), and store it in the keyring",
+    key: str | None = flag(
+        None,
+        "ask for the server's key without showing it (or read it from a pipe), and store it in the keyring",
+        metavar="[-]",
+        without_value="-",
     )
     certificate: Path | None = flag(
         None,
@@ -80,6 +82,11 @@ def warnings(server: Remote) -> list[str]:
 
 
 def _add(arguments: AddFlags, _load: Load) -> int:
+    if arguments.key not in {None, "-"}:
+        raise SettingsError(
+            "Others could read a key on the command line: write --key as the last word and type the key when you are "
+            "asked, or send it through a pipe."
+        )
     certificate = arguments.certificate.expanduser().absolute() if arguments.certificate else None
     if certificate and not certificate.is_file():
         raise SettingsError(f"There is no file {certificate}; name the certificate of the authority in PEM form.")

@@ -33,6 +33,7 @@ class FinishReason(StrEnum):
     LENGTH = "length"  # max_new_tokens reached
     CONTEXT = "context"  # the context is full
     REPETITION = "repetition"  # the answer said the same again and again
+    CONTENT_FILTER = "content_filter"  # another computer's filter withholds the rest
     CANCELLED = "cancelled"
 
 
@@ -102,6 +103,12 @@ CALL_BEGINS, CALL_ENDS = "<tool_call>", "</tool_call>"
 def call_head(name: str) -> str:
     """What stands before the arguments of a call; one more brace ends it."""
     return f'{{"name": {json.dumps(name)}, "arguments": '
+
+
+def written_call(call: Call) -> str:
+    """A call as an answer has it."""
+    arguments = json.dumps(json.loads(call.arguments), ensure_ascii=False)
+    return f"{CALL_BEGINS}\n{call_head(call.name)}{arguments}}}\n{CALL_ENDS}"
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,6 @@ from typing import Any
 
 from headstart import vocabulary
 from headstart.engine.engine import (
-    CALL_BEGINS,
-    CALL_ENDS,
     Call,
     Finish,
     FinishReason,
@@ -28,8 +26,8 @@ from headstart.engine.engine import (
     Step,
     Timing,
     Tool,
-    call_head,
     nothing,
+    written_call,
 )
 from headstart.engine.runtime import openvino_genai
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError, SettingsError
@@ -138,7 +136,7 @@ class ChatTemplate:
             )
         except ChatTemplateError:
             return False
-        return all(text in rendered for text in (_written(call), f"{_PROBE} does", f"{_PROBE} result"))
+        return all(text in rendered for text in (written_call(call), f"{_PROBE} does", f"{_PROBE} result"))
 
     def _refuse_lost(self, messages: Sequence[Message]) -> None:
         """Many templates leave out what they have no rule for; a probe with known contents shows it."""
@@ -196,7 +194,7 @@ def without_tools(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Me
     """
     turns = list[Message]()
     for message in messages:
-        text = "\n".join([message.content] * bool(message.content) + [_written(call) for call in message.calls])
+        text = "\n".join([message.content] * bool(message.content) + [written_call(call) for call in message.calls])
         if message.role != "tool":
             turns.append(Message(message.role, text))
             continue
@@ -211,12 +209,6 @@ def without_tools(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Me
     if turns and turns[0].role == "system":
         return [Message("system", f"{turns[0].content}\n\n{about}"), *turns[1:]]
     return [Message("system", about), *turns]
-
-
-def _written(call: Call) -> str:
-    """A call as an answer has it."""
-    arguments = _json(json.loads(call.arguments))
-    return f"{CALL_BEGINS}\n{call_head(call.name)}{arguments}}}\n{CALL_ENDS}"
 
 
 def _as_openai(tool: Tool) -> dict[str, Any]:

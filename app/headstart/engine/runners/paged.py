@@ -8,7 +8,7 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -152,7 +152,7 @@ class PagedRunner:
     def _pass(self, ids: Sequence[int], branches: Sequence[Branch], rows: int) -> Pass:
         return Pass(ids, branches, len(self._tokens), rows, self._table)
 
-    def _become(self, number: int) -> "PagedRunner":
+    def _become(self, number: int) -> Self:
         """The sequence of this number, of a copy of the first one."""
         self._tokens, self.hidden = [], None
         self._bind_table(number, len(self._table))

@@ -17,7 +17,7 @@ from headstart.engine.runners.runner import Branch, Hidden, Inputs, Interrupted,
 CHUNK = 256  # tokens of a prompt that other sequences wait for at a time
 _SHORT = 32  # tokens of a pass that is joined with others; longer ones go alone, and can be cancelled
 _PATIENCE = 0.03  # seconds to wait for sequences that are not ready: less than half a pass of 1.5 billion weights
-_LOOK = 0.05  # seconds between two looks at whether a waiting one was cancelled
+_LOOK = 0.01  # seconds between two looks at whether one that waits was cancelled
 
 
 @dataclass(eq=False)
@@ -120,7 +120,7 @@ class Passes:
                 is_time = len(self._waiting) >= self._at_work or time.monotonic() >= patient_until
                 if is_time and not self._is_busy:
                     return self._take(wanted)
-            self._changed.wait(_LOOK if self._is_busy else _PATIENCE)
+            self._changed.wait(_LOOK)
         return []
 
     def _take(self, wanted: Pass) -> list[Pass]:

@@ -274,7 +274,8 @@ class ChatSession(QObject):
             words = self.tr("Reading the conversation: {done} of {total} tokens").format(
                 done=whole(progress.done), total=whole(progress.total)
             )
-            self._set_wait(sentences(words, said(progress.note)) if progress.note else words)
+            note = said(progress.note)
+            self._set_wait(sentences(words, note) if note and progress.total else note or words)
 
     @Slot(int, object)
     def _take_steps(self, generation: int, steps: tuple[Step, ...]) -> None:

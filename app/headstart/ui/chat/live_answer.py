@@ -63,6 +63,8 @@ def notice(kept: Kept) -> str:
             return translate("AnswerReport", "The answer reached its longest length.")
         case FinishReason.REPETITION.value:
             return translate("AnswerReport", "The model repeats itself, so the answer was stopped.")
+        case FinishReason.CONTENT_FILTER.value:
+            return translate("AnswerReport", "The content filter of the server withholds the rest of the answer.")
         case FinishReason.CONTEXT.value:
             return translate(
                 "AnswerReport",

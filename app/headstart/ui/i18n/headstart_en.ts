@@ -276,6 +276,10 @@
         <translation>{output} exists and is not an exported model, so it is not replaced; move it elsewhere.</translation>
     </message>
     <message>
+        <source>{output} is being exported already, by process {pid}; wait until that ends, or choose another --output.</source>
+        <translation>{output} is being exported already, by process {pid}; wait until that ends.</translation>
+    </message>
+    <message>
         <source>{output} is in use; close what uses it and run the command again.</source>
         <translation>{output} is in use; close what uses it and export it again.</translation>
     </message>

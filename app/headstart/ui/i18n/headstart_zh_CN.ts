@@ -526,6 +526,10 @@
         <translation>模型一直在重复，因此已停止回答。</translation>
     </message>
     <message>
+        <source>The content filter of the server withholds the rest of the answer.</source>
+        <translation>服务器的内容过滤器拦截了回答的其余部分。</translation>
+    </message>
+    <message>
         <source>The context is full, so the answer ends here; start a new chat or fork this one earlier.</source>
         <translation>上下文已满，回答到此为止；请新建对话，或从本对话更早的位置创建分支。</translation>
     </message>
@@ -2154,6 +2158,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>目标模型没有写出可用于统计 token 的文本；请分别导出两个模型，这样就不需要这些文本。</translation>
     </message>
     <message>
+        <source>{name!r} cannot be the name of a model; take letters, digits and dashes.</source>
+        <translation>{name!r} 不能用作模型名称；请使用字母、数字和连字符。</translation>
+    </message>
+    <message>
         <source>The model cannot write answers with OpenVINO GenAI ({reason}).</source>
         <translation>该模型无法用 OpenVINO GenAI 写出回答（{reason}）。</translation>
     </message>
@@ -2216,6 +2224,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>There is no device {device} here; present: {here}. Choose one with {option}; `headstart doctor` says what speaks against a {wanted}.</source>
         <translation>这台电脑上没有设备 {device}；现有设备：{here}。请用{option}选择其中之一。如果这台电脑有 {wanted}，则其驱动程序缺失或您无权使用。</translation>
+    </message>
+    <message>
+        <source>There is no file or folder {source}; check the path.</source>
+        <translation>没有文件或文件夹 {source}；请检查路径。</translation>
     </message>
     <message>
         <source>There is no model recipe {name!r}; there are {names}.</source>
@@ -2702,6 +2714,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 没有模型 {wanted!r}；它有 {names}。</translation>
     </message>
     <message>
+        <source>{name} has sent nothing for {seconds} s in the middle of the answer; what came of it is kept: continue it, or ask again.</source>
+        <translation>{name} 在回答途中已有 {seconds} 秒没有发送任何内容；已收到的部分已保留：请继续生成，或重新提问。</translation>
+    </message>
+    <message>
         <source>{name} has these models: {names}; name one of them: remote:{name}/MODEL.</source>
         <translation>{name} 有这些模型：{names}；请重新添加 {name} 并将模型填为其中之一。</translation>
     </message>
@@ -2720,6 +2736,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} is a pair; name one model of it as the draft: {draft}.</source>
         <translation>{name} 是模型组合；请指定其中一个模型作为草稿模型：{draft}。</translation>
+    </message>
+    <message>
+        <source>{name} is busy and asks you to wait; it is asked again in {seconds} s.</source>
+        <translation>{name} 正忙，要求等待；将在 {seconds} 秒后再次请求。</translation>
+    </message>
+    <message>
+        <source>{name} is busy{in_brackets} and asks you to wait {seconds} s; then try again.</source>
+        <translation>{name} 正忙{in_brackets}，要求等待 {seconds} 秒；请在此之后重试。</translation>
     </message>
     <message>
         <source>{name} is busy{in_brackets}; try again in a while.</source>
@@ -2758,8 +2782,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 在另一台电脑上，只能用于聊天；请选择这台电脑上的模型。</translation>
     </message>
     <message>
-        <source>{name} is only asked to answer conversations: for a text to be written on, a JSON schema, tools or logprobs choose a model of this computer.</source>
-        <translation>{name} 只用于回答对话：续写文本、使用 JSON 架构、工具或 logprobs 时，请选择本机的模型。</translation>
+        <source>{name} is only asked to answer conversations: for a text to be written on or a grammar choose a model of this computer.</source>
+        <translation>{name} 只用于回答对话：续写文本或使用语法时，请选择本机的模型。</translation>
     </message>
     <message>
         <source>{name} lies before 1970</source>
@@ -2806,6 +2830,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 需要密钥{in_brackets}；请填写密钥并重新添加该服务器。</translation>
     </message>
     <message>
+        <source>{name} wants to call the tool {tool!r}, which it was not offered; what it wrote besides is kept: ask again, or turn off the tools of that server.</source>
+        <translation>{name} 想调用未向它提供的工具 {tool!r}；它写出的其他内容已保留：请重新提问，或关闭该服务器的工具。</translation>
+    </message>
+    <message>
         <source>{order} guesses among the tokens that it was made for: leave out --draft-vocab.</source>
         <translation>{order} 只在为其制作的 token 中猜测：不能另外指定词表。</translation>
     </message>
@@ -2820,6 +2848,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{output} exists and is not an exported model, so it is not replaced; choose another --output.</source>
         <translation>{output} 已存在且不是导出的模型，因此不会被替换；请将其移到别处。</translation>
+    </message>
+    <message>
+        <source>{output} is being exported already, by process {pid}; wait until that ends, or choose another --output.</source>
+        <translation>{output} 正由进程 {pid} 导出；请等待其结束。</translation>
     </message>
     <message>
         <source>{output} is in use; close what uses it and run the command again.</source>
@@ -2940,6 +2972,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{recipe} cannot be fetched: {failures}. Check the name and the network.</source>
         <translation>无法获取 {recipe}：{failures}。请检查名称和网络。</translation>
+    </message>
+    <message>
+        <source>{source!r} is no recipe, no folder, no .gguf file and no hub id; did you mean {names}?</source>
+        <translation>{source!r} 不是配方、文件夹、.gguf 文件或 hub ID；是否想输入 {names}？</translation>
     </message>
     <message>
         <source>{source!r} is no recipe, no folder, no .gguf file and no hub id; the recipes are {names}.</source>

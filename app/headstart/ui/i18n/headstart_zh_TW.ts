@@ -526,6 +526,10 @@
         <translation>模型一直在重複，因此已停止回答。</translation>
     </message>
     <message>
+        <source>The content filter of the server withholds the rest of the answer.</source>
+        <translation>伺服器的內容過濾器攔截了回答的其餘部分。</translation>
+    </message>
+    <message>
         <source>The context is full, so the answer ends here; start a new chat or fork this one earlier.</source>
         <translation>上下文已滿，回答到此為止；請新增對話，或從本對話較早的位置建立分支。</translation>
     </message>
@@ -2154,6 +2158,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>目標模型沒有寫出可用於統計 token 的文字；請分別匯出兩個模型，這樣就不需要這些文字。</translation>
     </message>
     <message>
+        <source>{name!r} cannot be the name of a model; take letters, digits and dashes.</source>
+        <translation>{name!r} 不能用作模型名稱；請使用字母、數字和連字號。</translation>
+    </message>
+    <message>
         <source>The model cannot write answers with OpenVINO GenAI ({reason}).</source>
         <translation>該模型無法用 OpenVINO GenAI 寫出回答（{reason}）。</translation>
     </message>
@@ -2216,6 +2224,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>There is no device {device} here; present: {here}. Choose one with {option}; `headstart doctor` says what speaks against a {wanted}.</source>
         <translation>這台電腦上沒有裝置 {device}；現有裝置：{here}。請用{option}選擇其中之一。如果這台電腦有 {wanted}，則其驅動程式缺少或您無權使用。</translation>
+    </message>
+    <message>
+        <source>There is no file or folder {source}; check the path.</source>
+        <translation>沒有檔案或資料夾 {source}；請檢查路徑。</translation>
     </message>
     <message>
         <source>There is no model recipe {name!r}; there are {names}.</source>
@@ -2702,6 +2714,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 沒有模型 {wanted!r}；它有 {names}。</translation>
     </message>
     <message>
+        <source>{name} has sent nothing for {seconds} s in the middle of the answer; what came of it is kept: continue it, or ask again.</source>
+        <translation>{name} 在回答途中已有 {seconds} 秒未傳送任何內容；已收到的部分已保留：請繼續生成，或重新提問。</translation>
+    </message>
+    <message>
         <source>{name} has these models: {names}; name one of them: remote:{name}/MODEL.</source>
         <translation>{name} 有這些模型：{names}；請重新加入 {name} 並將模型填為其中之一。</translation>
     </message>
@@ -2720,6 +2736,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} is a pair; name one model of it as the draft: {draft}.</source>
         <translation>{name} 是模型組合；請指定其中一個模型作為草稿模型：{draft}。</translation>
+    </message>
+    <message>
+        <source>{name} is busy and asks you to wait; it is asked again in {seconds} s.</source>
+        <translation>{name} 忙碌中，要求等待；將在 {seconds} 秒後再次請求。</translation>
+    </message>
+    <message>
+        <source>{name} is busy{in_brackets} and asks you to wait {seconds} s; then try again.</source>
+        <translation>{name} 忙碌中{in_brackets}，要求等待 {seconds} 秒；請在此之後重試。</translation>
     </message>
     <message>
         <source>{name} is busy{in_brackets}; try again in a while.</source>
@@ -2758,8 +2782,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 在另一台電腦上，只能用於聊天；請選擇這台電腦上的模型。</translation>
     </message>
     <message>
-        <source>{name} is only asked to answer conversations: for a text to be written on, a JSON schema, tools or logprobs choose a model of this computer.</source>
-        <translation>{name} 只用於回答對話：續寫文字、使用 JSON 結構描述、工具或 logprobs 時，請選擇本機的模型。</translation>
+        <source>{name} is only asked to answer conversations: for a text to be written on or a grammar choose a model of this computer.</source>
+        <translation>{name} 只用於回答對話：續寫文字或使用語法時，請選擇本機的模型。</translation>
     </message>
     <message>
         <source>{name} lies before 1970</source>
@@ -2806,6 +2830,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 需要金鑰{in_brackets}；請填寫金鑰並重新加入該伺服器。</translation>
     </message>
     <message>
+        <source>{name} wants to call the tool {tool!r}, which it was not offered; what it wrote besides is kept: ask again, or turn off the tools of that server.</source>
+        <translation>{name} 想呼叫未向它提供的工具 {tool!r}；它寫出的其他內容已保留：請重新提問，或關閉該伺服器的工具。</translation>
+    </message>
+    <message>
         <source>{order} guesses among the tokens that it was made for: leave out --draft-vocab.</source>
         <translation>{order} 只在為其製作的 token 中猜測：不能另外指定詞彙表。</translation>
     </message>
@@ -2820,6 +2848,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{output} exists and is not an exported model, so it is not replaced; choose another --output.</source>
         <translation>{output} 已存在且不是匯出的模型，因此不會被取代；請將其移到別處。</translation>
+    </message>
+    <message>
+        <source>{output} is being exported already, by process {pid}; wait until that ends, or choose another --output.</source>
+        <translation>{output} 正由行程 {pid} 匯出；請等待其結束。</translation>
     </message>
     <message>
         <source>{output} is in use; close what uses it and run the command again.</source>
@@ -2940,6 +2972,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{recipe} cannot be fetched: {failures}. Check the name and the network.</source>
         <translation>無法取得 {recipe}：{failures}。請檢查名稱和網路。</translation>
+    </message>
+    <message>
+        <source>{source!r} is no recipe, no folder, no .gguf file and no hub id; did you mean {names}?</source>
+        <translation>{source!r} 不是配方、資料夾、.gguf 檔案或 hub ID；是否想輸入 {names}？</translation>
     </message>
     <message>
         <source>{source!r} is no recipe, no folder, no .gguf file and no hub id; the recipes are {names}.</source>

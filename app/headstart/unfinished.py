@@ -1,0 +1,62 @@
+"""The folders in which exports work, beside the places of their results; a killed export leaves its own behind."""
+
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+PREFIX = ".headstart-export-"
+OWNER_FILE = "owner.json"
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """One of them. Its name is the prefix, the result's name, and letters that `tempfile` chose, without a dash."""
+
+    root: Path
+
+    @property
+    def output(self) -> Path:
+        """The place of the result."""
+        return self.root.with_name(self.root.name.removeprefix(PREFIX).rpartition("-")[0])
+
+    @property
+    def replaced(self) -> Path:
+        """Where an older result waits while the new one moves in."""
+        return self.root / "replaced"
+
+    def own(self) -> None:
+        """Note that this process works in it."""
+        owner = {"pid": os.getpid(), "started": _start_time(os.getpid())}
+        (self.root / OWNER_FILE).write_text(json.dumps(owner), encoding="utf-8")
+
+    @property
+    def owner(self) -> int | None:
+        """The number of the process that works in it; None if that has ended."""
+        try:
+            owner = json.loads((self.root / OWNER_FILE).read_text(encoding="utf-8"))
+            return int(owner["pid"]) if _start_time(owner["pid"]) == owner["started"] else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def remove(self) -> None:
+        """Delete it. An older result that was just being replaced goes back to its place."""
+        if self.replaced.exists() and not self.output.exists():
+            self.replaced.rename(self.output)
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+def found(folder: Path) -> list[Unfinished]:
+    """Those in a folder, by name."""
+    return [Unfinished(root) for root in sorted(folder.glob(f"{PREFIX}*-*")) if root.is_dir()]
+
+
+def _start_time(pid: int) -> float | None:
+    """Tells a process from a later one with the same number; -1 when there is no such process."""
+    try:
+        return float(psutil.Process(pid).create_time())
+    except psutil.NoSuchProcess:
+        return -1.0

@@ -1,0 +1,203 @@
+"""Several answers at once: their passes are shared, their logits and texts are those of answers written alone."""
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headstart.engine.cancelling import CancelEvent
+from headstart.engine.engine import FinishReason, LoadOptions, Numerics, Request, Sampling, Speculation, Step
+from headstart.engine.local import LocalEngine, load
+from headstart.engine.runners import passes
+from headstart.engine.runners.paged import BranchingRunner
+from headstart.engine.runners.precision import probe_ids, properties
+from headstart.engine.runners.runner import Branch, Interrupted, Logits, infer
+from tests.engine.answers import CODE, LIST, PLAIN, Answer, ask, request
+
+SEQUENCES = 3
+CONTEXT = 500
+FLOOR = 1e-3  # see test_runner
+
+
+@pytest.fixture(scope="module")
+def compiled(tiny_target: Path) -> list[BranchingRunner]:
+    """Three sequences of one model, and a model of its own to compare with."""
+    shared = BranchingRunner(tiny_target, "CPU", properties(Numerics.EXACT), CONTEXT, sequences=SEQUENCES)
+    alone = BranchingRunner(tiny_target, "CPU", properties(Numerics.EXACT), CONTEXT)
+    others = [other for other in shared.others if isinstance(other, BranchingRunner)]
+    return [shared, *others, alone]
+
+
+@pytest.fixture
+def shared(compiled: list[BranchingRunner]) -> list[BranchingRunner]:
+    for runner in compiled:
+        runner.rollback(0)
+    return compiled[:SEQUENCES]
+
+
+@pytest.fixture
+def alone(compiled: list[BranchingRunner]) -> BranchingRunner:
+    return compiled[-1]
+
+
+@pytest.fixture
+def together(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many sequences each pass was for."""
+    counts = list[int]()
+    read = passes.Passes._read
+
+    def counting(self: passes.Passes, wanted: Sequence[passes.Pass], cancel: CancelEvent | None) -> None:
+        counts.append(len(wanted))
+        read(self, wanted, cancel)
+
+    monkeypatch.setattr(passes.Passes, "_read", counting)
+    return counts
+
+
+def at_once(works: Sequence[Callable[[], Any]]) -> list[Any]:
+    """What they give, each on a thread of its own."""
+    with ThreadPoolExecutor(len(works)) as pool:
+        return [done.result(60) for done in [pool.submit(work) for work in works]]
+
+
+def torment(runner: BranchingRunner, seed: int) -> list[Logits]:
+    """Rounds with branches, rejections and stops, at work; every logits."""
+    rng, seen = random.Random(seed), list[Logits]()
+    with runner.at_work():
+        runner.forward(probe_ids(640, 300, seed))
+        for number in range(25):
+            past, ids = len(runner.tokens), probe_ids(640, rng.randint(1, 8), seed + number)
+            branches = [Branch(rng.randrange(1, len(ids)), rng.randrange(640)) for _ in ids[1:3]]
+            if rng.random() < 0.2:
+                stopped = CancelEvent()
+                stopped.set()
+                with pytest.raises(Interrupted):
+                    runner.forward(ids, branches, cancel=stopped)
+            seen.append(runner.forward(ids, branches, rows=len(ids)).copy())
+            if branches and rng.random() < 0.5:
+                runner.rollback(past + branches[0].place, 0)
+            else:
+                runner.rollback(past + rng.randint(1, len(ids)))
+    return seen
+
+
+def test_every_sequence_computes_as_if_it_were_alone(
+    shared: list[BranchingRunner], alone: BranchingRunner, together: list[int]
+) -> None:
+    given = at_once([partial(torment, runner, 100 * seed) for seed, runner in enumerate(shared)])
+    assert max(together) == SEQUENCES
+    for seed, logits in enumerate(given):
+        alone.rollback(0)
+        for got, expected in zip(logits, torment(alone, 100 * seed), strict=True):
+            assert np.abs(got - expected).max() < FLOOR
+
+
+def test_nobody_waits_long_for_one_that_does_not_come(shared: list[BranchingRunner]) -> None:
+    with shared[0].at_work(), shared[1].at_work():
+        shared[0].forward([1, 2, 3])
+        started = time.perf_counter()
+        shared[0].forward([4])
+        assert time.perf_counter() - started < 1.0
+
+
+def test_a_long_prompt_is_read_in_parts_between_which_others_go_on(
+    shared: list[BranchingRunner], together: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headstart.engine.runners.paged.CHUNK", 64)
+    with shared[0].at_work(), shared[1].at_work():
+        shared[0].forward(probe_ids(640, 300, seed=1))
+    assert len(together) == 5
+    assert len(shared[0].tokens) == 300
+
+
+def test_a_prompt_that_is_stopped_leaves_nothing_and_others_unharmed(
+    shared: list[BranchingRunner], alone: BranchingRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headstart.engine.runners.paged.CHUNK", 64)
+    stop, made = CancelEvent(), list[int]()
+
+    def stopping(wanted: Any, cancel: CancelEvent | None) -> None:
+        made.append(len(shared[0].tokens))
+        if len(made) == 4:
+            stop.set()
+        infer(wanted, cancel)
+
+    monkeypatch.setattr("headstart.engine.runners.passes.infer", stopping)
+    with shared[0].at_work(), shared[1].at_work():
+        shared[1].forward([9, 8, 7])
+        with pytest.raises(Interrupted):
+            shared[0].forward(probe_ids(640, 300, seed=1), cancel=stop)
+        assert list(shared[0].tokens) == []
+        following = shared[1].forward([5, 6], rows=2).copy()
+    alone.forward([9, 8, 7])
+    assert np.abs(following - alone.forward([5, 6], rows=2)).max() < FLOOR
+
+
+def test_who_waits_can_be_stopped(shared: list[BranchingRunner], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passes, "_PATIENCE", 30.0)
+    stop = CancelEvent()
+    with shared[0].at_work(), shared[1].at_work(), ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(shared[0].forward, [1, 2], cancel=stop)
+        threading.Timer(0.1, stop.set).start()
+        with pytest.raises(Interrupted):
+            waiting.result(10)
+    assert list(shared[0].tokens) == []
+
+
+def test_a_pass_that_fails_fails_for_all_who_wait_for_it(
+    shared: list[BranchingRunner], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> None:
+        raise RuntimeError("out of memory")
+
+    def work(runner: BranchingRunner) -> str:
+        with runner.at_work(), pytest.raises(RuntimeError, match="out of memory") as caught:
+            runner.forward([1])
+        return str(caught.value)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(passes, "infer", broken)
+        assert at_once([partial(work, runner) for runner in shared]) == ["out of memory"] * SEQUENCES
+    assert shared[1].forward([1]).shape == (1, 640)
+
+
+def test_what_one_has_read_another_can_take_over(shared: list[BranchingRunner]) -> None:
+    ids = probe_ids(640, 256, seed=4)
+    shared[1].forward([3] * 300)
+    shared[0].forward(ids)
+    assert shared[2].restore(ids, shared[0].save(0, 256))
+    assert np.abs(shared[2].forward([7]).copy() - shared[0].forward([7])).max() < FLOOR
+
+
+@pytest.fixture(scope="module")
+def engines(tiny_target: Path) -> Iterator[list[LocalEngine]]:
+    with closing(load(LoadOptions(tiny_target, numerics=Numerics.EXACT, context=2048, parallel=3))) as engine:
+        yield [engine, *engine.others]
+
+
+@pytest.mark.parametrize("sampling", [Sampling(0.0), Sampling(0.8, seed=5)], ids=["greedy", "sampled"])
+def test_answers_written_at_once_are_those_written_alone(engines: list[LocalEngine], sampling: Sampling) -> None:
+    asked = {LIST: Speculation(), CODE: Speculation(), "one two three": PLAIN}
+    wanted = [request(text, sampling=sampling, tokens=60, speculation=how) for text, how in asked.items()]
+    alone = [ask(engines[0], each) for each in wanted]
+    assert [each.essence for each in write(engines, wanted)] == [each.essence for each in alone]
+
+
+def write(engines: list[LocalEngine], wanted: Sequence[Request]) -> list[Answer]:
+    return at_once([partial(ask, engine, each) for each, engine in zip(wanted, engines, strict=True)])
+
+
+def test_an_answer_that_is_stopped_does_not_stop_others(engines: list[LocalEngine]) -> None:
+    long = request(CODE, tokens=120, speculation=PLAIN)
+    first = partial(ask, engines[0], long, lambda event: isinstance(event, Step))
+    stopped, whole = at_once([first, partial(ask, engines[1], long)])
+    assert stopped.reason is FinishReason.CANCELLED
+    assert whole.essence == ask(engines[2], long).essence
