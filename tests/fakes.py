@@ -68,6 +68,8 @@ class ScriptedEngine:
         if prompt >= self.context:
             raise ContextOverflowError(f"The prompt has {prompt} tokens and the context only {self.context}.")
         yield Prefill(prompt, prompt)
+        if request.echo:
+            yield Step(request.prompt, Round((), 0, 0, Origin.TARGET, Timing()))
         yield from self._rounds(script, request, cancel or threading.Event(), prompt)
 
     def close(self) -> None:

@@ -14,7 +14,7 @@ from headstart import manifest, remotes, settings_file
 from headstart.errors import BrokenModelError, ExportError
 from headstart.manifest import Manifest, PairManifest
 from headstart.server.refusal import RefusedError
-from headstart.server.requests import ChatRequest, Defaults, TextRequest, chat_order, parsed, text_order
+from headstart.server.requests import ChatRequest, Defaults, TextRequest, chat_order, parsed, text_orders
 from headstart.settings import Settings
 from headstart.ui.markdown.markdown import MarkdownStream, parse
 from headstart_export import recipe
@@ -163,7 +163,7 @@ def test_a_request_is_understood_or_refused(data: st.DataObject) -> None:
     with suppress(RefusedError):
         chat_order(parsed(body, ChatRequest), Defaults())
     with suppress(RefusedError):
-        text_order(parsed(body, TextRequest), Defaults())
+        text_orders(parsed(body, TextRequest), Defaults())
 
 
 @fuzz("requests to the server")

@@ -18,6 +18,7 @@ QUESTION = "What is the weather in Paris? Use a tool."
 PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 WEATHER: Any = {"name": "weather", "description": "The weather of a city", "parameters": PARAMETERS}
 TOOL: Any = {"type": "function", "function": WEATHER}
+FLAT: Any = {"type": "function", **WEATHER, "strict": False}
 ASKED: Any = [{"role": "user", "content": QUESTION}]
 
 
@@ -60,15 +61,34 @@ def openai_streamed() -> str:
     return f"{name} {json.loads(arguments)}"
 
 
-def openai_responses() -> str:
-    """The newer API, streamed, with a tool."""
+def responses_whole() -> str:
+    """The newer API: a call, its result, and the answer to that; then an answer of a form."""
+    from openai import OpenAI  # noqa: PLC0415
+    from pydantic import BaseModel  # noqa: PLC0415
+
+    class Person(BaseModel):
+        name: str
+        age: int
+
+    client: Any = OpenAI(base_url=URL, api_key=KEY)
+    (call,) = client.responses.create(model=MODEL, input=QUESTION, tools=[FLAT], tool_choice="required").output
+    city = json.loads(call.arguments)["city"]
+    result: Any = {"type": "function_call_output", "call_id": call.call_id, "output": weather(city)}
+    answer = client.responses.create(model=MODEL, input=[*ASKED, call, result], tools=[FLAT])
+    person = client.responses.parse(model=MODEL, input="Ada is 36 years old.", text_format=Person).output_parsed
+    return f"{city} / {answer.output_text} / {person}"
+
+
+def responses_streamed() -> str:
+    """The newer API in events: a text, and a call that must come."""
     from openai import OpenAI  # noqa: PLC0415
 
     client: Any = OpenAI(base_url=URL, api_key=KEY)
-    tool: Any = {"type": "function", **WEATHER, "strict": False}
-    with client.responses.stream(model=MODEL, input=QUESTION, tools=[tool], tool_choice="required") as stream:
+    events = client.responses.create(model=MODEL, input="Say hello.", max_output_tokens=20, stream=True)
+    text = "".join(event.delta for event in events if event.type == "response.output_text.delta")
+    with client.responses.stream(model=MODEL, input=QUESTION, tools=[FLAT], tool_choice="required") as stream:
         *_, item = stream.get_final_response().output
-    return f"{item.name} {json.loads(item.arguments)}"
+    return f"{text} / {item.name} {json.loads(item.arguments)}"
 
 
 def instructor_default() -> str:
@@ -135,7 +155,8 @@ def anthropic_messages() -> str:
 CASES: tuple[Callable[[], str], ...] = (
     openai_whole,
     openai_streamed,
-    openai_responses,
+    responses_whole,
+    responses_streamed,
     instructor_default,
     pydantic_ai_default,
     langchain_agent,

@@ -70,6 +70,29 @@ def test_a_schema_that_cannot_be_kept_to_is_refused(lone_engine: LocalEngine, sc
         ask(lone_engine, formed(schema=schema))
 
 
+@pytest.mark.parametrize(
+    ("schema", "kept", "refused"),
+    [
+        ({"type": "integer"}, "-123456789012345678", "12345678901234567890"),
+        ({"type": ["integer", "null"], "minimum": 0}, "7", "12345678901234567890"),
+        ({"type": "array", "items": {"type": "integer"}}, "[1, 2]", "[12345678901234567890]"),
+        ({"$defs": {"a": {"type": "integer"}}, "$ref": "#/$defs/a"}, "5", "12345678901234567890"),
+        ({"type": "integer", "enum": [2 * 10**18]}, "2000000000000000000", "3"),
+        ({"type": "number"}, "6.626e-34", "a"),
+        ({"properties": {"enum": {"type": "integer"}}}, '{"enum": 1}', '{"enum": 12345678901234567890}'),
+    ],
+)
+def test_integers_end_unless_their_schema_says_otherwise(spelt: Spelling, schema: Any, kept: str, refused: str) -> None:
+    for text, fits in ((kept, True), (refused, False)):
+        assert reads(grammar.form(json.dumps(schema), spelt), spelt, text) is fits
+
+
+@pytest.mark.parametrize("schema", ['{"items": ' * 600 + "{}" + "}" * 600, '{"type": "integer", "minimum": "a"}'])
+def test_an_odd_schema_is_refused(lone_engine: LocalEngine, schema: str) -> None:
+    with pytest.raises(SettingsError, match="JSON schema"):
+        ask(lone_engine, formed(schema=schema))
+
+
 TOOLS = Tools((Tool("paint", SCHEMA, "Paints"), Tool("wait", '{"type": "object", "uniqueItems": true, "not": {}}')))
 PAINT = '{"name": "paint", "arguments": {"colour": "red", "sizes": []}}'
 PAINTED = f"<tool_call>\n{PAINT}\n</tool_call>"

@@ -120,6 +120,14 @@ def test_greedy_takes_the_most_probable_token_and_tells_its_probability() -> Non
     assert sampler.probability(row, 7) == pytest.approx(probabilities[7], rel=1e-5)
 
 
+def test_a_bias_is_added_to_the_logits_of_whoever_knows_the_token() -> None:
+    row = np.array([4.0, 1.0, 3.0, 2.0], np.float32)
+    sampler = Sampler(Sampling(repetition_penalty=4.0), [2], bias={2: 3.0, 0: -100.0, 7: 100.0})
+    assert sampler.choose(row, 0) == 3  # 6.0 became 1.5: penalties come after it
+    assert Sampler(Sampling(), [], bias={2: 3.0}).guess(row[1:], 0, ids=np.array([1, 2, 3])).token == 2
+    assert row.tolist() == [4.0, 1.0, 3.0, 2.0]
+
+
 def test_repetition_penalty_counts_prompt_answer_and_run_once_each() -> None:
     row = np.array([4.0, -4.0, 3.0, 1.0], np.float32)
     sampler = Sampler(Sampling(repetition_penalty=2.0), prompt=[0, 0, 1])

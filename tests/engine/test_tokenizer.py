@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from headstart import vocabulary
 from headstart.engine import tokenizer as tokenizers_module
-from headstart.engine.engine import Call, Message, Tool
+from headstart.engine.engine import Call, Message, Request, Tool
 from headstart.engine.tokenizer import Seams, Tokenizer
-from headstart.errors import BrokenModelError, ChatTemplateError
+from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError, SettingsError
 from tests.engine import tiny_tokenizers
-from tests.engine.tiny_tokenizers import BYTE_LEVEL, EXPECTED, KINDS, METASPACE, TIDYING, UNTEMPLATED
+from tests.engine.tiny_tokenizers import BYTE_LEVEL, EXPECTED, INFILL, KINDS, METASPACE, TIDYING, UNTEMPLATED
 from tests.junk import fuzz
 from tests.source_tree import ROOT
 
@@ -53,6 +53,30 @@ def with_template(folders: Path, template: str, target: Path) -> Tokenizer:
     shutil.copytree(folders / UNTEMPLATED, target)
     (target / "chat_template.jinja").write_text(template, encoding="utf-8")
     return Tokenizer(target)
+
+
+def test_a_gap_is_marked_and_its_texts_are_only_text(
+    tokenizers: Mapping[str, Tokenizer], tokenizer_folders: Path
+) -> None:
+    tokenizer, names = tokenizers[BYTE_LEVEL], vocabulary.read(tokenizer_folders / BYTE_LEVEL)
+    prefix, suffix = "a = (<|fim_middle|>", ")\nb"
+    ids = tokenizer.prompt_of(Request((), prompt=prefix, suffix=suffix), 100)
+    marks = [at for at, index in enumerate(ids) if names[index] in INFILL]
+    assert [names[ids[at]] for at in marks] == ["<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"]
+    assert (marks[0], marks[2]) == (0, len(ids) - 1)
+    assert tokenizer.decode(ids[1 : marks[1]]) == prefix
+    assert tokenizer.decode(ids[marks[1] + 1 : -1]) == suffix
+    assert {names[index] for index in tokenizer.infill_ends} == set(INFILL)
+    with pytest.raises(SettingsError, match="no tokens that mark a gap"):
+        tokenizers[METASPACE].prompt_of(Request((), prompt=prefix, suffix=suffix), 100)
+
+
+def test_a_prompt_may_be_given_in_tokens(byte_level: Tokenizer) -> None:
+    assert byte_level.prompt_of(Request((), prompt_ids=(5, 6, 1)), 100) == [5, 6, 1]
+    with pytest.raises(SettingsError, match="no token 700"):
+        byte_level.prompt_of(Request((), prompt_ids=(5, 700)), 100)
+    with pytest.raises(ContextOverflowError):
+        byte_level.prompt_of(Request((), prompt_ids=(5, 6)), 2)
 
 
 def test_texts_encode_as_in_transformers(reference: tuple[Tokenizer, dict[str, Any]]) -> None:

@@ -22,7 +22,8 @@ EXPECTED = "expected.json"  # {"texts": [[text, ids], ...], "messages": [...], "
 
 SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 PIECE_SPECIAL = ("<unk>", "<s>", "</s>", "<|im_start|>", "<|im_end|>")
-VISIBLE = ("<think>", "</think>", "\n\n")  # added tokens that are not special
+INFILL = ("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|file_sep|>")
+VISIBLE = ("<think>", "</think>", "\n\n", *INFILL)  # added tokens that are not special
 BYTE_TOKENS = tuple(f"<0x{byte:02X}>" for byte in range(256))
 SAMPLES = (
     "The quick brown fox  jumps over\n\tthe lazy dog, doesn't it?",

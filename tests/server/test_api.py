@@ -16,6 +16,7 @@ from openai.types.chat import ChatCompletionMessageFunctionToolCall
 from bench.toy import ToyEngine
 from headstart.engine.engine import Call, Message, Sampling, Speculation, Tools
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError
+from headstart.server.worker import Limits
 from tests.fakes import HALF, ScriptedEngine
 from tests.server.serving import KEY, MODEL, PATIENCE, Running, serving
 
@@ -125,6 +126,59 @@ def test_a_text_is_written_on(client: openai.OpenAI, engine: ScriptedEngine) -> 
     assert "".join(part.choices[0].text for part in parts) == FOX
     assert [request.prompt for request in engine.requests] == ["Once", "Once"]
     assert [request.max_new_tokens for request in engine.requests] == [100, 16]
+
+
+def test_several_answers_come_in_their_order(engine: ScriptedEngine) -> None:
+    engine.scripts = ["One.", "Two of them.", "Three.", "Four."]
+    with serving(engine) as running, running.client() as client:
+        several = client.chat.completions.create(model=MODEL, messages=HI, n=2, seed=5)
+        texts = client.completions.create(model=MODEL, prompt=["Once", "Upon a"], n=1, echo=True)
+    assert [(choice.index, choice.message.content) for choice in several.choices] == [(0, "One."), (1, "Two of them.")]
+    assert several.usage is not None
+    assert (several.usage.prompt_tokens, several.usage.completion_tokens) == (1, 4), "the prompt counts once"
+    assert [(choice.index, choice.text) for choice in texts.choices] == [(0, "OnceThree."), (1, "Upon aFour.")]
+    assert texts.usage is not None
+    assert (texts.usage.prompt_tokens, texts.usage.completion_tokens) == (3, 2)
+    assert [request.sampling.seed for request in engine.requests[:2]] == [5, 6]
+    assert [request.prompt for request in engine.requests[2:]] == ["Once", "Upon a"]
+
+
+@pytest.mark.parametrize("kind", ["chat", "text"])
+def test_several_answers_are_streamed_with_their_index(engine: ScriptedEngine, kind: str) -> None:
+    engine.scripts = ["One.", "Two of them."]
+    with serving(engine) as running, running.client() as client:
+        asked: Any = {"model": MODEL, "n": 2, "stream": True, "stream_options": {"include_usage": True}}
+        chat, text = client.chat.completions.create, client.completions.create
+        chunks: Any = list(chat(messages=HI, **asked) if kind == "chat" else text(prompt="Hi", **asked))
+    *parts, tally = chunks
+    told = ["", ""]
+    for part in parts:
+        (choice,) = part.choices
+        told[choice.index] += (choice.delta.content or "") if kind == "chat" else choice.text
+    assert told == ["One.", "Two of them."]
+    assert [part.choices[0].finish_reason for part in parts].count("stop") == 2
+    assert (tally.usage.prompt_tokens, tally.usage.completion_tokens) == (1, 4)
+    assert len({part.id for part in chunks}) == 1
+
+
+def test_several_answers_have_to_fit_into_the_queue(engine: ScriptedEngine) -> None:
+    with serving(engine, Limits(waiting=1)) as running, running.client() as client:
+        assert len(client.chat.completions.create(model=MODEL, messages=HI, n=2).choices) == 2
+        with pytest.raises(openai.BadRequestError, match="no place in the queue"):
+            client.chat.completions.create(model=MODEL, messages=HI, n=3)
+
+
+def test_gaps_tokens_and_biases_reach_the_engine(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+    client.completions.create(model=MODEL, prompt="a = (", suffix=")", logit_bias={"7": -100, "8": 0})
+    client.completions.create(model=MODEL, prompt="", suffix=")")
+    client.completions.create(model=MODEL, prompt=[1, 2, 3])
+    client.completions.create(model=MODEL, prompt=[[4, 5], [6]])
+    client.chat.completions.create(model=MODEL, messages=HI, logit_bias={"9": 5})
+    gap, front, *_, last = engine.requests
+    assert (gap.prompt, gap.suffix, gap.bias) == ("a = (", ")", {7: -100.0})
+    assert (front.prompt, front.suffix) == ("", ")")
+    assert [request.prompt_ids for request in engine.requests[2:5]] == [(1, 2, 3), (4, 5), (6,)]
+    assert last.bias == {9: 5.0}
 
 
 def test_what_is_asked_reaches_the_engine(client: openai.OpenAI, engine: ScriptedEngine) -> None:
@@ -308,20 +362,24 @@ def test_a_repetition_ends_where_that_is_asked_for(kind: str) -> None:
 @pytest.mark.parametrize(
     ("asked", "param", "words"),
     [
-        ({"n": 2}, "n", "One answer"),
+        ({"n": 17}, "n", "1 to 16 answers"),
+        ({"n": 0}, "n", "1 to 16 answers"),
         ({"tools": [{"type": "function", "function": {"name": "f g"}}]}, "tools", "name"),
-        ({"tools": [{"type": "retrieval"}]}, "tools", "retrieval"),
+        ({"tools": [{"type": "retrieval"}]}, "tools", "`tools.0..type` cannot be 'retrieval'"),
         ({"tools": [LOOK, LOOK]}, "tools", "Two tools are called 'look'"),
         ({"tools": [tool("f", {"type": "array"})]}, "tools", "'f' must be of the type `object`"),
         ({"tool_choice": "required"}, "tool_choice", "there are no `tools`"),
         ({"tools": [LOOK], "tool_choice": named("run")}, "tool_choice", "'run', which is not in `tools`"),
         ({"functions": [{"name": "f"}]}, "functions", "send them as `tools`"),
         ({"function_call": {"name": "f"}}, "function_call", "send `tool_choice`"),
-        ({"messages": [{"role": "user"}]}, "messages", "missing required field `content`"),
+        ({"messages": [{"role": "user"}]}, "messages", "`messages.0.` lacks `content`"),
         ({"messages": [{"role": "assistant", "tool_calls": [called("{")]}]}, "messages", "are not a JSON object"),
-        ({"logit_bias": {"5": 1}}, "logit_bias", "favoured"),
-        ({"temperature": 3}, "temperature", "<= 2.0"),
-        ({"stop": [""]}, "stop", "length >= 1"),
+        ({"logit_bias": {"5": 101}}, "logit_bias", "from -100 to 100 by token id"),
+        ({"logit_bias": {"the": 1}}, "logit_bias", "from -100 to 100 by token id"),
+        ({"temperature": 3}, "temperature", "`temperature` must be a number <= 2.0"),
+        ({"stop": [""]}, "stop", "up to 16 that are not empty"),
+        ({"stop": ["a"] * 17}, "stop", "up to 16 that are not empty"),
+        ({"max_tokens": "5"}, "max_tokens", "`max_tokens` must be a whole number or null, not a text: see"),
         ({"guided_json": PLACE, "response_format": {"type": "json_object"}}, "response_format", "keeps to one form"),
         ({"tools": [LOOK], "grammar": "start: /a/"}, "tools", "keeps to no grammar"),
         ({"min_tokens": 5}, "min_tokens", "no least length"),
@@ -332,13 +390,15 @@ def test_a_repetition_ends_where_that_is_asked_for(kind: str) -> None:
         ({"max_tokens": -2}, "max_tokens", ">= -1"),
         ({"messages": []}, "messages", "length >= 1"),
         ({"logprobs": True, "top_logprobs": 21}, "top_logprobs", "<= 20"),
-        ({"response_format": {"type": "json_schema"}}, "response_format", "missing required field"),
+        ({"response_format": {"type": "json_schema"}}, "response_format", "lacks `json_schema`"),
         ({"messages": [{"role": "function", "content": "x"}]}, "messages", "function"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages", "reads text only"),
-        ({"prompt": "Once", "echo": True}, "echo", "not repeated"),
-        ({"prompt": "Once", "suffix": "end"}, "suffix", "suffix"),
-        ({"prompt": "Once", "best_of": 2}, "best_of", "One answer"),
-        ({"prompt": [1, 2]}, "prompt", "prompt"),
+        ({"prompt": "Once", "echo": True, "suffix": "end"}, "echo", "leave out `echo` or `suffix`"),
+        ({"prompt": "Once", "best_of": 2}, "best_of", "ask for `n`"),
+        ({"prompt": ""}, "prompt", "has nothing in it"),
+        ({"prompt": [[1], []]}, "prompt", "has nothing in it"),
+        ({"prompt": [1, "a"]}, "prompt", "mixes token ids with texts"),
+        ({"prompt": ["a"] * 9, "n": 2}, "prompt", "16 answers at most"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_sentence(

@@ -110,6 +110,22 @@ def test_what_is_no_request_is_refused(body: str) -> None:
     assert (status, json.loads(told)["error"]["type"]) == (400, "invalid_request_error")
 
 
+@pytest.mark.parametrize("sent", ["nonsense\r\n\r\n", f"GET {CHAT} HTTP/1.1\r\nHost: a\r\nHost: b\r\nX y: z\r\n\r\n"])
+def test_what_is_no_http_is_refused_like_all_else(impatient: Running, sent: str) -> None:
+    with closing(send(impatient, sent)) as connection:
+        head, _, body = until_closed(connection).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert json.loads(body)["error"]["code"] == "invalid_http"
+
+
+def test_the_words_of_the_web_server_are_for_nobody(impatient: Running, caplog: pytest.LogCaptureFixture) -> None:
+    upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\n"
+    for asked in ("nonsense\r\n\r\n", f"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n{upgrade}\r\n"):
+        with closing(send(impatient, asked)) as connection:
+            assert until_closed(connection)
+    assert not caplog.records
+
+
 def test_an_answer_may_take_longer_than_its_request_might() -> None:
     limits = Limits(body_seconds=2, head_seconds=2)
     with serving(ScriptedEngine(pause=0.5), limits) as running, running.client() as client:

@@ -7,12 +7,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import accumulate, groupby
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.engine.engine import FinishReason, Likelihood, Origin, Piece, Round, Scored, Step, Timing
+from headstart.engine.engine import FinishReason, Likelihood, Origin, Piece, Request, Round, Scored, Step, Timing
 from headstart.engine.sampling import Row, largest
 
 # Texts of several token sequences at once, each as `Tokenizer.decode` gives it.
@@ -222,6 +222,7 @@ class Scorer:
         """`likeliest`: how many of the likeliest tokens are listed beside each."""
         self._spell = spell
         self._likeliest = likeliest
+        self.start = 0  # characters before the answer
         self._noted: list[tuple[Likelihood, tuple[Likelihood, ...]]] = []
         self._scored_count = 0
 
@@ -240,7 +241,20 @@ class Scorer:
         """The tokens of `text` that are certain and new; once it has `ended`, all that are left."""
         known = len(text.token_ids) if ended else text.settled
         fresh, self._scored_count = range(self._scored_count, known), known
-        return tuple(Scored(self._noted[at][0], text.start_of(at), self._noted[at][1]) for at in fresh)
+        return tuple(Scored(self._noted[at][0], self.start + text.start_of(at), self._noted[at][1]) for at in fresh)
+
+    def clear(self) -> None:
+        """Forget what was noted."""
+        self._noted.clear()
+
+    def tell_prompt(self, first: int, texts: Sequence[str]) -> tuple[Scored, ...]:
+        """The tokens of a prompt, of which `texts` are the texts; nothing says how likely the `first` was."""
+        unknown: tuple[Likelihood, tuple[Likelihood, ...]] = (Likelihood(tuple(self._spell(first)), math.nan), ())
+        starts = accumulate(map(len, texts), initial=0)
+        return tuple(
+            Scored(token, start, likeliest)
+            for (token, likeliest), start in zip([unknown, *self._noted], starts, strict=False)
+        )
 
 
 _NOTHING_RUN = Round((), 0, 0, Origin.TARGET, Timing())
@@ -263,6 +277,14 @@ def step_of(done: Round, text: AnswerText, scorer: Scorer | None = None) -> Step
         tuple(piece for piece in pieces if piece.text),
         scorer.tell(text) if scorer else (),
     )
+
+
+def echo_of(request: Request, ids: Sequence[int], decode: DecodeMany, scorer: Scorer | None = None) -> Step:
+    """The prompt of a request as a step. `ids`: its tokens; `scorer` has noted them, if it was asked for."""
+    detokenizer = Detokenizer(decode)
+    texts = detokenizer.push(ids)
+    text = request.prompt or "".join(texts) + detokenizer.flush()
+    return Step(text, _NOTHING_RUN, (), scorer.tell_prompt(ids[0], texts) if scorer else ())
 
 
 def rest_of(text: AnswerText, scorer: Scorer | None = None) -> Iterator[Step]:

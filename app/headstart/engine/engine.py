@@ -137,9 +137,15 @@ class Request:
     the last message is written on from where it ends.
     `stop` are stop strings: the answer ends before the first one that appears.
     `prompt` takes the place of messages: a text to be written on as it is, in which special tokens count as such.
+    `prompt_ids` are its tokens, in its place. `suffix` follows the answer, which fills the gap before it.
     `prediction` is what much of the answer may look like: guesses are taken from it, and the answer stays the same.
     `schema` is a JSON schema that the answer keeps to; `grammar` a grammar in Lark's notation, in its place.
     `tools` are what the answer may call: it is a text, or calls in the format that begins with CALL_BEGINS, or both.
+    `add_special`: what the model expects before any text is put before `prompt`.
+    `echo`: `prompt` or `prompt_ids` come as the text of the first Step, with the likelihood of their tokens where that
+    is asked for; the prompt is then read anew.
+    `tokens_only`: nothing is read or written; the prompt comes as the text of a Step, and its tokens with the Finish.
+    `bias` is added to the logits of tokens, by id, before all else that changes them.
     `likeliest` asks how likely each token was, and for so many of the likeliest in its place; None: not asked.
     `stop_on_repetition` ends an answer that says the same again and again; False lets it go on.
     `max_new_tokens` 0: the prompt is read and nothing is written, so that what begins like it begins at once.
@@ -161,15 +167,26 @@ class Request:
     stop_on_repetition: bool = parameters.AnswerParams.stop_on_repetition
     keep: Keep | None = None
     repeatable: bool = False
+    prompt_ids: tuple[int, ...] = ()
+    suffix: str = ""
+    bias: Mapping[int, float] = field(default_factory=dict)
+    add_special: bool = True
+    tokens_only: bool = False
+    echo: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what no engine could answer."""
-        _require(bool(self.messages) or bool(self.prompt), "messages", "at least one", len(self.messages))
-        _require(not (self.messages and self.prompt), "prompt", "alone, without messages", "beside messages")
+        _require(bool(self.messages) or self.is_text, "messages", "at least one", len(self.messages))
+        _require(not (self.messages and self.is_text), "prompt", "alone, without messages", "beside messages")
         _require(self.max_new_tokens >= 0, "max-new-tokens", "0 or more", self.max_new_tokens)
         _require(all(self.stop), "stop", "not empty", "an empty string")
         likeliest = self.likeliest or 0
         _require(0 <= likeliest <= MOST_LIKELIEST, "likeliest", f"between 0 and {MOST_LIKELIEST}", likeliest)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether a text is to be written on, and no conversation."""
+        return bool(self.prompt or self.prompt_ids or self.suffix)
 
     @property
     def is_bound(self) -> bool:
@@ -237,7 +254,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Likelihood:
-    """A token in bytes, and the natural logarithm of its probability."""
+    """A token in bytes, and the natural logarithm of its probability; NaN for the first token of a prompt."""
 
     spelling: tuple[int, ...]
     logprob: float

@@ -14,7 +14,10 @@ from headstart.engine.runners.runner import common_prefix
 from headstart.engine.sampling import Allowed
 from headstart.errors import SettingsError
 
-# Without a bound a small model may write blanks for ever.
+# Without a bound a small model may write blanks for ever, or digits.
+_LARGEST = 10**18  # of integers whose schema has no bound; 64 bits hold it
+_VALUES = {"const", "default", "enum", "examples"}  # keys of a schema that hold no schemas
+_BY_NAME = {"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"}  # that hold them by name
 _BLANKS: Any = {"whitespace_pattern": r"[\x20\x0A]{0,16}"}
 
 
@@ -62,8 +65,9 @@ def form(schema: str, spelling: Spelling) -> "Form":
     """The form of one answer. Raises SettingsError for what is no JSON schema, or one that cannot be kept to."""
     from llguidance import LLMatcher  # noqa: PLC0415 - few answers have a form
 
+    data = _read(schema)
     try:
-        grammar = LLMatcher.grammar_from_json_schema(json.loads(schema), overrides=_BLANKS)
+        grammar = LLMatcher.grammar_from_json_schema(data, overrides=_BLANKS)
     except ValueError as error:
         raise _unusable(str(error)) from None
     return _form(grammar, spelling, _unusable)
@@ -136,8 +140,38 @@ def _arguments(tool: Tool) -> str:
 
 
 def _json(schema: str, options: dict[str, Any]) -> str:
-    data = json.loads(schema)
-    return json.dumps({**data, "x-guidance": _BLANKS | options})
+    return json.dumps({**_read(schema), "x-guidance": _BLANKS | options})
+
+
+def _read(schema: str) -> Any:
+    try:
+        return _bounded(json.loads(schema))
+    except ValueError as error:
+        raise _unusable(str(error)) from None
+    except RecursionError:
+        raise _unusable("it is nested too deeply") from None
+
+
+def _bounded(schema: Any) -> Any:
+    """A schema whose integers end. A number keeps its length: bounds would take its exponent away."""
+    if isinstance(schema, list):
+        return [_bounded(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {key: each if key in _VALUES else _by_name(key, each) for key, each in schema.items()}
+    kinds = schema.get("type")
+    is_integer = "integer" in (kinds if isinstance(kinds, list) else [kinds])
+    if not is_integer or "const" in schema or "enum" in schema:
+        return found
+    low = {} if {"minimum", "exclusiveMinimum"} & schema.keys() else {"minimum": -_LARGEST}
+    high = {} if {"maximum", "exclusiveMaximum"} & schema.keys() else {"maximum": _LARGEST}
+    return found | low | high
+
+
+def _by_name(key: str, value: Any) -> Any:
+    if key in _BY_NAME and isinstance(value, dict):
+        return {name: _bounded(each) for name, each in value.items()}
+    return _bounded(value)
 
 
 class Form:

@@ -12,7 +12,7 @@ from headstart import manifest as manifests
 from headstart import paths
 from headstart.engine import devices, generation_config, grammar, memory, validation
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.detokenizer import AnswerText, Scorer, rest_of, step_of
+from headstart.engine.detokenizer import AnswerText, Scorer, echo_of, rest_of, step_of
 from headstart.engine.drafters.answer_table import AnswerTable
 from headstart.engine.drafters.registry import Sources, drafters_of
 from headstart.engine.engine import (
@@ -42,9 +42,9 @@ from headstart.engine.runners.precision import name_of, pass_ms
 from headstart.engine.runners.runner import NonFiniteError
 from headstart.engine.sequence import Job
 from headstart.engine.speculative import Decoder
-from headstart.engine.tokenizer import Tokenizer
+from headstart.engine.tokenizer import Tokenizer, tokens_of
 from headstart.engine.trace import Recorder, Trace
-from headstart.errors import BrokenModelError, Translatable
+from headstart.errors import BrokenModelError, SettingsError, Translatable
 
 _POLICY, _PRICES = "learned policy", "prices are measured"
 
@@ -113,6 +113,9 @@ class LocalEngine:
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """See Engine.generate."""
+        if request.tokens_only:
+            yield from tokens_of(request, self.tokenizer, self.context)
+            return
         runner = self.target.runner
         with runner.at_work() if isinstance(runner, PagedRunner) else nullcontext():
             yield from self._generate(request, cancel)
@@ -121,8 +124,16 @@ class LocalEngine:
         tally = Tally()
         text = AnswerText(self.tokenizer.decode_many, request.stop, stop_on_repetition=request.stop_on_repetition)
         scorer = None if request.likeliest is None else Scorer(self._spelling.spell, request.likeliest)
+        prompt = Scorer(self._spelling.spell, request.likeliest or 0) if request.echo and scorer else None
+        is_echoed = not request.echo
         reason = FinishReason.STOP  # unless the token layer says otherwise, or the text ends it from here
-        for event in self._events(request, scorer, cancel or CancelEvent()):
+        for event in self._events(request, scorer, prompt, cancel or CancelEvent()):
+            if not is_echoed and not isinstance(event, Prefill):
+                ids, is_echoed = self.tokenizer.prompt_of(request, self.context), True
+                echo = echo_of(request, ids, self.tokenizer.decode_many, prompt)
+                if scorer:
+                    scorer.start = len(echo.text)
+                yield echo
             match event:
                 case Prefill():
                     tally.read(event)
@@ -178,14 +189,14 @@ class LocalEngine:
             vars(self).pop(name, None)
 
     def _events(
-        self, request: Request, scorer: Scorer | None, cancel: CancelEvent
+        self, request: Request, scorer: Scorer | None, prompt: Scorer | None, cancel: CancelEvent
     ) -> Iterator[Prefill | Round | FinishReason]:
         """Those of the decoder. Where the target's arithmetic breaks, another target goes on where it stopped."""
         written: list[int] = []
         note = Translatable()
         while True:
             try:
-                for event in self._decoder.run(self._job(request, scorer, tuple(written)), cancel):
+                for event in self._decoder.run(self._job(request, scorer, prompt, tuple(written)), cancel):
                     if isinstance(event, Round):
                         written += [token.id for token in event.tokens]
                     elif isinstance(event, Prefill) and note:
@@ -241,11 +252,16 @@ class LocalEngine:
             sources = replace(sources, head=head.runner)
         return Decoder(target.runner, drafters_of(sources), self._policy, self._prefixes[0])
 
-    def _job(self, request: Request, scorer: Scorer | None, written: tuple[int, ...]) -> Job:
+    def _job(self, request: Request, scorer: Scorer | None, prompt: Scorer | None, written: tuple[int, ...]) -> Job:
+        if prompt:
+            prompt.clear()
+        beyond = max(request.bias, default=0)
+        if beyond >= self.target.runner.vocabulary:
+            raise SettingsError("The model has no token {id}: leave out its bias.", id=beyond)
         job = Job(
             tuple(self.tokenizer.prompt_of(request, self.context)),
             request.max_new_tokens,
-            self._stop_ids,
+            self._stop_ids | self.tokenizer.infill_ends if request.suffix else self._stop_ids,
             request.sampling.settled(self.sampling),
             request.speculation,
             tuple(self.tokenizer.encode(request.prediction)),
@@ -254,6 +270,8 @@ class LocalEngine:
             written,
             request.keep,
             request.repeatable,
+            request.bias,
+            prompt.note if prompt and not written else None,
         )
         if self._trace and not written:
             self._trace.begin(job)

@@ -8,7 +8,7 @@ drafted. Greedy is the case without noise.
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -39,6 +39,7 @@ _WORDS = 2.0**32
 _WORD_ROUNDING = 512.0  # a word as a 32-bit float is wrong by less
 _SUM_ROUNDING = 1e-5
 _MOST_KEPT = 32  # positions whose noise is kept; a round has half as many
+_NO_BIAS: Mapping[int, float] = {}
 _COLUMNS = 1024  # sums and peaks that grow side by side; one alone is slower
 
 
@@ -103,11 +104,19 @@ class Constraint(Protocol):
 class Sampler:
     """Chooses tokens for one answer; remembers what was written for the penalties."""
 
-    def __init__(self, sampling: Sampling, prompt: Sequence[int], constraint: Constraint | None = None) -> None:
-        """`prompt` counts for the repetition penalty only."""
+    def __init__(
+        self,
+        sampling: Sampling,
+        prompt: Sequence[int],
+        constraint: Constraint | None = None,
+        bias: Mapping[int, float] = _NO_BIAS,
+    ) -> None:
+        """`prompt` counts for the repetition penalty only. `bias` is added to the logits of tokens, by id."""
         temperature = sampling.temperature and max(sampling.temperature, _COLDEST)
         self._sampling = replace(sampling, temperature=temperature)
         self._constraint = constraint
+        self._biased = np.array(sorted(bias), np.int64)
+        self._biases = np.array([bias[token] for token in sorted(bias)], np.float32)
         self._penalties = Penalties(sampling, prompt) if _has_penalties(sampling) else None
         self._all_ids = np.zeros(0, np.uint32)
         self._position = len(prompt)  # of the next token
@@ -157,7 +166,12 @@ class Sampler:
         return float(candidates.weights[places[0]] / weights[surviving].sum())
 
     def _prepared(self, row: Row, run: Sequence[int], ids: Ids | None = None) -> Row:
-        """With penalties, and without what is not allowed."""
+        """With biases and penalties, and without what is not allowed."""
+        if self._biased.size:
+            places, present = _places(self._biased, ids)
+            biases, known = self._biases[present], places < row.size  # a draft may know fewer tokens
+            row = row.copy()
+            row[places[known]] += biases[known]
         if self._penalties is not None:
             row = self._penalties.apply(row, run, ids)
         allowed = None if self._constraint is None else self._constraint.allowed(run)

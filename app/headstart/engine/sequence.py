@@ -1,8 +1,8 @@
 """One answer in tokens: what was asked for, what is written, and whether it is finished."""
 
 from collections import abc
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import FinishReason, Keep, Sampling, Speculation
@@ -15,7 +15,8 @@ class Job:
 
     `foretold` is what may come; `constraint` what the answer must keep to. `witness` sees the row that each token was
     chosen from, and the token; after the last one of the answer maybe some more. `written` is the answer's beginning
-    where it goes on after a fault. `keep`: where what is read may be kept on disk. `repeatable`: see Request.
+    where it goes on after a fault. `keep`: where what is read may be kept on disk. `repeatable`, `bias`: see Request.
+    `prompt_witness` sees the same of the prompt, but for its first token; the prompt is then read anew.
     """
 
     prompt: tuple[int, ...]
@@ -29,6 +30,8 @@ class Job:
     written: tuple[int, ...] = ()
     keep: Keep | None = None
     repeatable: bool = False
+    bias: Mapping[int, float] = field(default_factory=dict)
+    prompt_witness: Callable[[Row, int], None] | None = None
 
 
 class Sequence:
@@ -39,7 +42,7 @@ class Sequence:
         self.job = job
         self.cancel = cancel or CancelEvent()
         self.context = [*job.prompt, *job.written]
-        self.sampler = Sampler(job.sampling, job.prompt, job.constraint)
+        self.sampler = Sampler(job.sampling, job.prompt, job.constraint, job.bias)
         for token in job.written:
             self.sampler.commit(token)
         self.finish: FinishReason | None = None

@@ -14,6 +14,8 @@ from headstart.engine.runners.runner import PREFILL_CHUNK, Interrupted, Logits, 
 from headstart.engine.sampling import Row
 from headstart.engine.sequence import Job, Sequence
 
+_WITNESSED = 128  # tokens of a prompt in a call, where each has its row: 80 MB at a vocabulary of 150,000
+
 
 class Decoder:
     """Writes answers one at a time; the caches keep the last one for the next prompt to build on."""
@@ -135,18 +137,25 @@ class Decoder:
 
     def _read_prompt(self, sequence: Sequence) -> Generator[Prefill, None, Logits]:
         """Bring the caches to the whole prompt, reusing what they share with it; return the last token's logits."""
-        target, prompt = self._target, tuple(sequence.context)
-        is_repeatable = sequence.job.repeatable
-        chunk = self._prefixes.length if is_repeatable else PREFILL_CHUNK
+        target, prompt, witness = self._target, tuple(sequence.context), sequence.job.prompt_witness
+        is_repeatable = sequence.job.repeatable and not witness  # whose parts are others
+        chunk = _WITNESSED if witness else self._prefixes.length if is_repeatable else PREFILL_CHUNK
         self._prefixes.reuse(prompt, sequence.job.keep, on_grid=is_repeatable)
+        if witness:
+            target.rollback(0)
         for drafter in self._drafters.values():
             drafter.begin(sequence)
         yield Prefill(len(target.tokens), len(prompt))
-        while len(prompt) - len(target.tokens) > chunk:
+        while True:
             done = len(target.tokens)
-            target.forward(prompt[done : done + chunk], cancel=sequence.cancel)
+            part = prompt[done : done + chunk]
+            logits = target.forward(part, rows=len(part) if witness else 1, cancel=sequence.cancel)
+            if witness:
+                for row, token in zip(logits, prompt[done + 1 :], strict=False):
+                    witness(row, token)
+            if len(target.tokens) == len(prompt):
+                return require_finite(logits[-1:])
             yield Prefill(len(target.tokens), len(prompt))
-        return require_finite(target.forward(prompt[len(target.tokens) :], cancel=sequence.cancel))
 
     def _first_round(self, sequence: Sequence, logits: Logits) -> Round:
         """The prompt's own pass already gives the first token."""

@@ -4,6 +4,7 @@ import faulthandler
 import itertools
 import json
 import re
+import sys
 import threading
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,9 +15,22 @@ from pathlib import Path
 from typing import Any
 
 from headstart import vocabulary
-from headstart.engine.engine import Call, Message, Request, Tool, written_call
+from headstart.engine.engine import (
+    Call,
+    Finish,
+    FinishReason,
+    Message,
+    Origin,
+    Request,
+    Round,
+    Step,
+    Timing,
+    Tool,
+    nothing,
+    written_call,
+)
 from headstart.engine.runtime import openvino_genai
-from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError
+from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError, SettingsError
 
 _RENDERING = threading.Lock()  # a process has one timer to guard templates by
 _LONGEST = 60.0  # seconds for one conversation; the longest that fit a context take less than one
@@ -266,6 +280,13 @@ def unused_seam(texts: Sequence[str]) -> str:
     return _SEAM * (longest + 1)
 
 
+# Tokens before the text in front of a gap, before the text behind it, and before what fills it.
+_INFILL = (
+    ("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"),  # Qwen2.5-Coder
+    ("<fim_prefix>", "<fim_suffix>", "<fim_middle>"),  # StarCoder, Granite
+    ("<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"),  # DeepSeek-Coder
+)
+_INFILL_ENDS = ("<|fim_pad|>", "<|repo_name|>", "<|file_sep|>", "<fim_pad>", "<repo_name>", "<file_sep>", "<filename>")
 _FILES = tuple(f"openvino_{part}.{kind}" for part in ("tokenizer", "detokenizer") for kind in ("xml", "bin"))
 _ANCHORS = ("\n", "|", ".", "a")
 
@@ -282,6 +303,7 @@ class Tokenizer:
         reading = vocabulary.reading(folder)
         self._typed = Seams(markers(reading.added, reading.control))
         self._composes = reading.composes
+        self._added = reading.added
         self._native = _load(folder)
         self._starts_with_space = False
         self._beginning: list[int] = []  # what the model expects before any text
@@ -305,18 +327,51 @@ class Tokenizer:
         plain = [replace(message, content=_well_formed(message.content)) for message in messages]
         return self._encode_pieces(self._template.pieces(plain, tools, add_generation_prompt=add_generation_prompt))
 
-    def raw_prompt(self, text: str) -> list[int]:
-        """The tokens of a text to be written on as it is, control tokens in it included, begun as the model expects."""
+    def raw_prompt(self, text: str, *, add_special: bool = True) -> list[int]:
+        """The tokens of a text to be written on as it is, control tokens in it included.
+
+        `add_special`: begun as the model expects.
+        """
         ids = self._parse(_well_formed(text))
-        return ids if ids[: len(self._beginning)] == self._beginning else [*self._beginning, *ids]
+        return ids if not add_special or ids[: len(self._beginning)] == self._beginning else [*self._beginning, *ids]
+
+    def infill_prompt(self, prefix: str, suffix: str) -> list[int]:
+        """The tokens of a gap in a text, ready for what fills it. Raises SettingsError where the model has no marks."""
+        marks = next((marks for marks in _INFILL if self._added.issuperset(marks)), None)
+        if marks is None:
+            raise SettingsError(
+                "This model has no tokens that mark a gap in a text: leave out the suffix, or use a model for code "
+                "such as qwen2.5-coder."
+            )
+        before, behind, middle = map(self._parse, marks)
+        return [*self._beginning, *before, *self.encode(prefix), *behind, *self.encode(suffix), *middle]
+
+    @cached_property
+    def _size(self) -> int:
+        return max(vocabulary.read(self.folder)) + 1
+
+    @cached_property
+    def infill_ends(self) -> frozenset[int]:
+        """Tokens that end what fills a gap: the marks, and those of other files."""
+        ends = self._added.intersection([*_INFILL_ENDS, *itertools.chain.from_iterable(_INFILL)])
+        return frozenset(token for text in ends for token in self._parse(text))
 
     def prompt_of(self, request: Request, room: int) -> list[int]:
         """The tokens that a request asks to be continued.
 
-        Raises ContextOverflowError where `room` tokens hold no answer to them, and what `prompt` raises.
+        Raises ContextOverflowError where `room` tokens hold no answer to them, SettingsError for tokens or a gap that
+        the model does not know, and what `prompt` raises.
         """
         offered = request.tools.offered if request.tools else ()
-        ids = self.raw_prompt(request.prompt) if request.prompt else self.prompt(request.messages, offered)
+        if request.prompt_ids:
+            ids = list(request.prompt_ids)
+            if max(ids) >= self._size:
+                raise SettingsError("The model has no token {id}: leave it out of the prompt.", id=max(ids))
+        elif request.suffix:
+            ids = self.infill_prompt(request.prompt, request.suffix)
+        else:
+            raw = self.raw_prompt(request.prompt, add_special=request.add_special) if request.prompt else None
+            ids = self.prompt(request.messages, offered) if raw is None else raw
         if len(ids) >= room:
             raise ContextOverflowError(
                 "The conversation has {count} tokens, but the context holds {room}: start a new chat, "
@@ -367,6 +422,13 @@ class Tokenizer:
                 "export the model again with clean_up_tokenization_spaces off.",
                 folder=folder,
             )
+
+
+def tokens_of(request: Request, tokenizer: Tokenizer, context: int) -> Iterator[Step | Finish]:
+    """The events that a request for tokens alone is answered with. Raises what `prompt_of` raises."""
+    ids = tokenizer.prompt_of(request, sys.maxsize)
+    yield Step(tokenizer.decode(ids, keep_special=True), Round((), 0, 0, Origin.TARGET, Timing()))
+    yield Finish(FinishReason.STOP, replace(nothing(), context_length=context), tuple(ids))
 
 
 def _load(folder: Path) -> Any:

@@ -3,7 +3,7 @@
 import json
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -11,8 +11,7 @@ from msgspec import Meta, Struct
 
 from headstart.engine.engine import Call, FinishReason, Message, Request, Stats
 from headstart.server.calls import CallReader
-from headstart.server.refusal import FaultBody
-from headstart.server.replies import Said, read_whole
+from headstart.server.replies import Block, BlockForm, Said
 from headstart.server.requests import (
     AnswerRequest,
     Defaults,
@@ -56,7 +55,7 @@ class Thinking(Struct, frozen=True, tag_field="type", tag="thinking"):
     thinking: str = ""
 
 
-Block = TextBlock | ToolUse | ToolResult | Thinking
+TurnBlock = TextBlock | ToolUse | ToolResult | Thinking
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class Turn:
     """One turn of a conversation."""
 
     role: Literal["user", "assistant", "system"]
-    content: str | list[Block]
+    content: str | list[TurnBlock]
 
 
 @dataclass(frozen=True)
@@ -118,13 +117,9 @@ def messages_order(asked: MessagesRequest, defaults: Defaults) -> Request:
         parallel=choice.disable_parallel_tool_use is False,
     )
     values: dict[str, Any] = {"temperature": asked.temperature, "top_p": asked.top_p, "top_k": asked.top_k}
-    order = order_of(
-        AnswerRequest(model=asked.model, stop=asked.stop_sequences, **values),
-        defaults,
-        system + turns,
-        asked.max_tokens,
-    )
-    return replace(order, tools=None if choice.type == "none" else tools)
+    shared = AnswerRequest(model=asked.model, stop=asked.stop_sequences, **values)
+    called = None if choice.type == "none" else tools
+    return order_of(shared, defaults, system + turns, asked.max_tokens, called)
 
 
 def _messages(turn: Turn) -> Iterable[Message]:
@@ -139,14 +134,12 @@ def _messages(turn: Turn) -> Iterable[Message]:
         yield Message(turn.role, text, calls)
 
 
-class MessagesForm:
+class MessagesForm(BlockForm):
     """Replies to one request: a message with blocks of text and calls, or events that build it."""
-
-    last = b""
 
     def __init__(self, model: str, reader: CallReader | None) -> None:
         """`reader` finds the calls, where there may be some."""
-        self._reader = reader
+        super().__init__(reader)
         self._message = {
             "id": f"msg_{secrets.token_hex(12)}",
             "type": "message",
@@ -157,71 +150,47 @@ class MessagesForm:
             "stop_sequence": None,
             "usage": {"input_tokens": 0, "output_tokens": 0},
         }
-        self._index = -1  # of the block that is open
-        self._open = ""  # its kind
 
-    def whole(self, said: Said, ended: FinishReason, stats: Stats) -> object:
-        """The whole answer."""
-        text, calls = read_whole(said.text, self._reader)
-        blocks: list[Any] = [{"type": "text", "text": text}] if text or not calls else []
-        blocks += [
-            {"type": "tool_use", "id": call.id, "name": call.name, "input": _object(call.arguments)} for call in calls
+    def reply(self, ended: FinishReason, stats: Stats) -> dict[str, Any]:
+        """The whole message."""
+        content = [
+            {"type": "tool_use", "id": block.id, "name": block.name, "input": _object(block.text)}
+            if block.name
+            else {"type": "text", "text": block.text}
+            for block in self.blocks or [Block(0)]
         ]
-        return self._message | {"content": blocks, "stop_reason": self._reason(ended), "usage": _usage(stats)}
+        return self._message | {"content": content, "stop_reason": self._reason(ended), "usage": _usage(stats)}
 
     def begun(self) -> Iterable[object]:
         """The first event."""
         yield {"type": "message_start", "message": self._message}
 
-    def more(self, said: Said) -> Iterable[object]:
-        """The events of a part of the answer."""
-        text, parts = self._reader.push(said.text) if self._reader else (said.text, [])
-        if text:
-            yield from self._text(text)
-        for part in parts:
-            if part.name:
-                block = {"type": "tool_use", "id": part.id, "name": part.name, "input": {}}
-                yield from self._begin("tool_use", block)
-            else:
-                yield self._delta({"type": "input_json_delta", "partial_json": part.arguments})
+    def opened(self, block: Block) -> Iterable[dict[str, Any]]:
+        """A block begins."""
+        use = {"type": "tool_use", "id": block.id, "name": block.name, "input": {}}
+        content = use if block.name else {"type": "text", "text": ""}
+        yield {"type": "content_block_start", "index": block.index, "content_block": content}
 
-    def end(self, ended: FinishReason, stats: Stats) -> Iterable[object]:
-        """The last events."""
-        rest = self._reader.flush() if self._reader else ""
-        if rest:
-            yield from self._text(rest)
-        yield from self._close()
+    def grown(self, block: Block, said: Said) -> Iterable[dict[str, Any]]:
+        """More of it."""
+        json_delta = {"type": "input_json_delta", "partial_json": said.text}
+        delta = json_delta if block.name else {"type": "text_delta", "text": said.text}
+        yield {"type": "content_block_delta", "index": block.index, "delta": delta}
+
+    def closed(self, block: Block) -> Iterable[dict[str, Any]]:
+        """It ends."""
+        yield {"type": "content_block_stop", "index": block.index}
+
+    def ending(self, ended: FinishReason, stats: Stats) -> Iterable[dict[str, Any]]:
+        """The message ends."""
         delta = {"stop_reason": self._reason(ended), "stop_sequence": None}
         yield {"type": "message_delta", "delta": delta, "usage": _usage(stats)}
         yield {"type": "message_stop"}
 
-    def sent(self, event: object) -> bytes:
-        """An event with its name."""
-        name = "error" if isinstance(event, FaultBody) else event["type"] if isinstance(event, dict) else ""
-        return f"event: {name}\n".encode() + b"data: " + msgspec.json.encode(event) + b"\n\n"
-
-    def _text(self, text: str) -> Iterable[object]:
-        if self._open != "text":
-            yield from self._begin("text", {"type": "text", "text": ""})
-        yield self._delta({"type": "text_delta", "text": text})
-
-    def _begin(self, kind: str, block: object) -> Iterable[object]:
-        yield from self._close()
-        self._index, self._open = self._index + 1, kind
-        yield {"type": "content_block_start", "index": self._index, "content_block": block}
-
-    def _delta(self, delta: object) -> object:
-        return {"type": "content_block_delta", "index": self._index, "delta": delta}
-
-    def _close(self) -> Iterable[object]:
-        if self._open:
-            self._open = ""
-            yield {"type": "content_block_stop", "index": self._index}
-
     def _reason(self, ended: FinishReason) -> str:
         if ended is not FinishReason.STOP:
             return "max_tokens"
-        return "tool_use" if self._reader and self._reader.calls else "end_turn"
+        return "tool_use" if self.has_called else "end_turn"
 
 
 def _object(arguments: str) -> Any:

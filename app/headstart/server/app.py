@@ -3,6 +3,8 @@
 import asyncio
 import hashlib
 import time
+from collections.abc import Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, TypeVar
@@ -18,28 +20,43 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from headstart import __version__
-from headstart.engine.engine import Request
+from headstart.engine.engine import Finish, Request, Step
 from headstart.errors import HeadstartError
 from headstart.server.anthropic import MessagesForm, MessagesRequest, messages_order
 from headstart.server.auth import CLIENT, Access, Guard
 from headstart.server.calls import CallReader
+from headstart.server.metrics import TYPE, Metrics
 from headstart.server.models import Served, find
-from headstart.server.refusal import INVALID, SERVER, Fault, FaultBody, RefusedError, invalid, refused
+from headstart.server.refusal import INVALID, SERVER, Fault, FaultBody, RefusedError, invalid, refused, stopping
 from headstart.server.replies import (
     ChatChunk,
     ChatCompletion,
     ChatForm,
     Form,
+    Head,
     Model,
     ModelList,
     TextCompletion,
     TextForm,
 )
-from headstart.server.requests import AnswerRequest, ChatRequest, Defaults, TextRequest, chat_order, parsed, text_order
+from headstart.server.requests import (
+    AnswerRequest,
+    ChatRequest,
+    Defaults,
+    TextRequest,
+    chat_order,
+    parsed,
+    several,
+    text_orders,
+)
+from headstart.server.responses import ResponsesForm, ResponsesRequest, responses_order
 from headstart.server.streaming import Reported
+from headstart.server.tokens import Detokenized, DetokenizeRequest, Tokenized, TokenizeRequest, tokens_order
 from headstart.server.worker import Limits, Worker
 
-_Body = TypeVar("_Body", ChatRequest, TextRequest, MessagesRequest)
+_Body = TypeVar(
+    "_Body", ChatRequest, TextRequest, MessagesRequest, ResponsesRequest, TokenizeRequest, DetokenizeRequest
+)
 _USUAL_LENGTH = 4096  # tokens of an answer at most, where nothing is known of the context
 _MOST_DISCARDED = 64 * 2**20  # bytes
 _CLOSING = {"connection": "close"}
@@ -48,6 +65,11 @@ _TYPES = (
     ChatRequest,
     TextRequest,
     MessagesRequest,
+    ResponsesRequest,
+    TokenizeRequest,
+    DetokenizeRequest,
+    Tokenized,
+    Detokenized,
     ChatCompletion,
     ChatChunk,
     TextCompletion,
@@ -71,9 +93,9 @@ _FAULTS = {
 class Api:
     """Answers the requests that were let in."""
 
-    def __init__(self, worker: Worker, defaults: Defaults) -> None:
+    def __init__(self, worker: Worker, defaults: Defaults, metrics: Metrics) -> None:
         """`worker` writes the answers."""
-        self._worker, self._models, self._defaults = worker, worker.models, defaults
+        self._worker, self._models, self._defaults, self._metrics = worker, worker.models, defaults, metrics
         self._created = int(time.time())
 
     async def models(self, _: HttpRequest) -> Response:
@@ -87,28 +109,54 @@ class Api:
     async def chat(self, request: HttpRequest) -> Response:
         """Answer a conversation."""
         asked, model = await self._read(request, ChatRequest)
-        order = chat_order(asked, self._for(model))
-        reader = CallReader(bare=not order.schema) if order.tools else None
-        form = ChatForm(model.id, fingerprint(model, self._defaults), reader, with_usage=_wants_usage(asked))
-        return self._begun(request, model, order, form, streamed=bool(asked.stream))
+        orders = several(chat_order(asked, self._for(model)), asked.n)
+        head = self._head(asked, model, len(orders), len(orders))
+        forms = [ChatForm(head, _reader(order), index) for index, order in enumerate(orders)]
+        return self._begun(request, model, orders, forms, streamed=bool(asked.stream))
 
     async def complete(self, request: HttpRequest) -> Response:
         """Continue a text."""
         asked, model = await self._read(request, TextRequest)
-        form = TextForm(model.id, fingerprint(model, self._defaults), with_usage=_wants_usage(asked))
-        order = text_order(asked, self._for(model))
-        return self._begun(request, model, order, form, streamed=bool(asked.stream))
+        orders = text_orders(asked, self._for(model))
+        head = self._head(asked, model, asked.n or 1, len(orders))
+        forms = [TextForm(head, index) for index in range(len(orders))]
+        return self._begun(request, model, orders, forms, streamed=bool(asked.stream))
 
     async def messages(self, request: HttpRequest) -> Response:
         """Answer a conversation as Anthropic's API does."""
         asked, model = await self._read(request, MessagesRequest)
         order = messages_order(asked, self._for(model))
-        form = MessagesForm(model.id, CallReader() if order.tools else None)
-        return self._begun(request, model, order, form, streamed=bool(asked.stream))
+        return self._begun(
+            request, model, [order], [MessagesForm(model.id, _reader(order))], streamed=bool(asked.stream)
+        )
+
+    async def respond(self, request: HttpRequest) -> Response:
+        """Answer a conversation as OpenAI's newer API does."""
+        asked, model = await self._read(request, ResponsesRequest)
+        order = responses_order(asked, self._for(model))
+        form = ResponsesForm(replace(asked, model=model.id), order, _reader(order))
+        return self._begun(request, model, [order], [form], streamed=bool(asked.stream))
+
+    async def tokenize(self, request: HttpRequest) -> Response:
+        """Turn a text or a conversation into tokens."""
+        asked, model = await self._read(request, TokenizeRequest)
+        _, finish = await self._tokens(request, model, tokens_order(asked))
+        told = Tokenized(list(finish.token_ids), len(finish.token_ids), finish.stats.context_length)
+        return _json(msgspec.json.encode(told))
+
+    async def detokenize(self, request: HttpRequest) -> Response:
+        """Turn tokens into a text."""
+        asked, model = await self._read(request, DetokenizeRequest)
+        text, _ = await self._tokens(request, model, Request((), prompt_ids=tuple(asked.tokens), tokens_only=True))
+        return _json(msgspec.json.encode(Detokenized(text, text)))
 
     async def health(self, _: HttpRequest) -> Response:
         """Say that the server answers."""
         return _json(b'{"status":"ok"}')
+
+    async def metrics(self, _: HttpRequest) -> Response:
+        """Show what was counted."""
+        return Response(self._metrics.text(self._worker.waiting), headers={"content-type": TYPE})
 
     async def openapi(self, _: HttpRequest) -> Response:
         """The description in OpenAPI."""
@@ -116,39 +164,63 @@ class Api:
 
     async def _read(self, request: HttpRequest, kind: type[_Body]) -> tuple[_Body, Served]:
         asked = parsed(await _body(request, self._worker.limits), kind)
-        return asked, find(self._models, asked.model)
+        if asked.model is None and len(self._models.listed()) > 1:
+            raise invalid("Several models are served here: name one in `model`.", "model")
+        return asked, find(self._models, asked.model or self._models.listed()[0].id)
+
+    async def _tokens(self, request: HttpRequest, model: Served, order: Request) -> tuple[str, Finish]:
+        """The text of a prompt, and its tokens."""
+        (answer,) = self._worker.take([order], model, request.scope[CLIENT])
+        text = ""
+        async with aclosing(answer.events()) as events:
+            async for event in events:
+                if isinstance(event, Step):
+                    text += event.text
+                elif isinstance(event, Finish):
+                    return text, event
+        raise stopping()
+
+    def _head(self, asked: AnswerRequest, model: Served, each: int, answers: int) -> Head:
+        with_usage = asked.stream_options is not None and bool(asked.stream_options.include_usage)
+        return Head(model.id, fingerprint(model, self._defaults), with_usage, each, answers)
 
     def _for(self, model: Served) -> Defaults:
         """What is left open."""
         defaults = self._defaults
         return replace(defaults, length=defaults.length or model.context // 2 or _USUAL_LENGTH)
 
-    def _begun(self, request: HttpRequest, model: Served, order: Request, form: Form, *, streamed: bool) -> Response:
-        answer = self._worker.take(order, model, request.scope[CLIENT])
-        patience, with_tokens = self._worker.limits.send_seconds, order.likeliest is not None
-        return Reported(answer, form, patience, streamed=streamed, with_tokens=with_tokens)
+    def _begun(
+        self, request: HttpRequest, model: Served, orders: Sequence[Request], forms: Sequence[Form], *, streamed: bool
+    ) -> Response:
+        answers = self._worker.take(orders, model, request.scope[CLIENT])
+        patience, with_tokens = self._worker.limits.send_seconds, orders[0].likeliest is not None
+        return Reported(answers, forms, patience, streamed=streamed, with_tokens=with_tokens)
 
     def _shown(self, model: Served) -> Model:
         return Model(model.id, self._created, model.context or None, model.context or None)
 
 
-def application(worker: Worker, access: Access, defaults: Defaults) -> Starlette:
-    """The API behind its access checks."""
-    api, origins = Api(worker, defaults), sorted(access.origins)
+def application(worker: Worker, access: Access, defaults: Defaults, counted: Metrics) -> Starlette:
+    """The API behind its access checks. `counted` is told of each request by the caller."""
+    api, origins = Api(worker, defaults, counted), sorted(access.origins)
     pages = Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"])
     routes = [
         Route("/v1/models", api.models),
         Route("/v1/chat/completions", api.chat, methods=["POST"]),
         Route("/v1/completions", api.complete, methods=["POST"]),
+        Route("/v1/responses", api.respond, methods=["POST"]),
         Route("/v1/messages", api.messages, methods=["POST"]),
+        Route("/tokenize", api.tokenize, methods=["POST"]),
+        Route("/detokenize", api.detokenize, methods=["POST"]),
         Route("/health", api.health),
         Route("/v1/health", api.health),
+        Route("/metrics", api.metrics),
         Route("/openapi.json", api.openapi),
     ]
     # Some clients add a slash, and follow no redirect of a POST.
     slashed = [Route(f"{route.path}/", route.endpoint, methods=list(route.methods or ())) for route in routes]
     return Starlette(
-        routes=[*routes, *slashed, Route("/v1/models/{model:path}", api.model)],
+        routes=[Route("/", api.health), *routes, *slashed, Route("/v1/models/{model:path}", api.model)],
         middleware=[
             Middleware(Guard, access.page_refusal),
             *([pages] if origins else []),
@@ -158,8 +230,8 @@ def application(worker: Worker, access: Access, defaults: Defaults) -> Starlette
     )
 
 
-def _wants_usage(asked: AnswerRequest) -> bool:
-    return asked.stream_options is not None and bool(asked.stream_options.include_usage)
+def _reader(order: Request) -> CallReader | None:
+    return CallReader(bare=not order.schema) if order.tools else None
 
 
 def fingerprint(model: Served, defaults: Defaults) -> str:
@@ -217,7 +289,14 @@ def _json(body: bytes) -> Response:
 def description(models: list[str]) -> dict[str, Any]:
     """The whole document for a server of these models."""
     _, schemas = msgspec.json.schema_components(_TYPES, ref_template=_PLACE)
-    for name in ("ChatRequest", "TextRequest", "MessagesRequest"):
+    for name in (
+        "ChatRequest",
+        "TextRequest",
+        "MessagesRequest",
+        "ResponsesRequest",
+        "TokenizeRequest",
+        "DetokenizeRequest",
+    ):
         schemas[name]["properties"]["model"] = {"type": "string", "enum": models}
     return {
         "openapi": "3.1.0",
@@ -233,6 +312,9 @@ def _paths() -> dict[str, Any]:
     chat = _asked("ChatRequest") | _answered("ChatCompletion", "ChatChunk")
     text = _asked("TextRequest") | _answered("TextCompletion", "TextCompletion")
     message = _asked("MessagesRequest") | _answered("")
+    response = _asked("ResponsesRequest") | _answered("")
+    tokenize = _asked("TokenizeRequest") | _answered("Tokenized")
+    detokenize = _asked("DetokenizeRequest") | _answered("Detokenized")
     return {
         "/v1/models": {"get": _named("listModels", "List the models.") | _answered("ModelList")},
         "/v1/models/{model}": {
@@ -240,6 +322,9 @@ def _paths() -> dict[str, Any]:
         },
         "/v1/chat/completions": {"post": _named("createChatCompletion", "Answer a conversation.") | chat},
         "/v1/completions": {"post": _named("createCompletion", "Continue a text.") | text},
+        "/v1/responses": {"post": _named("createResponse", "Answer a conversation; nothing is stored.") | response},
+        "/tokenize": {"post": _named("tokenize", "Turn a text or a conversation into tokens.") | tokenize},
+        "/detokenize": {"post": _named("detokenize", "Turn tokens into a text.") | detokenize},
         "/v1/messages": {"post": _named("createMessage", "Answer a conversation, as Anthropic's API does.") | message},
     }
 

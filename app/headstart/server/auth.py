@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from headstart.server import keys
 from headstart.server.refusal import FORBIDDEN, INVALID, Fault, RefusedError
 
-_OPEN_PATHS = {"/openapi.json", "/health", "/v1/health"}  # no secrets: the documentation says the same
+_OPEN_PATHS = {"", "/openapi.json", "/health", "/v1/health"}  # no secrets: the documentation says the same
 _OWN_SITE = {"", "none", "same-origin"}
 _MOST_TOLD = 20  # refusals of others go to the log, but strangers choose what they are
 CLIENT = "headstart.client"  # where the scope of a request has who asks: the address and the key

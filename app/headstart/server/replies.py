@@ -2,8 +2,9 @@
 
 import secrets
 import time
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from math import isnan
 from typing import Any, ClassVar, Literal, Protocol
 
 import msgspec
@@ -42,12 +43,12 @@ class ChatLogprobs:
 
 @dataclass(frozen=True)
 class TextLogprobs:
-    """The same in the older API. `text_offset`: characters of the answer before a token."""
+    """The same in the older API. `text_offset`: characters of the text before a token. Null: a prompt's first token."""
 
     text_offset: list[int]
-    token_logprobs: list[float]
+    token_logprobs: list[float | None]
     tokens: list[str]
-    top_logprobs: list[dict[str, float]]
+    top_logprobs: list[dict[str, float] | None]
 
 
 @dataclass(frozen=True)
@@ -257,21 +258,44 @@ class Form(Protocol):
         ...
 
 
+@dataclass
+class Head:
+    """What the replies of several answers to one request share. `each`: answers to each prompt; `answers`: of all."""
+
+    model: str
+    fingerprint: str
+    with_usage: bool = False  # at the end of a stream
+    each: int = 1
+    answers: int = 1
+    usages: list[Usage] = field(default_factory=list)  # of the answers that have ended
+    created: int = field(default_factory=lambda: int(time.time()))
+    token: str = field(default_factory=lambda: secrets.token_hex(12))
+
+    @property
+    def usage(self) -> Usage:
+        """That of all; each prompt counts once."""
+        return total(self.usages, self.each)
+
+
 class _Form:
     """What all of OpenAI's older replies to one request begin with."""
 
     prefix: ClassVar[str]
     last = b"data: [DONE]\n\n"
 
-    def __init__(self, model: str, fingerprint: str, *, with_usage: bool = False) -> None:
-        self._head = (f"{self.prefix}-{secrets.token_hex(12)}", int(time.time()), model)
-        self._fingerprint = fingerprint
-        self._with_usage = with_usage
+    def __init__(self, head: Head, index: int = 0) -> None:
+        self._shared, self._index, self._fingerprint = head, index, head.fingerprint
+        self._head = (f"{self.prefix}-{head.token}", head.created, head.model)
 
     @property
     def _no_usage(self) -> UnsetType | None:
         """Of an event: null where the last event will have it."""
-        return None if self._with_usage else UNSET
+        return None if self._shared.with_usage else UNSET
+
+    @property
+    def _tells_usage(self) -> bool:
+        """Whether this is the last event of all answers, and usage was asked for."""
+        return self._shared.with_usage and len(self._shared.usages) == self._shared.answers
 
     def sent(self, event: object) -> bytes:
         """An event as it is sent."""
@@ -283,9 +307,9 @@ class ChatForm(_Form):
 
     prefix = "chatcmpl"
 
-    def __init__(self, model: str, fingerprint: str, reader: CallReader | None, *, with_usage: bool = False) -> None:
+    def __init__(self, head: Head, reader: CallReader | None, index: int = 0) -> None:
         """`reader` finds the calls, where there may be some."""
-        super().__init__(model, fingerprint, with_usage=with_usage)
+        super().__init__(head, index)
         self._reader = reader
 
     def whole(self, said: Said, ended: FinishReason, stats: Stats) -> object:
@@ -293,8 +317,9 @@ class ChatForm(_Form):
         text, calls = read_whole(said.text, self._reader)
         told = [ToolCall(call.id, FunctionCall(call.name, call.arguments)) for call in calls]
         message = AnswerMessage(text if text or not told else None, tool_calls=told or UNSET)
-        choice = ChatChoice(message, logprobs=_chat_logprobs(said), **self._ending(ended))
-        return ChatCompletion(*self._head, [choice], usage_of(stats), self._fingerprint)
+        choice = ChatChoice(message, index=self._index, logprobs=_chat_logprobs(said), **self._ending(ended))
+        self._shared.usages.append(usage_of(stats))
+        return ChatCompletion(*self._head, [choice], self._shared.usage, self._fingerprint)
 
     def begun(self) -> Iterable[object]:
         """The first event."""
@@ -314,11 +339,12 @@ class ChatForm(_Form):
         if rest:
             yield self._part(Delta(content=rest))
         yield self._part(Delta(), None, ended)
-        if self._with_usage:
-            yield ChatChunk(*self._head, [], usage_of(stats), self._fingerprint)
+        self._shared.usages.append(usage_of(stats))
+        if self._tells_usage:
+            yield ChatChunk(*self._head, [], self._shared.usage, self._fingerprint)
 
     def _part(self, delta: Delta, said: Said | None = None, ended: FinishReason | None = None) -> ChatChunk:
-        choice = ChunkChoice(delta, logprobs=_chat_logprobs(said), **self._ending(ended))
+        choice = ChunkChoice(delta, index=self._index, logprobs=_chat_logprobs(said), **self._ending(ended))
         return ChatChunk(*self._head, [choice], self._no_usage, self._fingerprint)
 
     def _ending(self, ended: FinishReason | None) -> dict[str, Any]:
@@ -333,7 +359,8 @@ class TextForm(_Form):
 
     def whole(self, said: Said, ended: FinishReason, stats: Stats) -> object:
         """The whole answer."""
-        return self._part(said, ended, usage_of(stats))
+        self._shared.usages.append(usage_of(stats))
+        return self._part(said, ended, self._shared.usage)
 
     def begun(self) -> Iterable[object]:
         """The first event: nothing yet."""
@@ -346,12 +373,118 @@ class TextForm(_Form):
     def end(self, ended: FinishReason, stats: Stats) -> Iterable[object]:
         """The last events."""
         yield self._part(Said(), ended, self._no_usage)
-        if self._with_usage:
-            yield TextCompletion(*self._head, [], usage_of(stats), self._fingerprint)
+        self._shared.usages.append(usage_of(stats))
+        if self._tells_usage:
+            yield TextCompletion(*self._head, [], self._shared.usage, self._fingerprint)
 
     def _part(self, said: Said, ended: FinishReason | None, usage: Usage | UnsetType | None) -> TextCompletion:
-        choice = TextChoice(said.text, logprobs=_text_logprobs(said), **_ending(ended))
+        choice = TextChoice(said.text, index=self._index, logprobs=_text_logprobs(said), **_ending(ended))
         return TextCompletion(*self._head, [choice], usage, self._fingerprint)
+
+
+@dataclass
+class Block:
+    """Some text of an answer, or a call where it has a name; `text` is then its arguments, as far as they have come."""
+
+    index: int
+    id: str = ""  # of the call
+    name: str = ""
+    text: str = ""
+    scored: tuple[Scored, ...] = ()
+    is_whole: bool = False
+
+
+class BlockForm:
+    """Replies of blocks, one after another, and named events that build them: Anthropic's, and OpenAI's newer ones."""
+
+    last = b""
+
+    def __init__(self, reader: CallReader | None) -> None:
+        """`reader` finds the calls, where there may be some."""
+        self.blocks: list[Block] = []
+        self._reader = reader
+        self._is_open = False  # the last block
+        self._scored: tuple[Scored, ...] = ()  # those of text that is held back
+
+    def reply(self, ended: FinishReason, stats: Stats) -> dict[str, Any]:
+        """The whole answer, of its blocks."""
+        raise NotImplementedError
+
+    def opened(self, block: Block) -> Iterable[dict[str, Any]]:
+        """The events of a block that begins."""
+        raise NotImplementedError
+
+    def grown(self, block: Block, said: Said) -> Iterable[dict[str, Any]]:
+        """The event of what was added at the end of a block."""
+        raise NotImplementedError
+
+    def closed(self, block: Block) -> Iterable[dict[str, Any]]:
+        """The events of a block that is whole, or was cut off."""
+        raise NotImplementedError
+
+    def ending(self, ended: FinishReason, stats: Stats) -> Iterable[dict[str, Any]]:
+        """The last events, behind those of the last block."""
+        raise NotImplementedError
+
+    def whole(self, said: Said, ended: FinishReason, stats: Stats) -> object:
+        """The whole answer."""
+        for _ in (*self.more(said), *self.end(ended, stats)):
+            pass
+        return self.reply(ended, stats)
+
+    def more(self, said: Said) -> Iterable[dict[str, Any]]:
+        """The events of a part of the answer."""
+        self._scored += said.scored or ()
+        text, parts = self._reader.push(said.text) if self._reader else (said.text, [])
+        yield from self._write(text)
+        for part in parts:
+            if part.name:
+                self._scored = ()
+                yield from self._open(Block(len(self.blocks), part.id, part.name))
+            else:
+                yield from self._grow(part.arguments)
+
+    def end(self, ended: FinishReason, stats: Stats) -> Iterable[dict[str, Any]]:
+        """The last events."""
+        yield from self._write(self._reader.flush() if self._reader else "")
+        yield from self._close(ended)
+        yield from self.ending(ended, stats)
+
+    def sent(self, event: object) -> bytes:
+        """An event with its name."""
+        data = msgspec.to_builtins(event)
+        return f"event: {data['type']}\n".encode() + b"data: " + msgspec.json.encode(data) + b"\n\n"
+
+    @property
+    def has_called(self) -> bool:
+        """Whether one of the blocks is a call."""
+        return any(block.name for block in self.blocks)
+
+    def _write(self, text: str) -> Iterable[dict[str, Any]]:
+        if not text:
+            return
+        if not self._is_open or self.blocks[-1].name:
+            yield from self._open(Block(len(self.blocks)))
+        yield from self._grow(text)
+
+    def _open(self, block: Block) -> Iterable[dict[str, Any]]:
+        yield from self._close(FinishReason.STOP)
+        self.blocks.append(block)
+        self._is_open = True
+        yield from self.opened(block)
+
+    def _grow(self, text: str) -> Iterable[dict[str, Any]]:
+        block, said = self.blocks[-1], Said(text, self._scored)
+        block.text += text
+        block.scored += self._scored
+        self._scored = ()
+        yield from self.grown(block, said)
+
+    def _close(self, ended: FinishReason) -> Iterable[dict[str, Any]]:
+        if self._is_open:
+            self._is_open = False
+            self.blocks[-1].is_whole = ended is FinishReason.STOP
+            yield from self.closed(self.blocks[-1])
 
 
 def read_whole(text: str, reader: CallReader | None) -> tuple[str, list[CallPart]]:
@@ -385,6 +518,25 @@ def usage_of(stats: Stats) -> Usage:
     )
 
 
+def total(usages: Sequence[Usage], each: int) -> Usage:
+    """The sum over several answers, of which `each` in a row have the same prompt."""
+    prompt = sum(usage.prompt_tokens for usage in usages[::each])
+    cached = sum(usage.prompt_tokens_details.cached_tokens for usage in usages[::each])
+    details = [usage.completion_tokens_details for usage in usages]
+    accepted = sum(detail.accepted_prediction_tokens for detail in details)
+    rejected = sum(detail.rejected_prediction_tokens for detail in details)
+    written = sum(usage.completion_tokens for usage in usages)
+    return Usage(prompt, written, prompt + written, PromptDetails(cached), CompletionDetails(accepted, rejected))
+
+
+def joined(replies: Sequence[Any]) -> object:
+    """One reply of those of several answers: the choices of all, and the usage of the last, which is that of all."""
+    if len(replies) == 1:
+        return replies[0]
+    choices = [choice for reply in replies for choice in reply.choices]
+    return replace(replies[-1], choices=choices)
+
+
 def _ending(ended: FinishReason | None) -> dict[str, Any]:
     """Why an answer ended, in OpenAI's words: every limit is a length. OpenAI has no word for a repetition."""
     return {
@@ -394,11 +546,12 @@ def _ending(ended: FinishReason | None) -> dict[str, Any]:
 
 
 def _chat_logprobs(said: Said | None) -> ChatLogprobs | None:
-    if said is None or said.scored is None:
-        return None
-    return ChatLogprobs(
-        [TokenLogprob(*_told(each.token), [Logprob(*_told(other)) for other in each.likeliest]) for each in said.scored]
-    )
+    return None if said is None or said.scored is None else ChatLogprobs(logprobs_of(said.scored))
+
+
+def logprobs_of(scored: Iterable[Scored]) -> list[TokenLogprob]:
+    """Tokens in OpenAI's format."""
+    return [TokenLogprob(*_told(each.token), [Logprob(*_told(other)) for other in each.likeliest]) for each in scored]
 
 
 def _text_logprobs(said: Said) -> TextLogprobs | None:
@@ -406,9 +559,14 @@ def _text_logprobs(said: Said) -> TextLogprobs | None:
         return None
     return TextLogprobs(
         [each.start for each in said.scored],
-        [each.token.logprob for each in said.scored],
+        [None if isnan(each.token.logprob) else each.token.logprob for each in said.scored],
         [_named(each.token) for each in said.scored],
-        [{_named(other): other.logprob for other in (*each.likeliest, each.token)} for each in said.scored],
+        [
+            None
+            if isnan(each.token.logprob)
+            else {_named(other): other.logprob for other in (*each.likeliest, each.token)}
+            for each in said.scored
+        ],
     )
 
 

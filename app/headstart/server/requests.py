@@ -7,6 +7,7 @@ supported is declared here, so that it can be refused.
 import json
 import re
 import secrets
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -20,11 +21,20 @@ from headstart.server.refusal import RefusedError, invalid
 _Class = TypeVar("_Class")
 _MOST = 2**31 - 1  # of a whole number
 _Nothing = Annotated[list[Any], Meta(max_length=0, description="Not supported: leave it out.")]
-_NoBias = Annotated[dict[str, float], Meta(max_length=0, description="Not supported: leave it out.")]
-_One = Annotated[int, Meta(ge=1, le=1, description="One answer for each request.")]
+_Bias = Annotated[
+    dict[Annotated[str, Meta(pattern="^[0-9]{1,9}$")], Annotated[float, Meta(ge=-100, le=100)]],
+    Meta(description="What is added to the logits of tokens, by id.", examples=[{}]),
+]
+_One = Annotated[int, Meta(ge=1, le=1, description="The only answer is the best one.")]
+MOST_ANSWERS = 16  # to one request
+_Several = Annotated[
+    int, Meta(ge=1, le=MOST_ANSWERS, description="Answers to each prompt, of a seed and those after it.")
+]
+TokenId = Annotated[int, Meta(ge=0, le=_MOST)]
+_Prompts = Annotated[list[str | TokenId | list[TokenId]], Meta(min_length=1)]
 _READ_ALONE = "0: the prompt is read, and stays in memory for the next request that begins like it. -1: the default."
 _Count = Annotated[int, Meta(ge=-1, le=_MOST, description=f"{_READ_ALONE} Default: 16.")]
-_Length = Annotated[int, Meta(ge=-1, le=_MOST, description=f"{_READ_ALONE} Default: half the context.")]
+Length = Annotated[int, Meta(ge=-1, le=_MOST, description=f"{_READ_ALONE} Default: half the context.")]
 _Text = Annotated[str, Meta(min_length=1)]
 _None = Annotated[int, Meta(ge=0, le=0, description="Not supported: leave it out.")]
 NoObject = Annotated[dict[str, Any], Meta(max_length=0, description="Not supported: leave it out.")]
@@ -41,8 +51,8 @@ _Repetition = Annotated[
         "`repetition`. Default: the answer goes on. Not in OpenAI's API."
     ),
 ]
-_Parallel = Annotated[bool, Meta(description="Whether an answer may have more than one call. Default: it has one.")]
-_Likeliest = Annotated[
+Parallel = Annotated[bool, Meta(description="Whether an answer may have more than one call. Default: it has one.")]
+Likeliest = Annotated[
     int, Meta(ge=0, le=MOST_LIKELIEST, description="Likeliest tokens to return for each token of the answer.")
 ]
 _REPEATS = (
@@ -54,9 +64,9 @@ _Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, description=_REPEATS)]
 
 @dataclass(frozen=True)
 class TextPart:
-    """A part of a message."""
+    """A part of a message; the Responses API has two more names for it."""
 
-    type: Literal["text"]
+    type: Literal["text", "input_text", "output_text"]
     text: str
 
 
@@ -240,8 +250,7 @@ class AnswerRequest:
     top_k: Annotated[int, Meta(ge=-1, le=_MOST, description="-1 and 0 take all.")] | None = None
     seed: _Seed | None = None
     stop_on_repetition: _Repetition | None = None
-    n: _One | None = None
-    logit_bias: _NoBias | None = None
+    logit_bias: _Bias | None = None
     repeat_penalty: Annotated[float, Meta(gt=0, le=10, description="The same as `repetition_penalty`.")] | None = None
     guided_json: Object | None = None
     guided_regex: _Pattern | None = None
@@ -263,15 +272,16 @@ class ChatRequest(AnswerRequest):
     """Body of POST /v1/chat/completions."""
 
     messages: Annotated[list[ChatMessage], Meta(min_length=1)]
-    max_tokens: _Length | None = None
-    max_completion_tokens: _Length | None = None
+    n: _Several | None = None
+    max_tokens: Length | None = None
+    max_completion_tokens: Length | None = None
     tools: list[OfferedTool] | None = None
     tool_choice: Literal["none", "auto", "required"] | ChosenTool | None = None
-    parallel_tool_calls: _Parallel | None = None
+    parallel_tool_calls: Parallel | None = None
     functions: _Nothing | None = None
     function_call: Literal["none", "auto"] | None = None
     logprobs: bool | None = None
-    top_logprobs: _Likeliest | None = None
+    top_logprobs: Likeliest | None = None
     response_format: ResponseFormat | None = None
     prediction: Prediction | None = None
 
@@ -280,34 +290,53 @@ class ChatRequest(AnswerRequest):
 class TextRequest(AnswerRequest):
     """Body of POST /v1/completions."""
 
-    prompt: _Text | Annotated[list[_Text], Meta(min_length=1, max_length=1)]
+    prompt: Annotated[str | _Prompts, Meta(description="A text, its tokens, or a list of texts or of lists of tokens.")]
+    n: _Several | None = None
     max_tokens: _Count | None = None
-    echo: Literal[False] | None = None
+    echo: Annotated[bool, Meta(description="Begin each answer with its prompt, and its `logprobs`.")] | None = None
     best_of: _One | None = None
-    suffix: Annotated[str, Meta(max_length=0)] | None = None
-    logprobs: _Likeliest | None = None
+    suffix: Annotated[str, Meta(description="The answer fills the gap before it, if the model can.")] | None = None
+    logprobs: Likeliest | None = None
 
 
 _Body = TypeVar("_Body")
+_NO_SCHEMA: Mapping[str, dict[str, Any] | None] = {}
 _NO_PARAMETERS = {"type": "object", "properties": {}, "additionalProperties": False}
 _USUAL_TEXT = 16  # tokens of a completion, as in OpenAI's API
 _FIELD = re.compile(r"`\$\.(\w+)")
 _OTHER_PART = re.compile(r"\.content\[\.\.\.\]\.type|\.content\[\d+\]\.type")
+_EXPECTED = re.compile(r"Expected `([^`]+)`(.*?)(?:, got `([^`]+)`)?", re.DOTALL)
+_LACKS = re.compile(r"Object missing required field `([^`]+)`")
+_CHOSEN = re.compile(r"Invalid enum value (.+)", re.DOTALL)
+_KINDS = {
+    "str": "a text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+}
 _REFUSALS = {
+    "stop": "`stop` takes a text, or a list of up to 16 that are not empty: correct it.",
     "output_format": "This route keeps to no schema: leave out `output_format`, or use /v1/chat/completions.",
     "output_config": "This route keeps to no schema: leave out `output_config`, or use /v1/chat/completions.",
     "functions": "Functions of the older form are not called here: send them as `tools`.",
     "function_call": "Functions of the older form are not called here: send `tool_choice`.",
-    "n": "One answer comes for each request: leave out `n`, and ask again for another.",
-    "best_of": "One answer comes for each request: leave out `best_of`.",
-    "logit_bias": "Single tokens cannot be favoured here: leave out `logit_bias`.",
-    "echo": "The prompt is not repeated here: leave out `echo`.",
+    "n": f"A request may ask for 1 to {MOST_ANSWERS} answers: correct `n`, and ask again for more.",
+    "best_of": "The best of several answers is not chosen here: leave out `best_of`, or ask for `n`.",
+    "logit_bias": "`logit_bias` takes numbers from -100 to 100 by token id: correct it.",
     "min_tokens": "An answer has no least length here: leave out `min_tokens`.",
     "ignore_eos": "An answer ends where the model ends it: leave out `ignore_eos`.",
     "mirostat": "Mirostat is not supported: leave out `mirostat`, and use `top_p` or `min_p`.",
     "chat_template_kwargs": "The chat template takes no values of its own here: leave out `chat_template_kwargs`.",
     "modalities": "This model writes text only: leave out `modalities`.",
-    "suffix": "Filling in before a `suffix` is not supported: put the model's markers into `prompt`, without `suffix`.",
+    "previous_response_id": "Nothing is stored here: leave out `previous_response_id`, and send the whole conversation "
+    "as `input`.",
+    "conversation": "Nothing is stored here: leave out `conversation`, and send it as `input`.",
+    "parse_special": "The names of control tokens are always read as such here: leave out `parse_special`.",
+    "with_pieces": "Only the ids of tokens are told: leave out `with_pieces`.",
+    "return_token_strs": "Only the ids of tokens are told: leave out `return_token_strs`.",
+    "background": "An answer is not kept for later here: leave out `background`.",
 }
 
 
@@ -345,14 +374,18 @@ def _with_whole_numbers(data: object) -> object:
 
 def chat_order(asked: ChatRequest, defaults: Defaults) -> Request:
     """The engine's request for a conversation."""
-    length = _first(asked.max_completion_tokens, asked.max_tokens, defaults.length)
-    messages = tuple(_message(turn, f"messages[{place}]") for place, turn in enumerate(asked.messages))
+    length = first_length(asked.max_completion_tokens, asked.max_tokens, defaults.length)
+    schema = {"response_format": schema_of(asked.response_format)}
     return replace(
-        order_of(asked, defaults, messages, length),
+        order_of(asked, defaults, messages_of(asked.messages), length, _tools(asked), schema),
         prediction=text_of(asked.prediction.content) if asked.prediction else "",
-        tools=_tools(asked),
         likeliest=_likeliest(asked),
     )
+
+
+def messages_of(turns: Sequence[ChatMessage]) -> tuple[Message, ...]:
+    """The engine's form of a conversation. Raises RefusedError."""
+    return tuple(_message(turn, f"messages[{place}]") for place, turn in enumerate(turns))
 
 
 def _message(turn: ChatMessage, place: str) -> Message:
@@ -378,7 +411,9 @@ def arguments_of(text: str, place: str) -> str:
             return text or "{}"
     except (msgspec.DecodeError, RecursionError):
         pass
-    raise invalid(f"The arguments of `{place}` are not a JSON object: send them as the call had them.", "messages")
+    raise invalid(
+        f"The arguments of `{place}` are not a JSON object: send them as the call had them.", place.partition("[")[0]
+    )
 
 
 def _tools(asked: ChatRequest) -> Tools | None:
@@ -413,31 +448,71 @@ def tools_of(offered: tuple[Tool, ...], *, required: bool, only: str, parallel: 
     return Tools(offered, required or bool(only), only, parallel) if offered else None
 
 
-def text_order(asked: TextRequest, defaults: Defaults) -> Request:
-    """The engine's request for a text to continue."""
-    prompt = asked.prompt if isinstance(asked.prompt, str) else asked.prompt[0]
-    length = _first(asked.max_tokens, _USUAL_TEXT)
-    return replace(order_of(asked, defaults, (), length, prompt), likeliest=asked.logprobs)
+def text_orders(asked: TextRequest, defaults: Defaults) -> list[Request]:
+    """The engine's requests for the texts to continue. Raises RefusedError."""
+    prompts = _prompts(asked)
+    if len(prompts) * (asked.n or 1) > MOST_ANSWERS:
+        raise invalid(f"A request may ask for {MOST_ANSWERS} answers at most: send fewer prompts at a time.", "prompt")
+    if asked.echo and asked.suffix:
+        raise invalid("What fills a gap is told alone: leave out `echo` or `suffix`.", "echo")
+    length = first_length(asked.max_tokens, _USUAL_TEXT)
+    orders = (order_of(asked, defaults, (), length, prompt=prompt, suffix=asked.suffix or "") for prompt in prompts)
+    told = (replace(order, likeliest=asked.logprobs, echo=bool(asked.echo)) for order in orders)
+    return [each for order in told for each in several(order, asked.n)]
+
+
+def _prompts(asked: TextRequest) -> list[str | tuple[int, ...]]:
+    given = [asked.prompt] if isinstance(asked.prompt, str) else asked.prompt
+    ids = tuple(each for each in given if isinstance(each, int))
+    if ids and len(ids) < len(given):
+        raise invalid("`prompt` mixes token ids with texts: send a list of one kind.", "prompt")
+    texts = [each if isinstance(each, str) else tuple(each) for each in given if not isinstance(each, int)]
+    prompts: list[str | tuple[int, ...]] = [ids] if ids else [*texts]
+    if not asked.suffix and not all(prompts):
+        raise invalid("`prompt` has nothing in it: send at least one character or token.", "prompt")
+    return prompts
+
+
+def several(order: Request, count: int | None) -> list[Request]:
+    """An order for each of the answers that are asked for; where there is noise, each has its own."""
+    seed = order.sampling.seed
+    return [
+        replace(order, sampling=replace(order.sampling, seed=(seed + number) % 2**63)) for number in range(count or 1)
+    ]
 
 
 def order_of(
-    asked: AnswerRequest, defaults: Defaults, messages: tuple[Message, ...], length: int, prompt: str = ""
+    asked: AnswerRequest,
+    defaults: Defaults,
+    messages: tuple[Message, ...],
+    length: int,
+    tools: Tools | None = None,
+    schema: Mapping[str, dict[str, Any] | None] = _NO_SCHEMA,
+    prompt: str | tuple[int, ...] = "",
+    suffix: str = "",
 ) -> Request:
-    """What both kinds of requests ask for. Raises RefusedError."""
+    """What all kinds of requests ask for. `schema`: where else a request may have one, and it. Raises RefusedError."""
     stops = ((asked.stop,) if asked.stop else ()) if isinstance(asked.stop, str) else tuple(asked.stop or ())
     sampling = _sampling(asked, defaults)
-    order = Request(messages, length, sampling, defaults.speculation, stops, prompt)
-    schema, grammar = _form(asked)
-    return replace(
-        order,
-        stop_on_repetition=bool(asked.stop_on_repetition),
-        schema=schema,
+    kept_to, grammar = _form(asked, schema, has_tools=tools is not None)
+    return Request(
+        messages,
+        length,
+        sampling,
+        defaults.speculation,
+        stops,
+        schema=kept_to,
         grammar=grammar,
+        tools=tools,
+        stop_on_repetition=bool(asked.stop_on_repetition),
         repeatable=_has_seed(asked, defaults) or _is_greedy(sampling),
+        bias={int(token): value for token, value in (asked.logit_bias or {}).items() if value},
+        suffix=suffix,
+        **({"prompt": prompt} if isinstance(prompt, str) else {"prompt_ids": prompt}),
     )
 
 
-def _first(*lengths: int | None) -> int:
+def first_length(*lengths: int | None) -> int:
     """The first that was named; 0 is a length, too, and -1 is none."""
     return next(length for length in lengths if length is not None and length >= 0)
 
@@ -448,11 +523,11 @@ def _likeliest(asked: ChatRequest) -> int | None:
     return asked.top_logprobs or 0 if wanted else None
 
 
-def _form(asked: AnswerRequest) -> tuple[str, str]:
+def _form(asked: AnswerRequest, schema: Mapping[str, dict[str, Any] | None], *, has_tools: bool) -> tuple[str, str]:
     """The JSON schema that an answer keeps to, or the grammar, wherever a request says it. Raises RefusedError."""
     outputs = asked.structured_outputs or StructuredOutputs()
     schemas = {
-        "response_format": _schema(asked.response_format) if isinstance(asked, ChatRequest) else None,
+        **schema,
         "format": {"type": "object"} if asked.format == "json" else asked.format,
         "guided_json": asked.guided_json,
         "json_schema": asked.json_schema,
@@ -471,12 +546,11 @@ def _form(asked: AnswerRequest) -> tuple[str, str]:
     if len(named) > 1:
         first, second, *_ = named
         raise invalid(f"An answer keeps to one form: leave out `{first}` or `{second}`.", first.partition(".")[0])
-    schema = next((form for form in schemas.values() if form is not None), None)
+    kept_to = next((form for form in schemas.values() if form is not None), None)
     grammar = next((form for form in grammars.values() if form is not None), "")
-    has_tools = isinstance(asked, ChatRequest) and asked.tools and asked.tool_choice != "none"
     if grammar and has_tools:
         raise invalid(f"An answer with tools keeps to no grammar: leave out `{named[0]}` or `tools`.", "tools")
-    return "" if schema is None else msgspec.json.encode(schema).decode(), grammar
+    return "" if kept_to is None else msgspec.json.encode(kept_to).decode(), grammar
 
 
 def _of_pattern(pattern: str | None) -> str | None:
@@ -490,7 +564,7 @@ def _of_choice(choice: list[str] | None) -> str | None:
     return f"start: {' | '.join(json.dumps(text) for text in choice)}" if choice else None
 
 
-def _schema(asked: ResponseFormat | None) -> dict[str, Any] | None:
+def schema_of(asked: ResponseFormat | None) -> dict[str, Any] | None:
     match asked:
         case AnyObject(schema=wanted):
             return wanted or {"type": "object"}
@@ -534,8 +608,27 @@ def text_of(content: Content) -> str:
 def _misfit(error: str) -> RefusedError:
     found = _FIELD.search(error)
     name = found.group(1) if found else None
-    if name == "messages" and _OTHER_PART.search(error):
+    if name in {"messages", "input"} and _OTHER_PART.search(error):
         return invalid("This model reads text only: leave out images, audio and files.", name, "unsupported_value")
     if name in _REFUSALS:
         return invalid(_REFUSALS[name], name, "unsupported_value")
-    return invalid(f"The request is not valid: {error[0].lower()}{error[1:]}.", name)
+    return invalid(f"{_in_our_words(error)}: see /openapi.json.", name)
+
+
+def _in_our_words(error: str) -> str:
+    """A sentence of msgspec, as a person would say it."""
+    said, _, place = error.partition(" - at `$")
+    field = place.rstrip("`").removeprefix(".")
+    subject = f"`{field}`" if field else "The request"
+    if lacks := _LACKS.fullmatch(said):
+        return f"{subject} lacks `{lacks.group(1)}`"
+    if chosen := _CHOSEN.fullmatch(said):
+        return f"{subject} cannot be {chosen.group(1)}"
+    if expected := _EXPECTED.fullmatch(said):
+        wanted, bounds, got = (part or "" for part in expected.groups())
+        return f"{subject} must be {_kinds(wanted)}{bounds}{got and f', not {_kinds(got)}'}"
+    return f"{subject} is not as it should be ({said})"
+
+
+def _kinds(said: str) -> str:
+    return " or ".join(_KINDS.get(kind, kind) for kind in said.split(" | "))

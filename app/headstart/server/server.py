@@ -3,6 +3,7 @@
 import errno
 import ipaddress
 import itertools
+import logging
 import socket
 import sys
 import threading
@@ -15,15 +16,16 @@ import uvicorn
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from headstart.engine.engine import Stats
 from headstart.engine.protocol import Answered, Asked, ServerEnded, ServerReport, Serving, StartServer
 from headstart.errors import PortTakenError, ServerError, SettingsError
 from headstart.server.app import application
 from headstart.server.auth import Access
+from headstart.server.metrics import Metrics
 from headstart.server.models import Models
+from headstart.server.refusal import invalid
 from headstart.server.requests import Defaults
-from headstart.server.streaming import STATS
-from headstart.server.worker import Limits, Worker
+from headstart.server.streaming import ANSWERS
+from headstart.server.worker import Answer, Limits, Worker
 
 _LOCAL = "127.0.0.1"
 _END_SECONDS = 5  # for the end of the answers in progress; an engine that does not react takes two
@@ -82,10 +84,12 @@ class Server:
         defaults = Defaults(order.sampling, order.speculation, order.seed, order.length)
         hosts = frozenset(name.lower().rstrip(".") for name in order.hosts)
         access = Access(order.keys, hosts, frozenset(order.origins), order.beyond)
+        logging.getLogger("uvicorn.error").addFilter(_is_bug)
         self._listener, self._tell = listener, tell
         self._worker = Worker(models, limits)
-        app = application(self._worker, access, defaults)
-        self._server = _Uvicorn(_Watched(app, tell), self._worker)
+        metrics = Metrics()
+        app = application(self._worker, access, defaults, metrics)
+        self._server = _Uvicorn(_Watched(app, tell, metrics), self._worker)
         self._serving = Serving(order.model, url(listener), order.beyond)
         self._thread = threading.Thread(target=self.run, daemon=True, name="server")
 
@@ -134,10 +138,10 @@ class _Uvicorn(uvicorn.Server):
 
 
 class _Watched:
-    """Reports each request and its end; outermost, so that it sees refusals and failures, too."""
+    """Reports and counts each request and its end; outermost, so that it sees refusals and failures, too."""
 
-    def __init__(self, app: ASGIApp, tell: Callable[[Asked | Answered], None]) -> None:
-        self._app, self._tell = app, tell
+    def __init__(self, app: ASGIApp, tell: Callable[[Asked | Answered], None], metrics: Metrics) -> None:
+        self._app, self._tell, self._metrics = app, tell, metrics
         self._numbers = itertools.count(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -153,15 +157,39 @@ class _Watched:
         try:
             await self._app(scope, receive, listen)
         finally:
-            stats: Stats | None = scope.get(STATS)
-            tokens = (stats.prompt_tokens, stats.output_tokens) if stats else ()
-            self._tell(Answered(number, time.monotonic() - started, status, *tokens))
+            answers: list[Answer] = scope.get(ANSWERS, [])
+            known = [answer.stats for answer in answers if answer.stats]
+            tokens = (sum(each.prompt_tokens for each in known), sum(each.output_tokens for each in known))
+            self._tell(Answered(number, time.monotonic() - started, status, *(tokens if known else ())))
+            self._metrics.count_request(_route(scope), status)
+            for answer in answers:
+                self._metrics.count_answer(answer.stats, answer.first_seconds)
+
+
+def _route(scope: Scope) -> str:
+    """The path of a route, so that strangers cannot make new names for counters."""
+    if "endpoint" not in scope:
+        return "other"
+    values = scope["path_params"]
+    return next((f"/v1/models/{{{name}}}" for name in values), scope["path"].rstrip("/") or "/")
+
+
+def _is_bug(record: logging.LogRecord) -> bool:
+    """What clients did wrong is told to them: the words of uvicorn about it are for nobody."""
+    return bool(record.exc_info)
 
 
 def _hurried(seconds: float) -> type[H11Protocol]:
     """HTTP that closes connections without a request: uvicorn waits for the first one for ever."""
 
     class Hurried(H11Protocol):
+        def send_400_response(self, _: str) -> None:
+            body = invalid("This is not HTTP/1.1: correct the request.", code="invalid_http").body
+            head = "HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-type: application/json\r\n"
+            if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
+                self.transport.write(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
+            self.transport.close()
+
         def connection_made(self, transport: object) -> None:
             super().connection_made(transport)  # type: ignore[arg-type]
             self.loop.call_later(seconds, self._look_again, None)

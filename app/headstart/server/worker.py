@@ -5,15 +5,15 @@ import itertools
 import math
 import threading
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Event, Finish, Request, Stats
+from headstart.engine.engine import Event, Finish, Request, Stats, Step
 from headstart.errors import EngineLostError
 from headstart.server.models import Models, Served, Writer
-from headstart.server.refusal import BUSY, Fault, RefusedError, stopping
+from headstart.server.refusal import BUSY, Fault, RefusedError, invalid, stopping
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,8 @@ class Answer:
         """Made on the thread of the event loop; the worker's thread fills it."""
         self.out_of_time = False
         self.stats: Stats | None = None  # once it is written
+        self.first_seconds: float | None = None  # from here to its first token
+        self._asked = time.monotonic()
         self._cancelled = CancelEvent()
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[Event | Waiting | None] = asyncio.Queue()
@@ -81,7 +83,9 @@ class Answer:
         """The engine's events; no Finish if the answer never began. Raises what the engine raised."""
         try:
             while (event := await self._next()) is not None:
-                if isinstance(event, Finish):
+                if isinstance(event, Step) and self.first_seconds is None:
+                    self.first_seconds = time.monotonic() - self._asked
+                elif isinstance(event, Finish):
                     self.stats = event.stats
                 yield event
             if not self.work.cancelled():
@@ -144,12 +148,23 @@ class Worker:
         self._thread = threading.Thread(target=self._work, daemon=True, name="engine")
         self._thread.start()
 
-    def take(self, request: Request, model: Served, client: str = "") -> Answer:
-        """The answer to a request, which begins at its turn. Raises RefusedError if too many requests wait."""
+    @property
+    def waiting(self) -> int:
+        """Requests in the queue."""
+        return max(0, len(self._present) - self.limits.parallel)
+
+    def take(self, requests: Sequence[Request], model: Served, client: str = "") -> list[Answer]:
+        """The answers to some requests, which begin at their turns. Raises RefusedError if too many requests wait."""
         if self._stopped:
             raise stopping()
-        if len(self._present) >= self.limits.waiting + self.limits.parallel:
+        places = self.limits.waiting + self.limits.parallel
+        if len(requests) > places:
+            raise invalid("So many answers find no place in the queue of this server: ask for fewer.", "n")
+        if len(self._present) + len(requests) > places:
             raise self._too_many()
+        return [self._begun(request, model, client) for request in requests]
+
+    def _begun(self, request: Request, model: Served, client: str) -> Answer:
         answer, loop = Answer(), asyncio.get_running_loop()
         if len(self._present) >= self.limits.parallel:
             answer.tell(f"waiting for its turn; other requests: {len(self._present)}")

@@ -120,7 +120,7 @@ class RemoteEngine:
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """See Engine.generate. Also raises RemoteError; the events before it are the part of the answer to keep."""
-        if request.prompt or request.grammar:
+        if request.is_text or request.tokens_only or request.grammar or request.bias:
             raise SettingsError(
                 "{name} is only asked to answer conversations: for a text to be written on or a grammar "
                 "choose a model of this computer.",

@@ -2170,6 +2170,18 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>基准测试测量 Headstart 自己的引擎，并与 OpenVINO GenAI 比较：请在 CPU 上加载模型，然后重新运行。</translation>
     </message>
     <message>
+        <source>The key in {place} must be letters, digits and signs without a space.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The model has no token {id}: leave it out of the prompt.</source>
+        <translation>该模型没有编号为 {id} 的 token：请从提示中去掉它。</translation>
+    </message>
+    <message>
+        <source>The model has no token {id}: leave out its bias.</source>
+        <translation>该模型没有编号为 {id} 的 token：请去掉对它的偏置。</translation>
+    </message>
+    <message>
         <source>The tokenizer in {folder} is damaged ({reason}); export the model again.</source>
         <translation>{folder} 中的分词器已损坏（{reason}）；请重新导出模型。</translation>
     </message>
@@ -2252,6 +2264,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>This is not the passphrase of the chat history; try again, and mind capitals and the keyboard&apos;s language.</source>
         <translation>这不是聊天历史记录的密码短语；请重试，并留意大小写和键盘语言。</translation>
+    </message>
+    <message>
+        <source>This model has no tokens that mark a gap in a text: leave out the suffix, or use a model for code such as qwen2.5-coder.</source>
+        <translation>该模型没有标记文本空缺的 token：请去掉后缀，或使用 qwen2.5-coder 等代码模型。</translation>
     </message>
     <message>
         <source>This tokenizer cannot be converted to OpenVINO ({error}).</source>
@@ -2522,8 +2538,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法读取 {file}（{error}）；请按“新密钥”重新生成。</translation>
     </message>
     <message>
+        <source>{file} cannot be read ({error}); name a file of keys.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{file} cannot be written ({strerror}); make room or correct its rights.</source>
         <translation>无法写入 {file}（{strerror}）；请腾出空间或更正其权限。</translation>
+    </message>
+    <message>
+        <source>{file} has no key: write one on each line.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{file} is damaged; `headstart serve --new-key` writes it anew.</source>

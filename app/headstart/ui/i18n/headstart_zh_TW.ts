@@ -2170,6 +2170,18 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>基準測試測量 Headstart 自己的引擎，並與 OpenVINO GenAI 比較：請在 CPU 上載入模型，然後重新執行。</translation>
     </message>
     <message>
+        <source>The key in {place} must be letters, digits and signs without a space.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The model has no token {id}: leave it out of the prompt.</source>
+        <translation>該模型沒有編號為 {id} 的 token：請從提示中去掉它。</translation>
+    </message>
+    <message>
+        <source>The model has no token {id}: leave out its bias.</source>
+        <translation>該模型沒有編號為 {id} 的 token：請去掉對它的偏置。</translation>
+    </message>
+    <message>
         <source>The tokenizer in {folder} is damaged ({reason}); export the model again.</source>
         <translation>{folder} 中的分詞器已損毀（{reason}）；請重新匯出模型。</translation>
     </message>
@@ -2252,6 +2264,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>This is not the passphrase of the chat history; try again, and mind capitals and the keyboard&apos;s language.</source>
         <translation>這不是聊天歷程記錄的通關片語；請再試一次，並留意大小寫和鍵盤語言。</translation>
+    </message>
+    <message>
+        <source>This model has no tokens that mark a gap in a text: leave out the suffix, or use a model for code such as qwen2.5-coder.</source>
+        <translation>該模型沒有標記文字空缺的 token：請去掉後綴，或使用 qwen2.5-coder 等程式碼模型。</translation>
     </message>
     <message>
         <source>This tokenizer cannot be converted to OpenVINO ({error}).</source>
@@ -2522,8 +2538,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法讀取 {file}（{error}）；請按「新金鑰」重新產生。</translation>
     </message>
     <message>
+        <source>{file} cannot be read ({error}); name a file of keys.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{file} cannot be written ({strerror}); make room or correct its rights.</source>
         <translation>無法寫入 {file}（{strerror}）；請騰出空間或更正其權限。</translation>
+    </message>
+    <message>
+        <source>{file} has no key: write one on each line.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{file} is damaged; `headstart serve --new-key` writes it anew.</source>

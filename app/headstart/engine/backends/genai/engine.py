@@ -13,7 +13,7 @@ from headstart import paths
 from headstart.engine import devices, generation_config, loading, memory
 from headstart.engine.backends.genai.pipelines import NPU, Batch, Blueprint, Way, Writer, blueprint, configuration
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.detokenizer import AnswerText, rest_of, step_of
+from headstart.engine.detokenizer import AnswerText, echo_of, rest_of, step_of
 from headstart.engine.engine import (
     Drafter,
     EngineKind,
@@ -34,7 +34,7 @@ from headstart.engine.engine import (
     Timing,
     Token,
 )
-from headstart.engine.tokenizer import Tokenizer
+from headstart.engine.tokenizer import Tokenizer, tokens_of
 from headstart.errors import ContextOverflowError, DeviceError, EngineLostError, SettingsError, Translatable
 from headstart.manifest import Manifest
 
@@ -172,8 +172,13 @@ class GenaiEngine:
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """See Engine.generate. Raises SettingsError for what GenAI would do wrong."""
+        if request.tokens_only:
+            yield from tokens_of(request, self.tokenizer, self.context)
+            return
         answer = self.begin(request)
         yield Prefill(0, len(answer.prompt))
+        if request.echo:
+            yield echo_of(request, answer.prompt, self.tokenizer.decode_many)
         with closing(self._batches(answer, cancel or CancelEvent())) as batches:
             for batch in batches:
                 step = answer.take(batch)
@@ -196,8 +201,9 @@ class GenaiEngine:
         left = self.context - len(prompt) + 1  # the last token need not be read
         most = min(request.max_new_tokens, left)
         limit = FinishReason.CONTEXT if left < request.max_new_tokens else FinishReason.LENGTH
-        config = configuration(request.sampling, max(most, 1), self._stop_ids, chosen.settings)
-        return Answer(prompt, config, most, limit, chosen, self._stop_ids, text)
+        stop_ids = self._stop_ids | self.tokenizer.infill_ends if request.suffix else self._stop_ids
+        config = configuration(request.sampling, max(most, 1), stop_ids, chosen.settings)
+        return Answer(prompt, config, most, limit, chosen, stop_ids, text)
 
     def end(self, answer: Answer) -> Iterator[Step | Finish]:
         """The last events of an answer, once all of it is written."""
@@ -278,7 +284,7 @@ def _require_simple(request: Request) -> None:
         raise SettingsError(
             "OpenVINO GenAI is not asked how likely its tokens were: {ours}, or leave out logprobs.", ours=_OURS
         )
-    if request.is_bound:
+    if request.is_bound or request.bias:
         raise SettingsError(
             "OpenVINO GenAI is not asked to keep to a JSON schema, a grammar or tools: {ours}, or leave it out.",
             ours=_OURS,

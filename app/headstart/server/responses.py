@@ -1,0 +1,264 @@
+"""OpenAI's Responses API: its requests, as far as they can be answered here, and its replies. Nothing is stored."""
+
+import itertools
+import secrets
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from headstart.engine.engine import Call, FinishReason, Message, Request, Scored, Stats, Tools
+from headstart.server.calls import CallReader
+from headstart.server.refusal import invalid
+from headstart.server.replies import Block, BlockForm, Said, logprobs_of
+from headstart.server.requests import (
+    AnswerRequest,
+    AnyObject,
+    AnyText,
+    Content,
+    Defaults,
+    FunctionTool,
+    Length,
+    Likeliest,
+    Name,
+    NoObject,
+    Object,
+    Parallel,
+    arguments_of,
+    first_length,
+    order_of,
+    schema_of,
+    text_of,
+    tool_of,
+    tools_of,
+)
+
+_WITH_LOGPROBS = "message.output_text.logprobs"
+_NoText = Annotated[str, Meta(max_length=0, description="Not supported: leave it out.")]
+
+
+@dataclass(frozen=True)
+class Item:
+    """A message, a call, the result of a call, or earlier thoughts, which are left out."""
+
+    type: Literal["message", "function_call", "function_call_output", "reasoning"] = "message"
+    role: Literal["user", "assistant", "system", "developer"] | None = None
+    content: Content | None = None
+    name: Name | None = None
+    arguments: str = ""
+    output: Content | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlatTool(FunctionTool):
+    """A tool that an answer may call."""
+
+    type: Literal["function"]
+
+
+@dataclass(frozen=True)
+class FlatChoice:
+    """The tool that an answer must call."""
+
+    type: Literal["function"]
+    name: Name
+
+
+class FlatSchema(Struct, frozen=True, tag_field="type", tag="json_schema"):
+    """An answer that follows a JSON schema, strict or not."""
+
+    name: str
+    schema: Object
+    description: str | None = None
+    strict: bool | None = None
+
+
+@dataclass(frozen=True)
+class AnswerText:
+    """The form of an answer."""
+
+    format: AnyText | AnyObject | FlatSchema | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResponsesRequest(AnswerRequest):
+    """Body of POST /v1/responses."""
+
+    input: str | Annotated[list[Item], Meta(min_length=1)]
+    instructions: str | None = None
+    max_output_tokens: Length | None = None
+    text: AnswerText | None = None
+    tools: list[FlatTool] | None = None
+    tool_choice: Literal["none", "auto", "required"] | FlatChoice | None = None
+    parallel_tool_calls: Parallel | None = None
+    include: list[str] | None = None
+    top_logprobs: Likeliest | None = None
+    metadata: dict[str, str] | None = None
+    previous_response_id: _NoText | None = None
+    conversation: _NoText | NoObject | None = None
+    background: Literal[False] | None = None
+
+
+def responses_order(asked: ResponsesRequest, defaults: Defaults) -> Request:
+    """The engine's request. Raises RefusedError."""
+    told = [Message("user", asked.input)] if isinstance(asked.input, str) else _messages(asked.input)
+    system = [Message("system", asked.instructions)] if asked.instructions else []
+    length = first_length(asked.max_output_tokens, defaults.length)
+    form = asked.text.format if asked.text else None
+    schema = {"text": form.schema if isinstance(form, FlatSchema) else schema_of(form)}
+    order = order_of(asked, defaults, (*system, *told), length, _tools(asked), schema)
+    with_logprobs = asked.top_logprobs is not None or _WITH_LOGPROBS in (asked.include or ())
+    return replace(order, likeliest=(asked.top_logprobs or 0) if with_logprobs else None)
+
+
+def _messages(items: Iterable[Item]) -> list[Message]:
+    """Calls belong to the answer before them."""
+    messages = list[Message]()
+    for place, item in enumerate(items):
+        match item:
+            case Item("message", role=str(role), content=content) if content is not None:
+                messages.append(Message("system" if role == "developer" else role, text_of(content)))
+            case Item("function_call", name=str(name)):
+                call = Call(name, arguments_of(item.arguments, f"input[{place}]"))
+                if not messages or messages[-1].role != "assistant":
+                    messages.append(Message("assistant", ""))
+                messages[-1] = replace(messages[-1], calls=(*messages[-1].calls, call))
+            case Item("function_call_output", output=output) if output is not None:
+                messages.append(Message("tool", text_of(output)))
+            case Item("reasoning"):
+                pass
+            case _:
+                needed = {"message": "`role` and `content`", "function_call": "`name`"}.get(item.type, "`output`")
+                raise invalid(f"`input[{place}]` is a {item.type}: it needs {needed}.", "input")
+    return messages
+
+
+def _tools(asked: ResponsesRequest) -> Tools | None:
+    choice = asked.tool_choice
+    offered = tuple(map(tool_of, asked.tools or ()))
+    only = choice.name if isinstance(choice, FlatChoice) else ""
+    tools = tools_of(offered, required=choice == "required", only=only, parallel=bool(asked.parallel_tool_calls))
+    return None if choice == "none" else tools
+
+
+class ResponsesForm(BlockForm):
+    """Replies to one request: a response with items of text and calls, or events that build it."""
+
+    def __init__(self, asked: ResponsesRequest, order: Request, reader: CallReader | None) -> None:
+        """`order` was made of `asked`; `reader` finds the calls, where there may be some."""
+        super().__init__(reader)
+        self._numbers = itertools.count()
+        self._id = secrets.token_hex(12)
+        told = {name: getattr(asked, name) for name in ("model", "instructions", "temperature", "top_p", "metadata")}
+        self._response: dict[str, Any] = msgspec.to_builtins(told) | {
+            "id": f"resp_{self._id}",
+            "object": "response",
+            "created_at": int(time.time()),
+            "status": "in_progress",
+            "error": None,
+            "incomplete_details": None,
+            "output": [],
+            "usage": None,
+            "store": False,
+            "background": False,
+            "previous_response_id": None,
+            "max_output_tokens": order.max_new_tokens,
+            "text": msgspec.to_builtins(asked.text or AnswerText(AnyText())),
+            "tools": msgspec.to_builtins(asked.tools or []),
+            "tool_choice": msgspec.to_builtins(asked.tool_choice or "auto"),
+            "parallel_tool_calls": bool(asked.parallel_tool_calls),
+            "truncation": "disabled",
+        }
+
+    def reply(self, ended: FinishReason, stats: Stats) -> dict[str, Any]:
+        """The whole response."""
+        is_whole = ended is FinishReason.STOP
+        return self._response | {
+            "status": _status(is_whole=is_whole),
+            "incomplete_details": None if is_whole else {"reason": "max_output_tokens"},
+            "output": [self._item(block, _status(is_whole=block.is_whole)) for block in self.blocks],
+            "usage": _usage(stats),
+        }
+
+    def begun(self) -> Iterable[object]:
+        """The first events."""
+        yield {"type": "response.created", "response": self._response}
+        yield {"type": "response.in_progress", "response": self._response}
+
+    def opened(self, block: Block) -> Iterable[dict[str, Any]]:
+        """An item begins."""
+        item = self._item(block, "in_progress")
+        if block.name:
+            yield {"type": "response.output_item.added", "output_index": block.index, "item": item}
+        else:
+            yield {"type": "response.output_item.added", "output_index": block.index, "item": item | {"content": []}}
+            yield {"type": "response.content_part.added", **self._place(block), "part": _part(block)}
+
+    def grown(self, block: Block, said: Said) -> Iterable[dict[str, Any]]:
+        """More of it."""
+        place = {**self._place(block), "delta": said.text}
+        if block.name:
+            yield {"type": "response.function_call_arguments.delta", **place}
+        else:
+            yield {"type": "response.output_text.delta", **place, "logprobs": _logprobs(said.scored or ())}
+
+    def closed(self, block: Block) -> Iterable[dict[str, Any]]:
+        """It ends."""
+        place, item = self._place(block), self._item(block, _status(is_whole=block.is_whole))
+        if block.name:
+            arguments = {"name": block.name, "arguments": block.text}
+            yield {"type": "response.function_call_arguments.done", **place, **arguments}
+        else:
+            part = _part(block)
+            text = {"text": block.text, "logprobs": part["logprobs"]}
+            yield {"type": "response.output_text.done", **place, **text}
+            yield {"type": "response.content_part.done", **place, "part": part}
+        yield {"type": "response.output_item.done", "output_index": block.index, "item": item}
+
+    def ending(self, ended: FinishReason, stats: Stats) -> Iterable[dict[str, Any]]:
+        """The response ends."""
+        response = self.reply(ended, stats)
+        yield {"type": f"response.{response['status']}", "response": response}
+
+    def sent(self, event: object) -> bytes:
+        """An event with its name and number."""
+        return super().sent(msgspec.to_builtins(event) | {"sequence_number": next(self._numbers)})
+
+    def _item(self, block: Block, status: str) -> dict[str, Any]:
+        if block.name:
+            call = {"call_id": block.id, "name": block.name, "arguments": block.text}
+            return {"type": "function_call", "id": self._item_id(block), **call, "status": status}
+        message = {"role": "assistant", "content": [_part(block)]}
+        return {"type": "message", "id": self._item_id(block), **message, "status": status}
+
+    def _item_id(self, block: Block) -> str:
+        return f"{'fc' if block.name else 'msg'}_{self._id}_{block.index}"
+
+    def _place(self, block: Block) -> dict[str, Any]:
+        place = {"item_id": self._item_id(block), "output_index": block.index}
+        return place if block.name else place | {"content_index": 0}
+
+
+def _part(block: Block) -> dict[str, Any]:
+    return {"type": "output_text", "text": block.text, "annotations": [], "logprobs": _logprobs(block.scored)}
+
+
+def _logprobs(scored: tuple[Scored, ...]) -> Any:
+    return msgspec.to_builtins(logprobs_of(scored))
+
+
+def _status(*, is_whole: bool) -> str:
+    return "completed" if is_whole else "incomplete"
+
+
+def _usage(stats: Stats) -> dict[str, Any]:
+    return {
+        "input_tokens": stats.prompt_tokens,
+        "input_tokens_details": {"cached_tokens": stats.reused_tokens, "cache_write_tokens": 0},
+        "output_tokens": stats.output_tokens,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": stats.prompt_tokens + stats.output_tokens,
+    }

@@ -1,0 +1,66 @@
+"""What /metrics counts, and what a request without a path is told."""
+
+import json
+import threading
+
+from tests.fakes import ScriptedEngine
+from tests.server.serving import Running, chat_body, serving
+
+CHAT = "/v1/chat/completions"
+
+
+def figures(running: Running) -> dict[str, float]:
+    """Each sample of /metrics by its name and labels."""
+    status, headers, text = running.ask("GET", "/metrics")
+    assert (status, headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
+    samples = [line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#")]
+    return {f"{name}": float(value) for name, value in samples}
+
+
+def test_requests_tokens_and_seconds_are_counted() -> None:
+    with serving(ScriptedEngine()) as running:
+        before = figures(running)
+        for stream in ("false", "true"):
+            assert running.ask("POST", CHAT, body=chat_body(stream=stream))[0] == 200
+        running.ask("POST", CHAT, body="{")
+        running.ask("GET", "/v1/models/toy")
+        for path in ("/a", '/b"}', "/c\n"):
+            running.ask("GET", path.strip())
+        told = figures(running)
+    assert before["headstart_generation_tokens_total"] == before["headstart_time_to_first_token_seconds_count"] == 0
+    requests = {name: count for name, count in told.items() if name.startswith("headstart_requests_total")}
+    assert requests == {
+        f'headstart_requests_total{{route="{CHAT}",status="200"}}': 2,
+        f'headstart_requests_total{{route="{CHAT}",status="400"}}': 1,
+        'headstart_requests_total{route="/metrics",status="200"}': 1,
+        'headstart_requests_total{route="/v1/models/{model}",status="200"}': 1,
+        'headstart_requests_total{route="other",status="404"}': 3,
+    }
+    # The prompt has a word, the answer nine; five of seven guesses hold.
+    counts = {"prompt": 2, "prompt_tokens_cached": 0, "generation": 18, "draft": 14, "draft_tokens_accepted": 10}
+    for name, count in counts.items():
+        assert told[f"headstart_{name}{'' if '_' in name else '_tokens'}_total"] == count
+    seconds = "headstart_time_to_first_token_seconds"
+    assert told[f"{seconds}_count"] == told[f'{seconds}_bucket{{le="+Inf"}}'] == 2
+    assert 0 < told[f"{seconds}_sum"] < 60
+
+
+def test_the_queue_is_told() -> None:
+    with serving(ScriptedEngine(["word " * 500], pause=0.05)) as running:
+        asking = [
+            threading.Thread(target=running.ask, args=("POST", CHAT), kwargs={"body": chat_body()}) for _ in "abc"
+        ]
+        for each in asking:
+            each.start()
+        while (waiting := figures(running)["headstart_requests_waiting"]) < 2:
+            assert waiting < 3
+        running.server.stop()
+        for each in asking:
+            each.join()
+
+
+def test_figures_need_the_key_and_the_root_does_not() -> None:
+    with serving(ScriptedEngine()) as running:
+        assert running.ask("GET", "/metrics", {"Authorization": ""})[0] == 401
+        status, _, body = running.ask("GET", "/", {"Authorization": ""})
+        assert (status, json.loads(body)) == (200, {"status": "ok"})
