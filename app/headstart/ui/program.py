@@ -245,6 +245,7 @@ class Program(QObject):
         self.models.exported.connect(lambda _, sentence: self.attention.call(self.tr("The export has ended"), sentence))
         self.window.closing.connect(self.close)
         self.panel.changed.connect(self._change_chat)
+        self.window.chat.empty.preset_chosen.connect(lambda preset: self._change_chat(preset.values()))
         self.placement.changed.connect(lambda values: self.settings.change(**values))
         self.settings.changed.connect(self.placement.show_settings)
         self.switch.chosen.connect(lambda name: self._change_chat({"model": name, "draft": ""}))
@@ -262,6 +263,7 @@ class Program(QObject):
         self.chat_controller.open(session)
         self.window.sidebar.list.mark(session.chat.id)
         self.panel.show_settings(session.settings)
+        self.window.chat.empty.show_settings(session.settings)
         self.switch.settings = session.settings
         self.model_in_use.show()
         self.commands.update()
@@ -309,6 +311,7 @@ class Program(QObject):
         if not session or _of_panel(session.settings) == _of_panel(before):
             return
         self.panel.show_settings(session.settings)
+        self.window.chat.empty.show_settings(session.settings)
         if _loading(before) != _loading(session.settings) and self.link.generation is None:
             self.model_in_use.load()
         self.model_in_use.show()
