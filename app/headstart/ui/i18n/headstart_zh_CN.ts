@@ -1370,6 +1370,14 @@
         <source>Copy</source>
         <translation>复制</translation>
     </message>
+    <message>
+        <source>Save as file…</source>
+        <translation>另存为文件…</translation>
+    </message>
+    <message>
+        <source>Preview</source>
+        <translation>预览</translation>
+    </message>
 </context>
 <context>
     <name>EmptyPage</name>
@@ -4071,6 +4079,29 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>PreviewDialog</name>
+    <message>
+        <source>Preview</source>
+        <translation>预览</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>关闭</translation>
+    </message>
+    <message>
+        <source>Scripts do not run, and nothing is loaded from the network or the disk. A browser shows more of the layout: save the code as a file and open it there.</source>
+        <translation>脚本不会运行，也不会从网络或磁盘加载任何内容。浏览器能显示更完整的版面：把代码另存为文件，再用浏览器打开。</translation>
+    </message>
+    <message>
+        <source>Scripts do not run, and nothing is loaded from the network or the disk.</source>
+        <translation>脚本不会运行，也不会从网络或磁盘加载任何内容。</translation>
+    </message>
+    <message>
+        <source>This is not a complete SVG picture, so it cannot be shown.</source>
+        <translation>这不是完整的 SVG 图，因此无法显示。</translation>
+    </message>
+</context>
+<context>
     <name>Program</name>
     <message>
         <source>The export has ended</source>
@@ -5366,6 +5397,14 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Select All</source>
         <translation>全选</translation>
+    </message>
+    <message>
+        <source>code</source>
+        <translation>代码</translation>
+    </message>
+    <message>
+        <source>Save code as a file</source>
+        <translation>将代码另存为文件</translation>
     </message>
     <message>
         <source>Draft model</source>

@@ -1370,6 +1370,14 @@
         <source>Copy</source>
         <translation>複製</translation>
     </message>
+    <message>
+        <source>Save as file…</source>
+        <translation>另存為檔案…</translation>
+    </message>
+    <message>
+        <source>Preview</source>
+        <translation>預覽</translation>
+    </message>
 </context>
 <context>
     <name>EmptyPage</name>
@@ -4071,6 +4079,29 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>PreviewDialog</name>
+    <message>
+        <source>Preview</source>
+        <translation>預覽</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>關閉</translation>
+    </message>
+    <message>
+        <source>Scripts do not run, and nothing is loaded from the network or the disk. A browser shows more of the layout: save the code as a file and open it there.</source>
+        <translation>指令碼不會執行，也不會從網路或磁碟載入任何內容。瀏覽器能顯示更完整的版面：把程式碼另存為檔案，再用瀏覽器開啟。</translation>
+    </message>
+    <message>
+        <source>Scripts do not run, and nothing is loaded from the network or the disk.</source>
+        <translation>指令碼不會執行，也不會從網路或磁碟載入任何內容。</translation>
+    </message>
+    <message>
+        <source>This is not a complete SVG picture, so it cannot be shown.</source>
+        <translation>這不是完整的 SVG 圖，因此無法顯示。</translation>
+    </message>
+</context>
+<context>
     <name>Program</name>
     <message>
         <source>The export has ended</source>
@@ -5366,6 +5397,14 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Select All</source>
         <translation>全選</translation>
+    </message>
+    <message>
+        <source>code</source>
+        <translation>程式碼</translation>
+    </message>
+    <message>
+        <source>Save code as a file</source>
+        <translation>將程式碼另存為檔案</translation>
     </message>
     <message>
         <source>Draft model</source>
