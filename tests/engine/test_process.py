@@ -391,6 +391,29 @@ def test_without_a_model_nothing_is_read_ahead(wire: Wire) -> None:
     assert isinstance(wire.hear()[0], protocol.Described)
 
 
+def title(ticket: int, text: str, tokens: int = 4096) -> protocol.WriteTitle:
+    return protocol.WriteTitle(ticket, Request((Message("user", text),), tokens))
+
+
+def test_a_title_is_written_unless_something_else_is_asked_for(loaded: Wire) -> None:
+    loaded.say(title(1, "a b"))
+    assert loaded.hear() == [protocol.TitleWritten(1, "You wrote: a b ")]
+    loaded.say(title(2, "a b c", tokens=3))  # which is its end too soon
+    assert loaded.hear() == [protocol.TitleWritten(2, "")]
+    loaded.say(title(3, "toy: words 50000", tokens=50_000), asking("toy: words 3"))
+    heard = loaded.hear(protocol.Finished)
+    assert heard[0] == protocol.TitleWritten(3, None)
+    loaded.say(title(4, "word " * 50_000), title(5, "a"))
+    assert loaded.hear() == [protocol.TitleWritten(4, None)]
+    assert loaded.hear() == [protocol.TitleWritten(5, "You wrote: a ")]
+
+
+def test_without_a_model_no_title_is_written(wire: Wire) -> None:
+    wire.hear()
+    wire.say(title(1, "a"))
+    assert wire.hear() == [protocol.TitleWritten(1, "")]
+
+
 def test_it_counts_and_describes_while_it_answers(loaded: Wire) -> None:
     loaded.say(
         asking("toy: words 5000", tokens=5000),

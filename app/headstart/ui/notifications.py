@@ -23,6 +23,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication, QStyle, QSystemTrayIcon, QWidget
 
+from headstart.chat.conversation import Chat
 from headstart.settings import Settings
 
 if TYPE_CHECKING:
@@ -255,11 +256,11 @@ class Attention(QObject):
         """Whether to call at all, and what to tell."""
         self._settings = settings
 
-    @Slot(str, str, float)
-    def note_answer(self, title: str, text: str, seconds: float) -> None:
-        """An answer has ended in the chat with this title. Its text is shown only if the settings say so."""
+    @Slot(object, str, float)
+    def note_answer(self, chat: Chat, text: str, seconds: float) -> None:
+        """An answer has ended in this chat. Its text is shown only if the settings say so."""
         if seconds >= LONG:
-            shown = " ".join(text.split())[:_LETTERS] if self._settings.notification_text else title
+            shown = " ".join(text.split())[:_LETTERS] if self._settings.notification_text else chat.title
             self.call(self.tr("The answer is complete"), shown)
 
     def call(self, title: str, text: str = "") -> None:

@@ -33,6 +33,7 @@ from headstart.ui.performance.benchmark_controller import BenchmarkController
 from headstart.ui.performance.race_controller import RaceController
 from headstart.ui.performance.tuning_controller import TuningController
 from headstart.ui.settings_controller import CurrentSettings, SettingsController
+from headstart.ui.sidebar.chat_titles import TitleController
 from headstart.ui.sidebar.chats_controller import ChatsController, Listing, TagsController
 from headstart.ui.sidebar.sidebar import SidebarController
 from headstart.ui.widgets.progress import Cause
@@ -128,6 +129,7 @@ class Program(QObject):
         self.model_in_use = ModelInUse(self.window, self.loader, self.chats, self.models, self.settings, store)
         composer, composing = self.window.chat.composer, self.chat_controller.composing
         self.read_ahead = ReadAheadController(composer, composing, self.loader, self.settings)
+        self.titles = TitleController(self.chats, composer, self.loader, store, self.settings)
         self._connect()
 
     def start(self) -> None:
@@ -188,6 +190,7 @@ class Program(QObject):
         self._is_closed = True
         self.commands.close()
         self.read_ahead.close()
+        self.titles.close()
         self.chat_controller.close()
         self.motion.restore()
         self.chats.close()

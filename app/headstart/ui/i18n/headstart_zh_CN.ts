@@ -4961,6 +4961,10 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>从我的回答中学习</translation>
     </message>
     <message>
+        <source>Titles by the model</source>
+        <translation>由模型起标题</translation>
+    </message>
+    <message>
         <source>System</source>
         <translation>跟随系统</translation>
     </message>
@@ -5059,6 +5063,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>The model reads the open chat and what you type before you send it, so that the answer begins at once. Automatic does so on mains power only.</source>
         <translation>在您发送之前，模型就先读取当前对话和您输入的内容，回答便能立即开始。自动时仅在接通电源的情况下这样做。</translation>
+    </message>
+    <message>
+        <source>The model names a chat when it has nothing else to do, if your first message is too long for a title. A title that you gave stays. Automatic does so on mains power only.</source>
+        <translation>如果您的第一条消息太长，不适合作标题，模型会在空闲时给对话起标题。您自己起的标题会保留。“自动”只在接通电源时这样做。</translation>
     </message>
     <message>
         <source>What the model is told before every chat.</source>
@@ -5437,6 +5445,13 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>{origin}. Round: {drafter} guessed {drafted}, {accepted} held.</source>
         <translation>{origin}。本轮：{drafter}猜测 {drafted} 个，接受 {accepted} 个。</translation>
+    </message>
+</context>
+<context>
+    <name>TitleController</name>
+    <message>
+        <source>Write a title for this conversation, in its language and in at most six words. Answer with the title alone.</source>
+        <translation>用对话所用的语言给这段对话起一个标题，最多十二个字。只回答标题。</translation>
     </message>
 </context>
 <context>

@@ -4961,6 +4961,10 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>從我的回答中學習</translation>
     </message>
     <message>
+        <source>Titles by the model</source>
+        <translation>由模型命名標題</translation>
+    </message>
+    <message>
         <source>System</source>
         <translation>跟隨系統</translation>
     </message>
@@ -5059,6 +5063,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>The model reads the open chat and what you type before you send it, so that the answer begins at once. Automatic does so on mains power only.</source>
         <translation>在您傳送之前，模型就先讀取目前對話和您輸入的內容，回答便能立即開始。自動時僅在接上電源的情況下這樣做。</translation>
+    </message>
+    <message>
+        <source>The model names a chat when it has nothing else to do, if your first message is too long for a title. A title that you gave stays. Automatic does so on mains power only.</source>
+        <translation>如果您的第一則訊息太長，不適合當標題，模型會在閒置時為對話命名。您自己取的標題會保留。「自動」只在接上電源時這樣做。</translation>
     </message>
     <message>
         <source>What the model is told before every chat.</source>
@@ -5437,6 +5445,13 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>{origin}. Round: {drafter} guessed {drafted}, {accepted} held.</source>
         <translation>{origin}。本輪：{drafter}猜測 {drafted} 個，接受 {accepted} 個。</translation>
+    </message>
+</context>
+<context>
+    <name>TitleController</name>
+    <message>
+        <source>Write a title for this conversation, in its language and in at most six words. Answer with the title alone.</source>
+        <translation>用對話所用的語言為這段對話取一個標題，最多十二個字。只回答標題。</translation>
     </message>
 </context>
 <context>

@@ -46,6 +46,7 @@ _TITLES: Mapping[str, Any] = {
     "prompt_cache_gb": QT_TRANSLATE_NOOP("Settings", "Disk for old chats"),
     "learn_from_answers": QT_TRANSLATE_NOOP("Settings", "Learn from my answers"),
     "read_ahead": QT_TRANSLATE_NOOP("Settings", "Read ahead"),
+    "chat_titles": QT_TRANSLATE_NOOP("Settings", "Titles by the model"),
     "model": QT_TRANSLATE_NOOP("Settings", "Model"),
     "draft": QT_TRANSLATE_NOOP("Settings", "Draft model"),
     "system_prompt": QT_TRANSLATE_NOOP("Settings", "System prompt"),
