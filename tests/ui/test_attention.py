@@ -89,6 +89,18 @@ def test_a_click_brings_the_window_back(qtbot: QtBot, away: Program, desktop: No
     assert not away.window.isMinimized()
 
 
+def test_a_click_shows_the_chat_that_was_answered(
+    qtbot: QtBot, away: Program, desktop: Noted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headstart.ui.notifications.LONG", 0.0)
+    ask(qtbot, away, "hello")
+    away.window.sidebar.new_requested.emit()
+    away.window.show_page(away.window.models)
+    desktop.clicked.emit()
+    assert away.chat_controller.session.chat.title == "hello"
+    assert away.window.chat.isVisible()
+
+
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other desktops have no bus")
 def test_without_a_session_bus_nothing_happens(
     qapp: QApplication, app: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -173,6 +173,13 @@ class Program(QObject):
         self.window.activateWindow()
 
     @Slot(str)
+    def _go_to(self, chat_id: str) -> None:
+        """Come forward, with this chat if one is named."""
+        self.come_forward()
+        if chat_id:
+            self._choose(chat_id, None)
+
+    @Slot(str)
     def bring_in(self, file: str) -> None:
         """Add the chats of an exported file."""
         self.commands.bring_in(Path(file))
@@ -244,7 +251,7 @@ class Program(QObject):
         for part in (self.window, self.race):
             self.motion.changed.connect(part.set_still)
             part.set_still(self.motion.reduced)
-        self.attention.wanted.connect(self.come_forward)
+        self.attention.wanted.connect(self._go_to)
         self.models.exported.connect(lambda _, sentence: self.attention.call(self.tr("The export has ended"), sentence))
         self.window.closing.connect(self.close)
         self.panel.changed.connect(self._change_chat)
