@@ -260,7 +260,8 @@ class Host:
                     place = self._places.take()
                     threading.Thread(target=self._write_beside, args=(order, place), daemon=True, name="answer").start()
                     continue
-                self._places.wait()
+                if not isinstance(order, ReadAhead | WriteTitle):  # which are given up, and keep nobody waiting
+                    self._places.wait()
             self._carry_out(order)
 
     def _write_beside(self, order: Generate | Turn, place: int) -> None:
@@ -320,7 +321,7 @@ class Host:
 
     def _has_read(self, request: Request) -> bool:
         """Read the prompt; False where this engine cannot do so bit by bit, or where something else is asked for."""
-        if self._opened is None or self._opened.read_ahead is None:
+        if self._opened is None or self._opened.read_ahead is None or not self._places.are_free:
             return False
         steps = self._opened.read_ahead(request)
         while self._work.empty():
