@@ -2280,6 +2280,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>基准测试测量 Headstart 自己的引擎，并与 OpenVINO GenAI 比较：请在 CPU 上加载模型，然后重新运行。</translation>
     </message>
     <message>
+        <source>The key in {place} must be letters, digits and signs without a space.</source>
+        <translation>{place} 中的密钥只能由字母、数字和符号组成，不能有空格。</translation>
+    </message>
+    <message>
         <source>The tokenizer in {folder} is damaged ({reason}); export the model again.</source>
         <translation>{folder} 中的分词器已损坏（{reason}）；请重新导出模型。</translation>
     </message>
@@ -2632,8 +2636,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法读取 {file}（{error}）；请按“新密钥”重新生成。</translation>
     </message>
     <message>
+        <source>{file} cannot be read ({error}); name a file of keys.</source>
+        <translation>无法读取 {file}（{error}）；请指定一个密钥文件。</translation>
+    </message>
+    <message>
         <source>{file} cannot be written ({strerror}); make room or correct its rights.</source>
         <translation>无法写入 {file}（{strerror}）；请腾出空间或更正其权限。</translation>
+    </message>
+    <message>
+        <source>{file} has no key: write one on each line.</source>
+        <translation>{file} 中没有密钥：请每行写一个。</translation>
     </message>
     <message>
         <source>{file} is damaged; `headstart serve --new-key` writes it anew.</source>

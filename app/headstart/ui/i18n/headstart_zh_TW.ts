@@ -2280,6 +2280,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>基準測試測量 Headstart 自己的引擎，並與 OpenVINO GenAI 比較：請在 CPU 上載入模型，然後重新執行。</translation>
     </message>
     <message>
+        <source>The key in {place} must be letters, digits and signs without a space.</source>
+        <translation>{place} 中的金鑰只能由字母、數字和符號組成，不能有空格。</translation>
+    </message>
+    <message>
         <source>The tokenizer in {folder} is damaged ({reason}); export the model again.</source>
         <translation>{folder} 中的分詞器已損毀（{reason}）；請重新匯出模型。</translation>
     </message>
@@ -2632,8 +2636,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法讀取 {file}（{error}）；請按「新金鑰」重新產生。</translation>
     </message>
     <message>
+        <source>{file} cannot be read ({error}); name a file of keys.</source>
+        <translation>無法讀取 {file}（{error}）；請指定一個金鑰檔案。</translation>
+    </message>
+    <message>
         <source>{file} cannot be written ({strerror}); make room or correct its rights.</source>
         <translation>無法寫入 {file}（{strerror}）；請騰出空間或更正其權限。</translation>
+    </message>
+    <message>
+        <source>{file} has no key: write one on each line.</source>
+        <translation>{file} 中沒有金鑰：請每行寫一個。</translation>
     </message>
     <message>
         <source>{file} is damaged; `headstart serve --new-key` writes it anew.</source>
