@@ -127,6 +127,13 @@ class Settings:
         "Automatic does so on mains power only.",
         choices=("auto", "always", "never"),
     )
+    chat_titles: str = _option(
+        "auto",
+        "chat",
+        "The model names a chat when it has nothing else to do, if your first message is too long for a title. A title "
+        "that you gave stays. Automatic does so on mains power only.",
+        choices=("auto", "always", "never"),
+    )
     system_prompt: str = _own("", "chat", "What the model is told before every chat.")
 
     model: str = _own("", "model", "The model or pair that answers; automatic prefers a pair.")

@@ -17,7 +17,9 @@ from headstart.chat.conversation import (
     State,
     extended,
     fenced,
+    first_title,
     propose_title,
+    title_of,
     turns,
 )
 from tests.chat.trees import CONVERSATIONS, PATIENT, histories
@@ -218,6 +220,26 @@ def test_roles_alternate(conversation: Conversation) -> None:
 )
 def test_a_title_is_the_first_line_that_says_something(text: str, title: str) -> None:
     assert propose_title(text) == title
+
+
+@pytest.mark.parametrize(
+    ("answer", "question", "title"),
+    [
+        ('"Autumn Leaves Change Color"', "Why do leaves change?", "Autumn Leaves Change Color"),
+        ("**Title: Lighthouses.**", "Tell me", "Lighthouses"),
+        (" 标题：《天空的颜色》。", "天空为什么是蓝色的？", "天空的颜色"),
+        ("The Color of the Sky", "用三句话解释天空为什么是蓝色的", ""),
+        ("Python sort", "Explain `sorted` 排序", "Python sort"),
+        (" ", "x", ""),
+    ],
+)
+def test_a_title_is_taken_out_of_an_answer(answer: str, question: str, title: str) -> None:
+    assert title_of(answer, question) == title
+
+
+def test_a_chat_is_called_after_its_first_message_or_its_files() -> None:
+    assert first_title(Conversation().ask("# Hello\nworld")) == "Hello"
+    assert first_title(Conversation().ask("", [Attachment("a.txt", "x"), Attachment("b.txt", "y")])) == "a.txt, b.txt"
 
 
 @PATIENT

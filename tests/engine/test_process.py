@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import queue
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from bench.toy import PROGRAM
+from bench.toy import PROGRAM, ToyEngine, ToyModels
 from headstart.engine import protocol, supervision
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
@@ -33,8 +34,10 @@ from headstart.engine.engine import (
     Request,
     Step,
 )
+from headstart.engine.opening import Opened, Tell
 from headstart.engine.process import client as process_client
 from headstart.engine.process.client import EngineClient
+from headstart.engine.process.host import Host
 from headstart.engine.process.watch import Patience
 from headstart.engine.supervision import Journal, RestartBudget, program
 from headstart.errors import BrokenModelError, EngineLostError, HeadstartError, ProtocolError, Translatable
@@ -319,7 +322,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # what started the tes
 from pathlib import Path
 from headstart.engine.process.client import EngineClient
 from headstart.engine.engine import LoadOptions, Message, Request, Step
-from bench.toy import PROGRAM
+from bench.toy import PROGRAM, ToyEngine, ToyModels
 client = EngineClient((*PROGRAM, "--pace", "0.01"))
 client.load(LoadOptions(Path("toy")))
 ask = lambda text: client.generate(Request((Message("user", text),), 4096))
@@ -432,6 +435,53 @@ def test_without_a_model_nothing_is_read_ahead(wire: Wire) -> None:
     wire.hear()
     wire.say(ahead(1, 3), protocol.Describe(2))
     assert isinstance(wire.hear()[0], protocol.Described)
+
+
+def title(ticket: int, text: str, tokens: int = 4096) -> protocol.WriteTitle:
+    return protocol.WriteTitle(ticket, Request((Message("user", text),), tokens))
+
+
+def test_a_title_is_written_unless_something_else_is_asked_for(loaded: Wire) -> None:
+    loaded.say(title(1, "a b"))
+    assert loaded.hear() == [protocol.TitleWritten(1, "You wrote: a b ")]
+    loaded.say(title(2, "a b c", tokens=3))  # which is its end too soon
+    assert loaded.hear() == [protocol.TitleWritten(2, "")]
+    loaded.say(title(3, "toy: words 50000", tokens=50_000), asking("toy: words 3"))
+    heard = loaded.hear(protocol.Finished)
+    assert heard[0] == protocol.TitleWritten(3, None)
+    loaded.say(title(4, "word " * 50_000), title(5, "a"))
+    assert loaded.hear() == [protocol.TitleWritten(4, None)]
+    assert loaded.hear() == [protocol.TitleWritten(5, "You wrote: a ")]
+
+
+class TwoToys(ToyModels):
+    """A toy that writes two answers at once."""
+
+    def open(self, options: LoadOptions, tell: Tell) -> Opened:
+        return replace(super().open(options, tell), others=(ToyEngine(0.01),))
+
+
+def test_a_title_keeps_nobody_waiting_where_several_answers_are_written() -> None:
+    heard = queue.SimpleQueue[protocol.Report]()
+    host = Host(TwoToys(0.01), heard.put, "")
+    serving = threading.Thread(target=host.serve)
+    serving.start()
+    for order in (LOAD_TOY, asking("toy: words 5000", 1, 5000), title(2, "a"), asking("toy: words 3", 3)):
+        host.receive(protocol.encode(order))
+    reports: list[protocol.Report] = []
+    while not any(isinstance(report, protocol.Finished) for report in reports):
+        reports.append(heard.get(timeout=60))
+    host.close()
+    serving.join()
+    assert protocol.TitleWritten(2, None) in reports
+    assert isinstance(reports[-1], protocol.Finished)
+    assert reports[-1].generation == 3
+
+
+def test_without_a_model_no_title_is_written(wire: Wire) -> None:
+    wire.hear()
+    wire.say(title(1, "a"))
+    assert wire.hear() == [protocol.TitleWritten(1, "")]
 
 
 def test_it_counts_and_describes_while_it_answers(loaded: Wire) -> None:

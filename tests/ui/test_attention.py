@@ -11,11 +11,13 @@ import pytest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from headstart.chat.conversation import Chat
 from headstart.ui import notifications
 from headstart.ui.notifications import LONG, Attention, Notification, TrayNotification
 from headstart.ui.program import Program
 from tests.ui.person import ask
 
+CHAT = Chat("1", "a chat", 0.0, 0.0)
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -46,12 +48,12 @@ def away(app: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
 
 
 def test_a_long_answer_tells_its_chat_and_not_its_text(away: Program, desktop: Noted) -> None:
-    away.attention.note_answer("a chat", "secret", LONG - 1)
+    away.attention.note_answer(CHAT, "secret", LONG - 1)
     assert not desktop.shown
-    away.attention.note_answer("a chat", "secret", LONG)
+    away.attention.note_answer(CHAT, "secret", LONG)
     assert desktop.shown == [("The answer is complete", "a chat")]
     away.settings.change(notification_text=True)
-    away.attention.note_answer("a chat", "no\nsecret" + "!" * 500, LONG)
+    away.attention.note_answer(CHAT, "no\nsecret" + "!" * 500, LONG)
     assert desktop.shown[-1][1].startswith("no secret!")
     assert len(desktop.shown[-1][1]) == 160
 
@@ -85,6 +87,18 @@ def test_a_click_brings_the_window_back(qtbot: QtBot, away: Program, desktop: No
     away.window.showMinimized()
     desktop.clicked.emit()
     assert not away.window.isMinimized()
+
+
+def test_a_click_shows_the_chat_that_was_answered(
+    qtbot: QtBot, away: Program, desktop: Noted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headstart.ui.notifications.LONG", 0.0)
+    ask(qtbot, away, "hello")
+    away.window.sidebar.new_requested.emit()
+    away.window.show_page(away.window.models)
+    desktop.clicked.emit()
+    assert away.chat_controller.session.chat.title == "hello"
+    assert away.window.chat.isVisible()
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other desktops have no bus")

@@ -107,7 +107,7 @@ def test_code_and_tables_grow_in_place(qapp: QApplication) -> None:
     start = shown.document.firstBlock()
     shown.writer.show(parse("```py\na = 1\nb = 2"), 0)
     assert shown.document.firstBlock() == start
-    assert shown.writer.code(0) == "a = 1\nb = 2"
+    assert shown.writer.code(0).text == "a = 1\nb = 2"
     assert shown.document.toPlainText().count("Copy") == 1
 
 

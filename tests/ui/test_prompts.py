@@ -6,13 +6,15 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction, QGuiApplication, QTextCursor
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QInputDialog
+from PySide6.QtWidgets import QInputDialog, QPushButton
 from pytestqt.qtbot import QtBot
 
+from headstart.ui.chat.empty_page import Strength, examples, strength
 from headstart.ui.chat.prompts import Filled, PromptDialog, built_in, called, filled, library, matching, named, own_part
 from headstart.ui.program import Program
+from headstart.ui.settings import presets
 from headstart.ui.settings.settings_form import PresetEditor
-from tests.ui.person import WAIT, ask, texts
+from tests.ui.person import WAIT, ask, press, texts
 
 Open = Callable[..., Program]
 
@@ -159,7 +161,9 @@ def test_the_dialog_says_what_is_wrong(qtbot: QtBot, app: Program) -> None:
 def test_a_system_prompt_is_kept_as_a_preset_and_used_in_another_chat(qtbot: QtBot, open_program: Open) -> None:
     app = open_program()
     editor = _presets(app)
-    assert _entries(editor) == {"Save as Preset…": False, "Rename Preset…": False, "Delete Preset": False}
+    shipped = {preset.name: True for preset in presets.built_in()}
+    actions = {"Save as Preset…": False, "Rename Preset…": False, "Delete Preset": False}
+    assert _entries(editor) == {"None": True, **shipped, **actions}
     editor._field.setPlainText("Be terse.")
     editor.save(" A terse voice ")
     assert app.settings.now.presets == {"A terse voice": "Be terse."}
@@ -168,8 +172,7 @@ def test_a_system_prompt_is_kept_as_a_preset_and_used_in_another_chat(qtbot: QtB
     again = open_program()
     again.window.sidebar.new_requested.emit()
     editor = _presets(again)
-    editor.fill()
-    editor.menu.actions()[0].trigger()
+    _action(editor, "A terse voice").trigger()
     assert again.chat_controller.session.settings.system_prompt == "Be terse."
     assert again.settings.now.system_prompt == ""
 
@@ -177,8 +180,7 @@ def test_a_system_prompt_is_kept_as_a_preset_and_used_in_another_chat(qtbot: QtB
 def test_presets_are_renamed_and_deleted(qtbot: QtBot, app: Program) -> None:
     app.settings.change(presets={"a": "A", "b": "B", "c": "C"})
     editor = _presets(app)
-    editor.fill()
-    editor.menu.actions()[1].trigger()
+    _action(editor, "b").trigger()
     _action(editor, "Rename Preset…").trigger()
     dialog = editor.findChildren(QInputDialog)[-1]
     assert dialog.textValue() == "b"
@@ -188,6 +190,80 @@ def test_presets_are_renamed_and_deleted(qtbot: QtBot, app: Program) -> None:
     _action(editor, "Delete Preset").trigger()
     assert app.settings.now.presets == {"c": "C"}
     assert app.chat_controller.session.settings.system_prompt == "B"
+
+
+def test_presets_that_ship_set_the_system_prompt_and_the_sampling(qtbot: QtBot, app: Program) -> None:
+    assert len(presets.built_in()) == 8
+    editor, session = _presets(app), app.chat_controller.session
+    _action(editor, "Storyteller").trigger()
+    assert session.settings.system_prompt.startswith("You write stories.")
+    assert session.settings.sampling.temperature == 1.0
+    assert _entries(editor)["Rename Preset…"] is False
+    _action(editor, "Teacher").trigger()
+    assert "temperature" in session.settings.sampling.automatic
+    _action(editor, "None").trigger()
+    assert session.settings.system_prompt == ""
+    assert editor.button.text() == "Presets ▾"
+
+
+def test_a_preset_is_chosen_on_the_empty_page(qtbot: QtBot, app: Program) -> None:
+    app.settings.change(presets={"mine": "Be kind."})
+    button = app.window.chat.empty.preset
+    button.fill()
+    next(action for action in button.menu().actions() if action.text() == "mine").trigger()
+    assert app.chat_controller.session.settings.system_prompt == "Be kind."
+    assert button.accessibleName() == "Preset: mine" == _presets(app).button.accessibleName()
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "expected"),
+    [
+        ("qwen2.5-coder", 1_777_088_000, Strength.CODE),
+        ("qwen2.5-coder-0.5b-instruct", 630_167_424, Strength.CODE),
+        ("smollm2-135m-instruct", 134_515_008, Strength.SMALL),
+        ("qwen3-8b", 8_000_000_000, Strength.GENERAL),
+        ("remote:box/some-model", None, Strength.GENERAL),
+    ],
+)
+def test_examples_suit_the_model(name: str, parameters: int | None, expected: Strength) -> None:
+    assert strength(name, parameters) is expected
+    assert len({example.text for example in examples(expected)}) == 4
+
+
+def test_an_example_goes_into_the_message_and_can_be_taken_back(qtbot: QtBot, app: Program) -> None:
+    page, edit = app.window.chat, app.window.chat.composer.edit
+    QTest.keyClicks(edit, "my own words")
+    example = examples(Strength.GENERAL)[0]
+    press(page.empty, example.title)
+    assert edit.text() == example.text
+    edit.undo()
+    assert edit.text() == "my own words"
+    edit.redo()
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
+        QTest.keyClick(edit, Qt.Key.Key_Return)
+    assert texts(app)[0] == example.text
+    assert page.empty.isHidden()
+
+
+def test_another_model_brings_other_examples(qtbot: QtBot, app: Program) -> None:
+    page = app.window.chat.empty
+    page.show_model("some-coder")
+    press(page, "Draw a picture")
+    assert "SVG" in app.window.chat.composer.text()
+
+
+def test_a_prompt_on_the_empty_page_takes_what_was_written(qtbot: QtBot, app: Program) -> None:
+    edit = app.window.chat.composer.edit
+    QTest.keyClicks(edit, "Hallo")
+    press(app.window.chat.empty, "/translate")
+    assert edit.text() == "Translate the following text into English. Give only the translation.\n\nHallo"
+    app.settings.change(prompts={"mine": "My text", "translate": ""})
+    press(app.window.chat.empty, "/mine")
+    assert edit.text() == "My text"
+    shown = [each.text() for each in app.window.chat.empty.findChildren(QPushButton) if not each.isHidden()]
+    assert "/translate" not in shown
+    press(app.window.chat.empty, "Edit prompts…")
+    assert app.window.findChildren(PromptDialog)
 
 
 def _select_all(app: Program) -> None:
@@ -211,10 +287,10 @@ def _presets(app: Program) -> PresetEditor:
 
 
 def _entries(editor: PresetEditor) -> dict[str, bool]:
-    editor.fill()
-    return {action.text(): action.isEnabled() for action in editor.menu.actions() if not action.isSeparator()}
+    editor.button.fill()
+    return {action.text(): action.isEnabled() for action in editor.button.menu().actions() if not action.isSeparator()}
 
 
 def _action(editor: PresetEditor, text: str) -> QAction:
-    editor.fill()
-    return next(action for action in editor.menu.actions() if action.text() == text)
+    editor.button.fill()
+    return next(action for action in editor.button.menu().actions() if action.text() == text)

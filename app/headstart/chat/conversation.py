@@ -15,6 +15,8 @@ TITLE_COLUMNS = 48  # columns; a Chinese character takes two
 _LEAD = re.compile(r"^\s*(?:#{1,6}\s+|>\s*|[-*+]\s+(?:\[[ xX]\]\s+)?|\d{1,9}[.)]\s+)+")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _MARKS = re.compile(r"\*\*|__|~~|`+")
+_TITLE = re.compile(r"^(?:title|标题|標題)\s*[:：]\s*", re.IGNORECASE)
+_QUOTES = re.compile(r"^[\"'“”「『《]+|[\"'“”」』》]+[.。]?$")
 _BACKTICKS = re.compile(r"`{3,}")
 
 
@@ -317,6 +319,20 @@ def propose_title(text: str) -> str:
     """The first line that says something, without Markdown and cut at a word; empty if no line does."""
     lines = (_plain(line) for line in text.splitlines() if not line.lstrip().startswith(("```", "~~~")))
     return next((_cut(line) for line in lines if any(character.isalnum() for character in line)), "")
+
+
+def first_title(conversation: Conversation) -> str:
+    """What a chat is called until somebody gives it another title."""
+    first = conversation.path[0]
+    return propose_title(first.text or ", ".join(file.name for file in first.attachments))
+
+
+def title_of(answer: str, question: str) -> str:
+    """The title in what a model answered when it was asked for one; "" if it holds none in the question's script."""
+    title = propose_title(_QUOTES.sub("", _TITLE.sub("", _MARKS.sub("", answer).strip()))).rstrip("。.")
+    letters = [letter for letter in question if letter.isalpha()]
+    is_foreign = title.isascii() and sum(map(str.isascii, letters)) < len(letters) / 2
+    return "" if is_foreign else title
 
 
 def _plain(line: str) -> str:

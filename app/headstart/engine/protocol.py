@@ -68,6 +68,13 @@ class ReadAhead(Tagged, frozen=True):
     request: Request
 
 
+class WriteTitle(Tagged, frozen=True):
+    """Write a short answer while nothing else is to be done. Any other order ends that. TitleWritten follows."""
+
+    ticket: int
+    request: Request
+
+
 class CountTokens(Tagged, frozen=True):
     """Count the tokens of a conversation in the model's chat format, and of a plain text beside it."""
 
@@ -244,6 +251,13 @@ class PromptRead(Tagged, frozen=True):
     ticket: int
 
 
+class TitleWritten(Tagged, frozen=True):
+    """`text`: None where something else was asked for; "" where the model found no end, or cannot write one."""
+
+    ticket: int
+    text: str | None
+
+
 class Described(Tagged, frozen=True):
     """Answer to Describe."""
 
@@ -348,11 +362,11 @@ class Logged(Tagged, frozen=True):
 ServerReport = Serving | Asked | Answered | ServerEnded
 BenchReport = BenchStage | BenchPlanned | BenchHeat | Benched
 Order = (
-    Load | Generate | ReadAhead | Cancel | CountTokens | Describe | Bench | Forget
+    Load | Generate | ReadAhead | WriteTitle | Cancel | CountTokens | Describe | Bench | Forget
     | Tune | RecallTuned | ForgetTuned | StartServer | StopServer
 )  # fmt: skip
 Report = (
-    Ready | Loading | Loaded | PromptRead | Prefilled | Stepped | Finished | Counted | Described
+    Ready | Loading | Loaded | PromptRead | TitleWritten | Prefilled | Stepped | Finished | Counted | Described
     | BenchReport | TuneStep | TuneDecided | TuneEnded | TunedKnown
     | ServerReport | TurnTaken | TurnEnded | Failed | Logged
 )  # fmt: skip

@@ -38,7 +38,9 @@ from headstart.engine.protocol import (
     StartServer,
     Stepped,
     StopServer,
+    TitleWritten,
     TurnTaken,
+    WriteTitle,
 )
 from headstart.engine.supervision import (
     CANCEL_GRACE,
@@ -65,7 +67,7 @@ from headstart.ui.translation import said
 
 _SHOWN, _HIDDEN = 33, 100  # ms between two `steps`
 # Orders whose failure is not shown: the answer will say what is wrong, and loading the model what is wrong with that.
-_UNTOLD = (CountTokens.__name__, ReadAhead.__name__, RecallTuned.__name__, ForgetTuned.__name__)
+_UNTOLD = (CountTokens.__name__, ReadAhead.__name__, WriteTitle.__name__, RecallTuned.__name__, ForgetTuned.__name__)
 
 
 class EngineLink(QObject):
@@ -83,6 +85,7 @@ class EngineLink(QObject):
     restarted = Signal()  # after `crashed`: the model is loaded again
     counted = Signal(int, int, int)  # ticket, tokens, context
     prompt_read = Signal(object)  # Request: an answer to it would begin at once
+    titled = Signal(int, object)  # ticket, text; None where something else was asked for
     described = Signal(object)  # Description
     benched = Signal(object)  # reports of a benchmark; Benched is the last unless it ends in `failed` or `crashed`
     tuned = Signal(object)  # reports of a tuning; TuneEnded is the last likewise; TunedKnown answers `recall`, `forget`
@@ -195,6 +198,15 @@ class EngineLink(QObject):
             self._deliver(ReadAhead(next(self._numbers), request))
         elif self._is_read:
             self.prompt_read.emit(request)
+
+    def write_title(self, request: Request) -> int | None:
+        """Have a model with nothing to do answer shortly: the ticket that `titled` will bear; None where it is busy."""
+        is_reading = self._ahead is not None and not self._is_read
+        if not self._facts or not self._up or self._generation is not None or self._job or is_reading:
+            return None
+        order = WriteTitle(next(self._numbers), request)
+        self._deliver(order)
+        return order.ticket
 
     def count_tokens(self, text: str = "", messages: tuple[Message, ...] = ()) -> int:
         """Count a text and a conversation: the ticket that `counted` will bear, if a model is loaded."""
@@ -398,8 +410,8 @@ class EngineLink(QObject):
                 self._note_loaded(facts)
             case Counted(ticket, tokens, context):
                 self.counted.emit(ticket, tokens, context)
-            case PromptRead() | TurnTaken():
-                self._note_reading(report)
+            case PromptRead() | TitleWritten() | TurnTaken():
+                self._note_idle_work(report)
             case Described(_, description):
                 self.described.emit(description)
             case Failed():
@@ -414,9 +426,11 @@ class EngineLink(QObject):
             case _ if isinstance(report, BenchReport | TuneReport):
                 self._note_job(report)
 
-    def _note_reading(self, report: PromptRead | TurnTaken) -> None:
+    def _note_idle_work(self, report: PromptRead | TitleWritten | TurnTaken) -> None:
         if isinstance(report, TurnTaken):
             self._ahead = None
+        elif isinstance(report, TitleWritten):
+            self.titled.emit(report.ticket, report.text)
         elif self._ahead and report.ticket == self._ahead.ticket:
             self._is_read = True
             self.prompt_read.emit(self._ahead.request)

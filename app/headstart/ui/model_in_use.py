@@ -116,6 +116,10 @@ class ModelInUse(QObject):
             self._window.chat.notice.retract(Cause.BUSY)
         self._window.actions_by_name["unload"].setEnabled(loader.is_ready)
         self._show_reach()
+        if session:
+            models = self._models.choices.chosen(session.settings)
+            parameters = models[0].manifest.parameters if models else None
+            self._window.chat.empty.show_model(loader.name(session.settings), parameters)
         self.shown.emit(is_loaded)
 
     def _show_reach(self) -> None:

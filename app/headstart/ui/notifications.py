@@ -23,6 +23,7 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication, QStyle, QSystemTrayIcon, QWidget
 
+from headstart.chat.conversation import Chat
 from headstart.settings import Settings
 
 if TYPE_CHECKING:
@@ -241,7 +242,7 @@ _LETTERS = 160
 class Attention(QObject):
     """Silent while the window has the keyboard, and where the settings say so."""
 
-    wanted = Signal()  # a message was clicked
+    wanted = Signal(str)  # a message was clicked: the id of the chat that it was about, or ""
 
     def __init__(self, application: QApplication, window: QWidget, settings: Settings, parent: QObject) -> None:
         """Looks for the desktop's messages when the first is due."""
@@ -249,23 +250,25 @@ class Attention(QObject):
         self._application, self._window, self._settings = application, window, settings
         self._message: Notification | None = None
         self._has_looked = False
+        self._chat_id = ""  # of the last message
 
     @Slot(object)
     def set_settings(self, settings: Settings) -> None:
         """Whether to call at all, and what to tell."""
         self._settings = settings
 
-    @Slot(str, str, float)
-    def note_answer(self, title: str, text: str, seconds: float) -> None:
-        """An answer has ended in the chat with this title. Its text is shown only if the settings say so."""
+    @Slot(object, str, float)
+    def note_answer(self, chat: Chat, text: str, seconds: float) -> None:
+        """An answer has ended in this chat. Its text is shown only if the settings say so."""
         if seconds >= LONG:
-            shown = " ".join(text.split())[:_LETTERS] if self._settings.notification_text else title
-            self.call(self.tr("The answer is complete"), shown)
+            shown = " ".join(text.split())[:_LETTERS] if self._settings.notification_text else chat.title
+            self.call(self.tr("The answer is complete"), shown, chat.id)
 
-    def call(self, title: str, text: str = "") -> None:
-        """Say that something has ended."""
+    def call(self, title: str, text: str = "", chat_id: str = "") -> None:
+        """Say that something has ended, in this chat if it was in one."""
         if not self._settings.notifications or self._window.isActiveWindow():
             return
+        self._chat_id = chat_id
         self._application.alert(self._window)
         if message := self._desktop():
             message.show(title, text)
@@ -275,5 +278,5 @@ class Attention(QObject):
             self._has_looked = True
             self._message = desktop_message(self._application, self)
             if self._message:
-                self._message.clicked.connect(self.wanted)
+                self._message.clicked.connect(lambda: self.wanted.emit(self._chat_id))
         return self._message

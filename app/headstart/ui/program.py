@@ -33,6 +33,7 @@ from headstart.ui.performance.benchmark_controller import BenchmarkController
 from headstart.ui.performance.race_controller import RaceController
 from headstart.ui.performance.tuning_controller import TuningController
 from headstart.ui.settings_controller import CurrentSettings, SettingsController
+from headstart.ui.sidebar.chat_titles import TitleController
 from headstart.ui.sidebar.chats_controller import ChatsController, Listing, TagsController
 from headstart.ui.sidebar.sidebar import SidebarController
 from headstart.ui.widgets.progress import Cause
@@ -128,6 +129,7 @@ class Program(QObject):
         self.model_in_use = ModelInUse(self.window, self.loader, self.chats, self.models, self.settings, store)
         composer, composing = self.window.chat.composer, self.chat_controller.composing
         self.read_ahead = ReadAheadController(composer, composing, self.loader, self.settings)
+        self.titles = TitleController(self.chats, composer, self.loader, store, self.settings)
         self._connect()
 
     def start(self) -> None:
@@ -171,6 +173,13 @@ class Program(QObject):
         self.window.activateWindow()
 
     @Slot(str)
+    def _go_to(self, chat_id: str) -> None:
+        """Come forward, with this chat if one is named."""
+        self.come_forward()
+        if chat_id:
+            self._choose(chat_id, None)
+
+    @Slot(str)
     def bring_in(self, file: str) -> None:
         """Add the chats of an exported file."""
         self.commands.bring_in(Path(file))
@@ -188,6 +197,7 @@ class Program(QObject):
         self._is_closed = True
         self.commands.close()
         self.read_ahead.close()
+        self.titles.close()
         self.chat_controller.close()
         self.motion.restore()
         self.chats.close()
@@ -241,10 +251,11 @@ class Program(QObject):
         for part in (self.window, self.race):
             self.motion.changed.connect(part.set_still)
             part.set_still(self.motion.reduced)
-        self.attention.wanted.connect(self.come_forward)
+        self.attention.wanted.connect(self._go_to)
         self.models.exported.connect(lambda _, sentence: self.attention.call(self.tr("The export has ended"), sentence))
         self.window.closing.connect(self.close)
         self.panel.changed.connect(self._change_chat)
+        self.window.chat.empty.preset_chosen.connect(lambda preset: self._change_chat(preset.values()))
         self.placement.changed.connect(lambda values: self.settings.change(**values))
         self.settings.changed.connect(self.placement.show_settings)
         self.switch.chosen.connect(lambda name: self._change_chat({"model": name, "draft": ""}))
@@ -262,6 +273,7 @@ class Program(QObject):
         self.chat_controller.open(session)
         self.window.sidebar.list.mark(session.chat.id)
         self.panel.show_settings(session.settings)
+        self.window.chat.empty.show_settings(session.settings)
         self.switch.settings = session.settings
         self.model_in_use.show()
         self.commands.update()
@@ -309,6 +321,7 @@ class Program(QObject):
         if not session or _of_panel(session.settings) == _of_panel(before):
             return
         self.panel.show_settings(session.settings)
+        self.window.chat.empty.show_settings(session.settings)
         if _loading(before) != _loading(session.settings) and self.link.generation is None:
             self.model_in_use.load()
         self.model_in_use.show()

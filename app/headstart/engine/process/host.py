@@ -22,7 +22,7 @@ from headstart import __version__
 from headstart.engine import memory
 from headstart.engine.bench.race import RaceCancelled
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Engine, Event, Finish, Prefill, Request, Step
+from headstart.engine.engine import Engine, Event, Finish, FinishReason, Prefill, Request, Step
 from headstart.engine.opening import LocalModels, Models, Opened
 from headstart.engine.protocol import (
     Bench,
@@ -51,8 +51,10 @@ from headstart.engine.protocol import (
     StartServer,
     Stepped,
     StopServer,
+    TitleWritten,
     TurnEnded,
     TurnTaken,
+    WriteTitle,
     decode_order,
     encode,
     failure,
@@ -205,6 +207,7 @@ class Host:
             Load: self._load,
             Generate: self._generate,
             ReadAhead: self._read_ahead,
+            WriteTitle: self._write_title,
             CountTokens: self._count,
             Forget: self._forget_chats,
             Describe: self._describe,
@@ -244,7 +247,7 @@ class Host:
 
     def close(self) -> None:
         """Stop all work, and let `serve` return."""
-        for cancel in self._cancels.values():
+        for cancel in tuple(self._cancels.values()):  # of which the other thread takes some away
             cancel.set()
         self._stop_server()
         self._work.put(None)
@@ -257,7 +260,8 @@ class Host:
                     place = self._places.take()
                     threading.Thread(target=self._write_beside, args=(order, place), daemon=True, name="answer").start()
                     continue
-                self._places.wait()
+                if not isinstance(order, ReadAhead | WriteTitle):  # which are given up, and keep nobody waiting
+                    self._places.wait()
             self._carry_out(order)
 
     def _write_beside(self, order: Generate | Turn, place: int) -> None:
@@ -311,14 +315,41 @@ class Host:
 
     def _read_ahead(self, order: ReadAhead) -> None:
         """A fault is not told: the same request will meet it again."""
-        if self._opened is None or self._opened.read_ahead is None:
-            return
-        steps = self._opened.read_ahead(order.request)
         with suppress(HeadstartError):
-            while self._work.empty():
-                if next(steps, _END) is _END:
-                    self._send(PromptRead(order.ticket))
-                    return
+            if self._has_read(order.request):
+                self._send(PromptRead(order.ticket))
+
+    def _has_read(self, request: Request) -> bool:
+        """Read the prompt; False where this engine cannot do so bit by bit, or where something else is asked for."""
+        if self._opened is None or self._opened.read_ahead is None or not self._places.are_free:
+            return False
+        steps = self._opened.read_ahead(request)
+        while self._work.empty():
+            if next(steps, _END) is _END:
+                return True
+        return False
+
+    def _write_title(self, order: WriteTitle) -> None:
+        """A fault is not told: nobody waits for this."""
+        text: str | None = ""
+        with suppress(HeadstartError):
+            if self._opened and self._opened.read_ahead:
+                text = self._written_meanwhile(order.request) if self._has_read(order.request) else None
+        self._send(TitleWritten(order.ticket, text))
+
+    def _written_meanwhile(self, request: Request) -> str | None:
+        """The answer, "" if it has no end; None where something else is asked for before that."""
+        cancel, parts, reason = CancelEvent(), list[str](), None
+        for event in self._model().engine.generate(request, cancel):
+            if isinstance(event, Step):
+                parts.append(event.text)
+            elif isinstance(event, Finish):
+                reason = event.reason
+            if not self._work.empty():
+                cancel.set()
+        if reason is FinishReason.CANCELLED:
+            return None
+        return "".join(parts) if reason is FinishReason.STOP else ""
 
     def _write(self, turn: Turn, engine: Engine | None = None) -> None:
         """Errors go to the client; to the user of this process only if it is not reliable any more."""

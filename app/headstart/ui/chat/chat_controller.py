@@ -39,11 +39,15 @@ class PromptsController(QObject):
         self._prompts: dict[str, str] = {}
         page.prompts.chosen.connect(self._use)
         page.prompts.library_requested.connect(self._open_from_popup)
+        page.empty.prompt_chosen.connect(self._use_from_page)
+        page.empty.library_requested.connect(self.open_library)
+        page.empty.example_chosen.connect(self._put)
 
     def show(self, own: Mapping[str, str]) -> None:
         """Use these prompts of the user's own."""
         self._prompts = library(own)
         self._page.prompts.set_prompts(self._prompts)
+        self._page.empty.show_prompts(self._prompts)
 
     @Slot()
     def open_library(self) -> None:
@@ -61,6 +65,18 @@ class PromptsController(QObject):
     def _use(self, name: str) -> None:
         prompt = filled(self._prompts[name], QGuiApplication.clipboard().text(), self._page.transcript.selected_text())
         self._page.composer.set_text(prompt.text, prompt.cursor)
+
+    @Slot(str)
+    def _use_from_page(self, name: str) -> None:
+        """What stands in the message is what the prompt is about."""
+        prompt = filled(self._prompts[name], QGuiApplication.clipboard().text(), self._page.composer.text())
+        self._put(prompt.text, prompt.cursor)
+
+    @Slot(str)
+    def _put(self, text: str, cursor: int | None = None) -> None:
+        """In place of the message; Ctrl+Z brings that back."""
+        self._page.composer.replace_text(text, cursor)
+        self._page.composer.setFocus()
 
     def _selection(self) -> str:
         written = self._page.composer.edit.textCursor().selection().toPlainText()

@@ -17,6 +17,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from headstart.ui.chat.composer import Composer
+from headstart.ui.chat.empty_page import EmptyPage
 from headstart.ui.chat.live_panel import LivePanel
 from headstart.ui.chat.message import MessageContent
 from headstart.ui.chat.prompts import PromptPopup
@@ -135,7 +136,7 @@ class FindBar(QFrame):
 
 
 class ChatPage(QFrame):
-    """Its parts are public: `transcript`, `composer`, `find_bar`, `notice`, `greeting`."""
+    """Its parts are public: `transcript`, `composer`, `find_bar`, `notice`, `empty`."""
 
     files_dropped = Signal(object)  # list[Path]
 
@@ -156,7 +157,7 @@ class ChatPage(QFrame):
         self.live.hide()
         self.transcript = Transcript(theme, font, self)
         self.find_bar = FindBar(self.transcript, self)
-        self.greeting = QLabel(self.tr("What would you like to know?"), self)
+        self.empty = EmptyPage(self)
         self.notice = NoticeBar(self)
         self.selection = SelectionBar(self.transcript, self)
         self.work = WorkBar(self)
@@ -172,8 +173,8 @@ class ChatPage(QFrame):
         self._title.show_text(title)
 
     def show_empty(self, empty: bool) -> None:
-        """Show a greeting in place of messages."""
-        self.greeting.setVisible(empty)
+        """Show what one can begin with, in place of messages."""
+        self.empty.setVisible(empty)
         self.transcript.setVisible(not empty)
 
     def show_origins(self, shown: bool) -> None:
@@ -185,13 +186,10 @@ class ChatPage(QFrame):
     def chrome(self) -> tuple[QWidget, ...]:
         """The parts that the style sheet reaches: all but the transcript."""
         bar = self.transcript.verticalScrollBar()
-        return (self._header, self.live, self.find_bar, self.legend, self.greeting, self._foot, self.prompts, bar)
+        return (self._header, self.live, self.find_bar, self.legend, self.empty, self._foot, self.prompts, bar)
 
     def set_looks(self, theme: Theme, font: QFont) -> None:
         """Another theme or font."""
-        big = QFont(font)
-        big.setPointSizeF(font.pointSizeF() * 1.5)
-        self.greeting.setFont(big)
         bold = QFont(font)
         bold.setBold(True)
         self._title.setFont(bold)
@@ -226,8 +224,6 @@ class ChatPage(QFrame):
         row.setContentsMargins(SMALL, SMALL, SMALL, SMALL)
         for widget in (self.sidebar_button, self._title, self.origins_button, self.live_button, self.panel_button):
             row.addWidget(widget, 1 if widget is self._title else 0)
-        self.greeting.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.greeting.setWordWrap(True)
         self._foot = QFrame(self)
         self._foot.setObjectName("foot")
         foot = QVBoxLayout(self._foot)
@@ -242,7 +238,7 @@ class ChatPage(QFrame):
         for part in (self._header, self.legend, self.live, self.find_bar):
             column.addWidget(part)
         column.addWidget(self.transcript, 1)
-        column.addWidget(self.greeting, 1)
+        column.addWidget(self.empty, 1)
         column.addWidget(self._foot)
         for button in (self.origins_button, self.live_button, self.panel_button):
             button.setCheckable(True)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from headstart.chat.conversation import Attachment, Chat, Conversation, Message, Outcome, Role, State, propose_title
+from headstart.chat.conversation import Attachment, Chat, Conversation, Message, Outcome, Role, State, first_title
 from headstart.chat.store import UNSENT, Store, new_id
 from headstart.engine.engine import Finish, FinishReason, Keep, Prefill, Request, Step
 from headstart.engine.protocol import Failed, Load
@@ -27,7 +27,7 @@ _RETRY_MS = 4000
 class ChatEvents(QObject):
     """What happens in any chat, open or not."""
 
-    answered = Signal(str, str, float)  # the chat's title, the text, seconds it took
+    answered = Signal(object, str, float)  # Chat, the text, seconds it took
     troubled = Signal(str, object)  # a sentence, and its Cause or None
     advised = Signal(str)  # a sentence on what nothing went wrong with
     caught_up = Signal()  # what could not be saved is saved now
@@ -343,7 +343,7 @@ class ChatSession(QObject):
         self.conversation = self.conversation.finish(live.message, outcome)
         self._catch_up()
         self.ended.emit(live.message)
-        self._events.answered.emit(self.chat.title, live.text, time.monotonic() - self._asked)
+        self._events.answered.emit(self.chat, live.text, time.monotonic() - self._asked)
 
     def _commit(self, after: Conversation) -> bool:
         """Save, then show: what is on screen is on disk."""
@@ -400,8 +400,7 @@ class ChatSession(QObject):
             self._events.caught_up.emit()
 
     def _propose_title(self) -> None:
-        first = self.conversation.path[0]
-        title = propose_title(first.text or ", ".join(file.name for file in first.attachments))
+        title = first_title(self.conversation)
         if self.chat.title or not title:
             return
         if self._keep(lambda: self._store.rename(self.chat.id, title)):

@@ -201,6 +201,15 @@ class Composer(QFrame):
     def set_text(self, text: str, cursor: int | None = None) -> None:
         """Put a draft into the box, the cursor behind it or where it is wanted."""
         self.edit.setPlainText(text)
+        self._place_cursor(text, cursor)
+
+    def replace_text(self, text: str, cursor: int | None = None) -> None:
+        """Do as `set_text`, so that Undo brings back what stood there."""
+        self.edit.selectAll()
+        self.edit.insertPlainText(text)
+        self._place_cursor(text, cursor)
+
+    def _place_cursor(self, text: str, cursor: int | None) -> None:
         place = self.edit.textCursor()
         place.setPosition(blocks.units(text if cursor is None else text[:cursor]))
         self.edit.setTextCursor(place)

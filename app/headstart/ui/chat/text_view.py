@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from math import ceil
+from pathlib import Path
 
-from PySide6.QtCore import QEvent, QMimeData, QPointF, QRectF, Qt, QUrl, Signal
+from PySide6.QtCore import QEvent, QMimeData, QPointF, QRectF, QStandardPaths, Qt, QUrl, Signal
 from PySide6.QtGui import (
     QColor,
     QContextMenuEvent,
@@ -18,14 +19,27 @@ from PySide6.QtGui import (
     QTextDocument,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QFrame, QMenu, QMessageBox, QTextBrowser, QToolTip, QWidget
+from PySide6.QtWidgets import QFileDialog, QFrame, QMenu, QMessageBox, QTextBrowser, QToolTip, QWidget
 
+from headstart.chat.documents import write_export
+from headstart.errors import ExchangeError
 from headstart.ui.chat.message import OriginRun, Origins
 from headstart.ui.markdown import markdown
-from headstart.ui.markdown.blocks import plain_text
-from headstart.ui.markdown.document import COPY, INDENT, QUOTE_INDENT, DocumentWriter, Formats, Quoted
+from headstart.ui.markdown.blocks import Code, plain_text
+from headstart.ui.markdown.document import (
+    CODE_ANCHORS,
+    COPY,
+    INDENT,
+    QUOTE_INDENT,
+    SAVE,
+    DocumentWriter,
+    Formats,
+    Quoted,
+)
 from headstart.ui.markdown.highlighting import Highlighter
 from headstart.ui.markdown.markdown import safe_address
+from headstart.ui.markdown.preview import PreviewDialog, ending
+from headstart.ui.translation import said
 from headstart.ui.widgets.theme import Theme
 
 _BAR = 3  # pixels
@@ -132,7 +146,7 @@ class TextView(QTextBrowser):
         block = self._document.findBlock(cursor.selectionStart())
         while block.isValid() and block.position() < cursor.selectionEnd():
             for formats in block.textFormats():
-                if formats.format.anchorHref().startswith(COPY):
+                if formats.format.anchorHref().startswith(CODE_ANCHORS):
                     yield True
             block = block.next()
 
@@ -162,7 +176,7 @@ class TextView(QTextBrowser):
         """The address of the link or the round of the token at a point."""
         address = self.anchorAt(point.toPoint())
         if address:
-            return "" if address.startswith(COPY) else address
+            return "" if address.startswith(CODE_ANCHORS) else address
         position = self._document.documentLayout().hitTest(point, Qt.HitTestAccuracy.ExactHit)
         offset = self.writer.map.source_at(position) if position >= 0 else None
         run = self._origins.at(offset) if self._origins and self._origins_visible and offset is not None else None
@@ -180,7 +194,7 @@ class TextView(QTextBrowser):
         markdown_action = menu.addAction(self.tr("Copy as Markdown"), lambda: _copy(self.selected_markdown()))
         markdown_action.setEnabled(selected)
         address = self.anchorAt(point.toPoint())
-        if address and not address.startswith(COPY):
+        if address and not address.startswith(CODE_ANCHORS):
             menu.addAction(self.tr("Copy Link Address"), lambda: _copy(address))
         menu.addSeparator()
         menu.addAction(self.tr("Select All"), self.selectAll)
@@ -218,10 +232,31 @@ class TextView(QTextBrowser):
 
     def _activate(self, url: QUrl) -> None:
         address = url.toString(QUrl.ComponentFormattingOption.FullyEncoded)
-        if address.startswith(COPY):
-            _copy(self.writer.code(int(address.removeprefix(COPY))))
+        if address.startswith(CODE_ANCHORS):
+            scheme, _, number = address.partition(":")
+            self._act_on_code(f"{scheme}:", self.writer.code(int(number)))
         elif safe_address(address):
             self._open(address)
+
+    def _act_on_code(self, scheme: str, code: Code) -> None:
+        if scheme == COPY:
+            _copy(code.text)
+        elif scheme == SAVE:
+            self._save(code)
+        elif code.preview:
+            PreviewDialog(code.preview, code.text, self.window()).open()
+
+    def _save(self, code: Code) -> None:
+        """Ask for a place in the documents of the user, and write the code there."""
+        documents = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
+        proposal = Path(documents) / (self.tr("code") + ending(code))
+        chosen, _ = QFileDialog.getSaveFileName(self.window(), self.tr("Save code as a file"), str(proposal))
+        if not chosen:
+            return
+        try:
+            write_export(Path(chosen), code.text if code.text.endswith("\n") else f"{code.text}\n")
+        except ExchangeError as error:
+            QMessageBox.warning(self.window(), self.tr("Save code as a file"), said(error))
 
     def _open(self, address: str) -> None:
         """A link from a model leaves this computer only when a person says so."""

@@ -1049,10 +1049,6 @@
         <source>Settings of this chat</source>
         <translation>本对话的设置</translation>
     </message>
-    <message>
-        <source>What would you like to know?</source>
-        <translation>您想了解些什么？</translation>
-    </message>
 </context>
 <context>
     <name>ChatRows</name>
@@ -1374,6 +1370,25 @@
         <source>Copy</source>
         <translation>复制</translation>
     </message>
+    <message>
+        <source>Save as file…</source>
+        <translation>另存为文件…</translation>
+    </message>
+    <message>
+        <source>Preview</source>
+        <translation>预览</translation>
+    </message>
+</context>
+<context>
+    <name>EmptyPage</name>
+    <message>
+        <source>What would you like to know?</source>
+        <translation>您想了解些什么？</translation>
+    </message>
+    <message>
+        <source>Edit prompts…</source>
+        <translation>编辑提示词…</translation>
+    </message>
 </context>
 <context>
     <name>EncryptionController</name>
@@ -1517,6 +1532,101 @@
     <message>
         <source>Details are in the log: {}</source>
         <translation>详情请见日志：{}</translation>
+    </message>
+</context>
+<context>
+    <name>Examples</name>
+    <message>
+        <source>Write a function</source>
+        <translation>编写函数</translation>
+    </message>
+    <message>
+        <source>Write a Python function that returns the ten most frequent words of a text, with two tests.</source>
+        <translation>编写一个 Python 函数，返回一段文本中出现次数最多的十个单词，并附两个测试。</translation>
+    </message>
+    <message>
+        <source>Draw a picture</source>
+        <translation>画一幅图</translation>
+    </message>
+    <message>
+        <source>Draw a sailing boat at sunset as one SVG file of simple shapes.</source>
+        <translation>用简单的图形画一艘夕阳下的帆船，给出一个 SVG 文件。</translation>
+    </message>
+    <message>
+        <source>Ask a database</source>
+        <translation>查询数据库</translation>
+    </message>
+    <message>
+        <source>Write an SQL query for the ten customers with the highest sales of the last twelve months, from the tables customers and orders.</source>
+        <translation>根据表 customers 和 orders，编写一条 SQL 查询，找出最近十二个月销售额最高的十位客户。</translation>
+    </message>
+    <message>
+        <source>Understand code</source>
+        <translation>读懂代码</translation>
+    </message>
+    <message>
+        <source>Explain this regular expression step by step, with three texts that it matches: ^(\d{1,3})(?:\.(\d{2}))?$</source>
+        <translation>逐步解释这个正则表达式，并给出三个能与它匹配的文本：^(\d{1,3})(?:\.(\d{2}))?$</translation>
+    </message>
+    <message>
+        <source>Send good wishes</source>
+        <translation>送上祝福</translation>
+    </message>
+    <message>
+        <source>Write a birthday greeting for a good friend in four sentences.</source>
+        <translation>用四句话给一位好朋友写生日祝福。</translation>
+    </message>
+    <message>
+        <source>Collect ideas</source>
+        <translation>收集点子</translation>
+    </message>
+    <message>
+        <source>Give me five ideas for a rainy Sunday at home.</source>
+        <translation>下雨的星期天待在家里，给我出五个主意。</translation>
+    </message>
+    <message>
+        <source>Write an e-mail</source>
+        <translation>写一封邮件</translation>
+    </message>
+    <message>
+        <source>Write a short e-mail that moves a meeting from Tuesday to Thursday.</source>
+        <translation>写一封简短的邮件，把会议从星期二改到星期四。</translation>
+    </message>
+    <message>
+        <source>Explain something</source>
+        <translation>解释一件事</translation>
+    </message>
+    <message>
+        <source>Explain in three sentences why leaves change their colour in autumn.</source>
+        <translation>用三句话解释树叶在秋天为什么会变色。</translation>
+    </message>
+    <message>
+        <source>Explain how a refrigerator works, in simple words and four short steps.</source>
+        <translation>用简单的话分四小步解释冰箱是怎样工作的。</translation>
+    </message>
+    <message>
+        <source>Make a plan</source>
+        <translation>制定计划</translation>
+    </message>
+    <message>
+        <source>Plan three days in Vienna for two people who like museums and good food. Give a table.</source>
+        <translation>为两个喜欢博物馆和美食的人安排三天的维也纳之行，用表格列出。</translation>
+    </message>
+    <message>
+        <source>Write a letter</source>
+        <translation>写一封信</translation>
+    </message>
+    <message>
+        <source>Write a friendly letter that asks my landlord to have the heating repaired.</source>
+        <translation>写一封语气友好的信，请房东派人修理暖气。</translation>
+    </message>
+    <message>
+        <source>Decide</source>
+        <translation>做决定</translation>
+    </message>
+    <message>
+        <source>Compare renting and buying a flat in a table. Then name the three questions that decide it.</source>
+        <translation>用表格比较租房和买房，然后列出决定取舍的三个问题。</translation>
     </message>
 </context>
 <context>
@@ -2171,15 +2281,15 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>The key in {place} must be letters, digits and signs without a space.</source>
-        <translation type="unfinished"></translation>
+        <translation>{place} 中的密钥只能由字母、数字和符号组成，不能有空格。</translation>
     </message>
     <message>
         <source>The model has no token {id}: leave it out of the prompt.</source>
-        <translation>该模型没有编号为 {id} 的 token：请从提示中去掉它。</translation>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The model has no token {id}: leave out its bias.</source>
-        <translation>该模型没有编号为 {id} 的 token：请去掉对它的偏置。</translation>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The tokenizer in {folder} is damaged ({reason}); export the model again.</source>
@@ -2267,7 +2377,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>This model has no tokens that mark a gap in a text: leave out the suffix, or use a model for code such as qwen2.5-coder.</source>
-        <translation>该模型没有标记文本空缺的 token：请去掉后缀，或使用 qwen2.5-coder 等代码模型。</translation>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>This tokenizer cannot be converted to OpenVINO ({error}).</source>
@@ -2539,7 +2649,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{file} cannot be read ({error}); name a file of keys.</source>
-        <translation type="unfinished"></translation>
+        <translation>无法读取 {file}（{error}）；请指定一个密钥文件。</translation>
     </message>
     <message>
         <source>{file} cannot be written ({strerror}); make room or correct its rights.</source>
@@ -2547,7 +2657,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{file} has no key: write one on each line.</source>
-        <translation type="unfinished"></translation>
+        <translation>{file} 中没有密钥：请每行写一个。</translation>
     </message>
     <message>
         <source>{file} is damaged; `headstart serve --new-key` writes it anew.</source>
@@ -3880,11 +3990,26 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>PresetEditor</name>
+    <name>PresetButton</name>
     <message>
-        <source>Prompts kept for other chats</source>
-        <translation>为其他对话保存的提示词</translation>
+        <source>What the model is told before the chat, and how freely it chooses words</source>
+        <translation>对话开始前告诉模型的话，以及它用词的自由程度</translation>
     </message>
+    <message>
+        <source>None</source>
+        <translation>无</translation>
+    </message>
+    <message>
+        <source>Preset: {}</source>
+        <translation>预设：{}</translation>
+    </message>
+    <message>
+        <source>Presets</source>
+        <translation>预设</translation>
+    </message>
+</context>
+<context>
+    <name>PresetEditor</name>
     <message>
         <source>Save as Preset…</source>
         <translation>存为预设…</translation>
@@ -3909,13 +4034,95 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <source>Name</source>
         <translation>名称</translation>
     </message>
+</context>
+<context>
+    <name>Presets</name>
     <message>
-        <source>Preset: {}</source>
-        <translation>预设：{}</translation>
+        <source>Assistant</source>
+        <translation>助手</translation>
     </message>
     <message>
-        <source>Presets</source>
-        <translation>预设</translation>
+        <source>You are a helpful assistant. Answer clearly and get to the point. If you do not know something or are not sure, say so.</source>
+        <translation>你是一位乐于助人的助手。回答要清楚、切中要点。如果不知道或不确定，就直接说明。</translation>
+    </message>
+    <message>
+        <source>Short answers</source>
+        <translation>简短回答</translation>
+    </message>
+    <message>
+        <source>Answer in three sentences at most, without an introduction and without a summary.</source>
+        <translation>最多用三句话回答，不要开场白，也不要总结。</translation>
+    </message>
+    <message>
+        <source>Programmer</source>
+        <translation>程序员</translation>
+    </message>
+    <message>
+        <source>You are an experienced programmer. Give complete code that runs, in one block with its language, then explain in a few sentences why you wrote it so. Use the standard library where it will do.</source>
+        <translation>你是一位经验丰富的程序员。给出可以直接运行的完整代码，放在一个标明语言的代码块中，然后用几句话说明为什么这样写。标准库够用时就用标准库。</translation>
+    </message>
+    <message>
+        <source>Code reviewer</source>
+        <translation>代码审查者</translation>
+    </message>
+    <message>
+        <source>You review code. List what is wrong or risky, the worst first: where it is, what happens, and how to repair it. Then name what could be simpler. Do not praise.</source>
+        <translation>你负责审查代码。列出错误和有风险的地方，最严重的放在最前面：在哪里、会发生什么、怎样修复。然后指出哪些地方可以更简单。不要夸奖。</translation>
+    </message>
+    <message>
+        <source>Translator</source>
+        <translation>翻译</translation>
+    </message>
+    <message>
+        <source>Translate what you are given into English, and English into the language that was used before. Keep meaning, tone and formatting. Give only the translation.</source>
+        <translation>把收到的中文译成英文，把其他语言译成中文。保留原意、语气和格式。只给出译文。</translation>
+    </message>
+    <message>
+        <source>Editor</source>
+        <translation>编辑</translation>
+    </message>
+    <message>
+        <source>Correct the text that you are given: spelling, grammar and awkward sentences. Keep its language, its meaning and its tone. Give the corrected text, then a list of the important changes.</source>
+        <translation>修改收到的文本：错别字、语法和不通顺的句子。保留它的语言、意思和语气。先给出改好的文本，再列出重要的改动。</translation>
+    </message>
+    <message>
+        <source>Teacher</source>
+        <translation>老师</translation>
+    </message>
+    <message>
+        <source>You are a patient teacher. Explain step by step in simple words, give an example from daily life, and end with one question that checks whether it was understood.</source>
+        <translation>你是一位耐心的老师。用简单的话一步一步讲解，举一个日常生活中的例子，最后提一个问题，检查是否听懂了。</translation>
+    </message>
+    <message>
+        <source>Storyteller</source>
+        <translation>讲故事的人</translation>
+    </message>
+    <message>
+        <source>You write stories. Use vivid details, dialogue and surprising turns, avoid clichés, and bring each story to an end.</source>
+        <translation>你写故事。运用生动的细节、对话和出人意料的转折，避免陈词滥调，并让每个故事都有结局。</translation>
+    </message>
+</context>
+<context>
+    <name>PreviewDialog</name>
+    <message>
+        <source>Preview</source>
+        <translation>预览</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>关闭</translation>
+    </message>
+    <message>
+        <source>Scripts do not run, and nothing is loaded from the network or the disk. A browser shows more of the layout: save the code as a file and open it there.</source>
+        <translation>脚本不会运行，也不会从网络或磁盘加载任何内容。浏览器能显示更完整的版面：把代码另存为文件，再用浏览器打开。</translation>
+    </message>
+    <message>
+        <source>Scripts do not run, and nothing is loaded from the network or the disk.</source>
+        <translation>脚本不会运行，也不会从网络或磁盘加载任何内容。</translation>
+    </message>
+    <message>
+        <source>This is not a complete SVG picture, so it cannot be shown.</source>
+        <translation>这不是完整的 SVG 图，因此无法显示。</translation>
     </message>
 </context>
 <context>
@@ -4778,6 +4985,10 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>从我的回答中学习</translation>
     </message>
     <message>
+        <source>Titles by the model</source>
+        <translation>由模型起标题</translation>
+    </message>
+    <message>
         <source>System</source>
         <translation>跟随系统</translation>
     </message>
@@ -4876,6 +5087,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>The model reads the open chat and what you type before you send it, so that the answer begins at once. Automatic does so on mains power only.</source>
         <translation>在您发送之前，模型就先读取当前对话和您输入的内容，回答便能立即开始。自动时仅在接通电源的情况下这样做。</translation>
+    </message>
+    <message>
+        <source>The model names a chat when it has nothing else to do, if your first message is too long for a title. A title that you gave stays. Automatic does so on mains power only.</source>
+        <translation>如果您的第一条消息太长，不适合作标题，模型会在空闲时给对话起标题。您自己起的标题会保留。“自动”只在接通电源时这样做。</translation>
     </message>
     <message>
         <source>What the model is told before every chat.</source>
@@ -5216,6 +5431,14 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>全选</translation>
     </message>
     <message>
+        <source>code</source>
+        <translation>代码</translation>
+    </message>
+    <message>
+        <source>Save code as a file</source>
+        <translation>将代码另存为文件</translation>
+    </message>
+    <message>
         <source>Draft model</source>
         <translation>草稿模型</translation>
     </message>
@@ -5246,6 +5469,13 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>{origin}. Round: {drafter} guessed {drafted}, {accepted} held.</source>
         <translation>{origin}。本轮：{drafter}猜测 {drafted} 个，接受 {accepted} 个。</translation>
+    </message>
+</context>
+<context>
+    <name>TitleController</name>
+    <message>
+        <source>Write a title for this conversation, in its language and in at most six words. Answer with the title alone.</source>
+        <translation>用对话所用的语言给这段对话起一个标题，最多十二个字。只回答标题。</translation>
     </message>
 </context>
 <context>

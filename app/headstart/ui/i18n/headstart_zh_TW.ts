@@ -1049,10 +1049,6 @@
         <source>Settings of this chat</source>
         <translation>此對話的設定</translation>
     </message>
-    <message>
-        <source>What would you like to know?</source>
-        <translation>您想了解些什麼？</translation>
-    </message>
 </context>
 <context>
     <name>ChatRows</name>
@@ -1374,6 +1370,25 @@
         <source>Copy</source>
         <translation>複製</translation>
     </message>
+    <message>
+        <source>Save as file…</source>
+        <translation>另存為檔案…</translation>
+    </message>
+    <message>
+        <source>Preview</source>
+        <translation>預覽</translation>
+    </message>
+</context>
+<context>
+    <name>EmptyPage</name>
+    <message>
+        <source>What would you like to know?</source>
+        <translation>您想了解些什麼？</translation>
+    </message>
+    <message>
+        <source>Edit prompts…</source>
+        <translation>編輯提示詞…</translation>
+    </message>
 </context>
 <context>
     <name>EncryptionController</name>
@@ -1517,6 +1532,101 @@
     <message>
         <source>Details are in the log: {}</source>
         <translation>詳情請見記錄檔：{}</translation>
+    </message>
+</context>
+<context>
+    <name>Examples</name>
+    <message>
+        <source>Write a function</source>
+        <translation>撰寫函式</translation>
+    </message>
+    <message>
+        <source>Write a Python function that returns the ten most frequent words of a text, with two tests.</source>
+        <translation>撰寫一個 Python 函式，傳回一段文字中出現次數最多的十個單字，並附兩個測試。</translation>
+    </message>
+    <message>
+        <source>Draw a picture</source>
+        <translation>畫一幅圖</translation>
+    </message>
+    <message>
+        <source>Draw a sailing boat at sunset as one SVG file of simple shapes.</source>
+        <translation>用簡單的圖形畫一艘夕陽下的帆船，給出一個 SVG 檔案。</translation>
+    </message>
+    <message>
+        <source>Ask a database</source>
+        <translation>查詢資料庫</translation>
+    </message>
+    <message>
+        <source>Write an SQL query for the ten customers with the highest sales of the last twelve months, from the tables customers and orders.</source>
+        <translation>根據資料表 customers 和 orders，撰寫一個 SQL 查詢，找出最近十二個月銷售額最高的十位客戶。</translation>
+    </message>
+    <message>
+        <source>Understand code</source>
+        <translation>讀懂程式碼</translation>
+    </message>
+    <message>
+        <source>Explain this regular expression step by step, with three texts that it matches: ^(\d{1,3})(?:\.(\d{2}))?$</source>
+        <translation>逐步解釋這個正規表示式，並給出三個符合它的文字：^(\d{1,3})(?:\.(\d{2}))?$</translation>
+    </message>
+    <message>
+        <source>Send good wishes</source>
+        <translation>送上祝福</translation>
+    </message>
+    <message>
+        <source>Write a birthday greeting for a good friend in four sentences.</source>
+        <translation>用四句話給一位好朋友寫生日祝福。</translation>
+    </message>
+    <message>
+        <source>Collect ideas</source>
+        <translation>收集點子</translation>
+    </message>
+    <message>
+        <source>Give me five ideas for a rainy Sunday at home.</source>
+        <translation>下雨的星期天待在家裡，給我出五個主意。</translation>
+    </message>
+    <message>
+        <source>Write an e-mail</source>
+        <translation>寫一封電子郵件</translation>
+    </message>
+    <message>
+        <source>Write a short e-mail that moves a meeting from Tuesday to Thursday.</source>
+        <translation>寫一封簡短的電子郵件，把會議從星期二改到星期四。</translation>
+    </message>
+    <message>
+        <source>Explain something</source>
+        <translation>解釋一件事</translation>
+    </message>
+    <message>
+        <source>Explain in three sentences why leaves change their colour in autumn.</source>
+        <translation>用三句話解釋樹葉在秋天為什麼會變色。</translation>
+    </message>
+    <message>
+        <source>Explain how a refrigerator works, in simple words and four short steps.</source>
+        <translation>用簡單的話分四小步解釋冰箱是怎樣運作的。</translation>
+    </message>
+    <message>
+        <source>Make a plan</source>
+        <translation>擬定計畫</translation>
+    </message>
+    <message>
+        <source>Plan three days in Vienna for two people who like museums and good food. Give a table.</source>
+        <translation>為兩個喜歡博物館和美食的人安排三天的維也納之行，用表格列出。</translation>
+    </message>
+    <message>
+        <source>Write a letter</source>
+        <translation>寫一封信</translation>
+    </message>
+    <message>
+        <source>Write a friendly letter that asks my landlord to have the heating repaired.</source>
+        <translation>寫一封語氣友善的信，請房東派人修理暖氣。</translation>
+    </message>
+    <message>
+        <source>Decide</source>
+        <translation>做決定</translation>
+    </message>
+    <message>
+        <source>Compare renting and buying a flat in a table. Then name the three questions that decide it.</source>
+        <translation>用表格比較租房和買房，然後列出決定取捨的三個問題。</translation>
     </message>
 </context>
 <context>
@@ -2171,15 +2281,15 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>The key in {place} must be letters, digits and signs without a space.</source>
-        <translation type="unfinished"></translation>
+        <translation>{place} 中的金鑰只能由字母、數字和符號組成，不能有空格。</translation>
     </message>
     <message>
         <source>The model has no token {id}: leave it out of the prompt.</source>
-        <translation>該模型沒有編號為 {id} 的 token：請從提示中去掉它。</translation>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The model has no token {id}: leave out its bias.</source>
-        <translation>該模型沒有編號為 {id} 的 token：請去掉對它的偏置。</translation>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The tokenizer in {folder} is damaged ({reason}); export the model again.</source>
@@ -2267,7 +2377,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>This model has no tokens that mark a gap in a text: leave out the suffix, or use a model for code such as qwen2.5-coder.</source>
-        <translation>該模型沒有標記文字空缺的 token：請去掉後綴，或使用 qwen2.5-coder 等程式碼模型。</translation>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>This tokenizer cannot be converted to OpenVINO ({error}).</source>
@@ -2539,7 +2649,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{file} cannot be read ({error}); name a file of keys.</source>
-        <translation type="unfinished"></translation>
+        <translation>無法讀取 {file}（{error}）；請指定一個金鑰檔案。</translation>
     </message>
     <message>
         <source>{file} cannot be written ({strerror}); make room or correct its rights.</source>
@@ -2547,7 +2657,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{file} has no key: write one on each line.</source>
-        <translation type="unfinished"></translation>
+        <translation>{file} 中沒有金鑰：請每行寫一個。</translation>
     </message>
     <message>
         <source>{file} is damaged; `headstart serve --new-key` writes it anew.</source>
@@ -3880,11 +3990,26 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>PresetEditor</name>
+    <name>PresetButton</name>
     <message>
-        <source>Prompts kept for other chats</source>
-        <translation>為其他對話儲存的提示詞</translation>
+        <source>What the model is told before the chat, and how freely it chooses words</source>
+        <translation>對話開始前告訴模型的話，以及它用詞的自由程度</translation>
     </message>
+    <message>
+        <source>None</source>
+        <translation>無</translation>
+    </message>
+    <message>
+        <source>Preset: {}</source>
+        <translation>範本：{}</translation>
+    </message>
+    <message>
+        <source>Presets</source>
+        <translation>範本</translation>
+    </message>
+</context>
+<context>
+    <name>PresetEditor</name>
     <message>
         <source>Save as Preset…</source>
         <translation>存為範本…</translation>
@@ -3909,13 +4034,95 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <source>Name</source>
         <translation>名稱</translation>
     </message>
+</context>
+<context>
+    <name>Presets</name>
     <message>
-        <source>Preset: {}</source>
-        <translation>範本：{}</translation>
+        <source>Assistant</source>
+        <translation>助理</translation>
     </message>
     <message>
-        <source>Presets</source>
-        <translation>範本</translation>
+        <source>You are a helpful assistant. Answer clearly and get to the point. If you do not know something or are not sure, say so.</source>
+        <translation>你是一位樂於助人的助理。回答要清楚、切中要點。如果不知道或不確定，就直接說明。</translation>
+    </message>
+    <message>
+        <source>Short answers</source>
+        <translation>簡短回答</translation>
+    </message>
+    <message>
+        <source>Answer in three sentences at most, without an introduction and without a summary.</source>
+        <translation>最多用三句話回答，不要開場白，也不要總結。</translation>
+    </message>
+    <message>
+        <source>Programmer</source>
+        <translation>程式設計師</translation>
+    </message>
+    <message>
+        <source>You are an experienced programmer. Give complete code that runs, in one block with its language, then explain in a few sentences why you wrote it so. Use the standard library where it will do.</source>
+        <translation>你是一位經驗豐富的程式設計師。給出可以直接執行的完整程式碼，放在一個標明語言的程式碼區塊中，然後用幾句話說明為什麼這樣寫。標準函式庫夠用時就用標準函式庫。</translation>
+    </message>
+    <message>
+        <source>Code reviewer</source>
+        <translation>程式碼審查者</translation>
+    </message>
+    <message>
+        <source>You review code. List what is wrong or risky, the worst first: where it is, what happens, and how to repair it. Then name what could be simpler. Do not praise.</source>
+        <translation>你負責審查程式碼。列出錯誤和有風險的地方，最嚴重的放在最前面：在哪裡、會發生什麼、怎樣修正。然後指出哪些地方可以更簡單。不要誇獎。</translation>
+    </message>
+    <message>
+        <source>Translator</source>
+        <translation>翻譯</translation>
+    </message>
+    <message>
+        <source>Translate what you are given into English, and English into the language that was used before. Keep meaning, tone and formatting. Give only the translation.</source>
+        <translation>把收到的中文譯成英文，把其他語言譯成中文。保留原意、語氣和格式。只給出譯文。</translation>
+    </message>
+    <message>
+        <source>Editor</source>
+        <translation>編輯</translation>
+    </message>
+    <message>
+        <source>Correct the text that you are given: spelling, grammar and awkward sentences. Keep its language, its meaning and its tone. Give the corrected text, then a list of the important changes.</source>
+        <translation>修改收到的文字：錯字、文法和不通順的句子。保留它的語言、意思和語氣。先給出改好的文字，再列出重要的更動。</translation>
+    </message>
+    <message>
+        <source>Teacher</source>
+        <translation>老師</translation>
+    </message>
+    <message>
+        <source>You are a patient teacher. Explain step by step in simple words, give an example from daily life, and end with one question that checks whether it was understood.</source>
+        <translation>你是一位有耐心的老師。用簡單的話一步一步講解，舉一個日常生活中的例子，最後提一個問題，檢查是否聽懂了。</translation>
+    </message>
+    <message>
+        <source>Storyteller</source>
+        <translation>說故事的人</translation>
+    </message>
+    <message>
+        <source>You write stories. Use vivid details, dialogue and surprising turns, avoid clichés, and bring each story to an end.</source>
+        <translation>你寫故事。運用生動的細節、對話和出人意料的轉折，避免陳腔濫調，並讓每個故事都有結局。</translation>
+    </message>
+</context>
+<context>
+    <name>PreviewDialog</name>
+    <message>
+        <source>Preview</source>
+        <translation>預覽</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>關閉</translation>
+    </message>
+    <message>
+        <source>Scripts do not run, and nothing is loaded from the network or the disk. A browser shows more of the layout: save the code as a file and open it there.</source>
+        <translation>指令碼不會執行，也不會從網路或磁碟載入任何內容。瀏覽器能顯示更完整的版面：把程式碼另存為檔案，再用瀏覽器開啟。</translation>
+    </message>
+    <message>
+        <source>Scripts do not run, and nothing is loaded from the network or the disk.</source>
+        <translation>指令碼不會執行，也不會從網路或磁碟載入任何內容。</translation>
+    </message>
+    <message>
+        <source>This is not a complete SVG picture, so it cannot be shown.</source>
+        <translation>這不是完整的 SVG 圖，因此無法顯示。</translation>
     </message>
 </context>
 <context>
@@ -4778,6 +4985,10 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>從我的回答中學習</translation>
     </message>
     <message>
+        <source>Titles by the model</source>
+        <translation>由模型命名標題</translation>
+    </message>
+    <message>
         <source>System</source>
         <translation>跟隨系統</translation>
     </message>
@@ -4876,6 +5087,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>The model reads the open chat and what you type before you send it, so that the answer begins at once. Automatic does so on mains power only.</source>
         <translation>在您傳送之前，模型就先讀取目前對話和您輸入的內容，回答便能立即開始。自動時僅在接上電源的情況下這樣做。</translation>
+    </message>
+    <message>
+        <source>The model names a chat when it has nothing else to do, if your first message is too long for a title. A title that you gave stays. Automatic does so on mains power only.</source>
+        <translation>如果您的第一則訊息太長，不適合當標題，模型會在閒置時為對話命名。您自己取的標題會保留。「自動」只在接上電源時這樣做。</translation>
     </message>
     <message>
         <source>What the model is told before every chat.</source>
@@ -5216,6 +5431,14 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>全選</translation>
     </message>
     <message>
+        <source>code</source>
+        <translation>程式碼</translation>
+    </message>
+    <message>
+        <source>Save code as a file</source>
+        <translation>將程式碼另存為檔案</translation>
+    </message>
+    <message>
         <source>Draft model</source>
         <translation>草稿模型</translation>
     </message>
@@ -5246,6 +5469,13 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>{origin}. Round: {drafter} guessed {drafted}, {accepted} held.</source>
         <translation>{origin}。本輪：{drafter}猜測 {drafted} 個，接受 {accepted} 個。</translation>
+    </message>
+</context>
+<context>
+    <name>TitleController</name>
+    <message>
+        <source>Write a title for this conversation, in its language and in at most six words. Answer with the title alone.</source>
+        <translation>用對話所用的語言為這段對話取一個標題，最多十二個字。只回答標題。</translation>
     </message>
 </context>
 <context>

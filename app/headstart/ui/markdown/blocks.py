@@ -4,8 +4,11 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import IntFlag
+from enum import Enum, IntFlag
 from itertools import pairwise
+
+_BEFORE_SVG = r"<\?xml[^>]*>|<!--(?:(?!-->).)*-->|<!doctype[^>]*>"
+_SVG = re.compile(rf"\s*(?:(?:{_BEFORE_SVG})\s*)*<svg[\s/>]", re.DOTALL | re.IGNORECASE)
 
 
 class Style(IntFlag):
@@ -65,6 +68,13 @@ class Paragraph:
     display: bool = False
 
 
+class Preview(Enum):
+    """What code can be looked at as."""
+
+    HTML = "html"
+    SVG = "svg"
+
+
 @dataclass(frozen=True, slots=True)
 class Code:
     """A code block. `runs` are (offset in text, offset in source) where the two stop running in parallel."""
@@ -73,6 +83,14 @@ class Code:
     language: str
     runs: tuple[tuple[int, int], ...]
     place: Place = Place()
+
+    @property
+    def preview(self) -> Preview | None:
+        """By the name after the fence; what XML holds is told by its beginning."""
+        name = self.language.lower()
+        if name == "svg" or (name in {"html", "xml"} and _SVG.match(self.text)):
+            return Preview.SVG
+        return Preview.HTML if name == "html" else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,7 +134,7 @@ class Formats:
         return made
 
     def code_button(self, address: str) -> QTextCharFormat:
-        """The anchor that copies the code."""
+        """The anchor that copies, saves or shows the code."""
         made = self.code_label()
         made.setAnchor(True)
         made.setAnchorHref(address)
@@ -257,7 +257,9 @@ class Formats:
         return made
 
 
-COPY = "copy:"  # scheme of the anchors that copy a code block: copy:<number>
+# Schemes of the anchors above a code block, as in copy:<number>.
+COPY, SAVE, PREVIEW = "copy:", "save:", "preview:"
+CODE_ANCHORS = (COPY, SAVE, PREVIEW)
 _LINE = "\u2028"  # a line break inside a block
 
 
@@ -281,7 +283,7 @@ class DocumentWriter:
     """Keeps a document equal to a list of blocks. The result depends on the blocks alone, not on how they came."""
 
     def __init__(self, document: QTextDocument, formats: Formats, *, copyable: bool = True) -> None:
-        """`copyable`: code has a button."""
+        """`copyable`: code has buttons."""
         self._copyable = copyable
         self.map = PositionMap()
         self.source = ""  # the text that the map leads to
@@ -316,11 +318,11 @@ class DocumentWriter:
         self.show([])
         self.show(blocks, source=source)
 
-    def code(self, number: int) -> str:
-        """The text of a code block by the number in its anchor."""
+    def code(self, number: int) -> Code:
+        """A code block by the number in its anchors."""
         block = self._blocks[number]
         assert isinstance(block, Code)
-        return block.text
+        return block
 
     def quoted(self, first: float, last: float, top: Callable[[int], float]) -> Iterator[Quoted]:
         """What is quoted between two heights; `top` gives that of a position.
@@ -386,7 +388,7 @@ class DocumentWriter:
         return False
 
     def _extend_code(self, cursor: QTextCursor, old: Code, new: Code) -> bool:
-        same = (old.language, old.place) == (new.language, new.place)
+        same = (old.language, old.place, old.preview) == (new.language, new.place, new.preview)
         if not same or not new.text.startswith(old.text):
             return False
         start = self._codes[len(self._blocks) - 1]
@@ -479,10 +481,11 @@ class DocumentWriter:
         cursor.insertFrame(formats.code_frame(block.place))
         cursor.setBlockFormat(formats.code_head_block())
         language = block.language or QCoreApplication.translate("DocumentWriter", "text")
-        cursor.insertText(f"{language}   " if self._copyable else language, formats.code_label())
+        cursor.insertText(language, formats.code_label())
         if self._copyable:
-            button = QCoreApplication.translate("DocumentWriter", "Copy")
-            cursor.insertText(button, formats.code_button(f"{COPY}{number}"))
+            for scheme, label in _code_buttons(block):
+                cursor.insertText("   ", formats.code_label())
+                cursor.insertText(label, formats.code_button(f"{scheme}{number}"))
         cursor.insertBlock(formats.code_block(number, block.language), formats.code())
         self._codes[number] = cursor.position()
         cursor.insertText(block.text, formats.code())
@@ -521,6 +524,13 @@ class DocumentWriter:
             cursor.removeSelectedText()
             cursor.setBlockFormat(self._formats.cell_block(block.aligns[column]))
             self._spans(cursor, cell, base)
+
+
+def _code_buttons(block: Code) -> Iterator[tuple[str, str]]:
+    yield COPY, QCoreApplication.translate("DocumentWriter", "Copy")
+    yield SAVE, QCoreApplication.translate("DocumentWriter", "Save as file…")
+    if block.preview:
+        yield PREVIEW, QCoreApplication.translate("DocumentWriter", "Preview")
 
 
 def _is_empty(block: Block) -> bool:

@@ -250,7 +250,7 @@ class ModelChoices(QObject):
         """For each setting that chooses among these."""
         chosen = [name for name in (settings.device, settings.draft_device) if name]
         devices: Choices = [(name, name, "") for name in dict.fromkeys([*self._devices, *chosen])]
-        automatic, models = ("", self.tr("Automatic"), ""), self._chosen(settings)
+        automatic, models = ("", self.tr("Automatic"), ""), self.chosen(settings)
         return {
             "model": self._models(),
             "draft": self._drafts(settings),
@@ -262,11 +262,11 @@ class ModelChoices(QObject):
 
     def notes(self, settings: Settings) -> dict[str, str]:
         """What is worth knowing of a setting with these models, by setting."""
-        return {"kv_precision": kv_note(self._chosen(settings), settings)}
+        return {"kv_precision": kv_note(self.chosen(settings), settings)}
 
     def usual(self, settings: Settings) -> dict[str, float]:
         """What is sampled with where that is left to the model, by setting; empty where unknown."""
-        models = self._chosen(settings)
+        models = self.chosen(settings)
         found = asdict(generation_config.read(models[0].folder)) if models else {}
         return {name: value for name, value in found.items() if defaults().get(name, value) is None}
 
@@ -303,7 +303,7 @@ class ModelChoices(QObject):
         named = [entry for entry in self.usable if entry.name == settings.model]
         return next((models_of(entry)[0] for entry in named or self.usable), None)
 
-    def _chosen(self, settings: Settings) -> tuple[Model, ...]:
+    def chosen(self, settings: Settings) -> tuple[Model, ...]:
         """Target and draft of these settings; none where they name what is not here."""
         named = [entry for entry in self.usable if entry.name == settings.model]
         entry = next(iter(named or ([] if settings.model else self.usable)), None)

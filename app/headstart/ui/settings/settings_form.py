@@ -19,13 +19,13 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyleOptionComboBox,
     QStylePainter,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
 from headstart.parameters import Mode
 from headstart.settings import Settings, about, defaults, in_section
+from headstart.ui.settings.presets import Preset, PresetButton
 from headstart.ui.translation import translate
 from headstart.ui.widgets.labels import button, muted, section
 from headstart.ui.widgets.stylesheet import dress, inset
@@ -46,6 +46,7 @@ _TITLES: Mapping[str, Any] = {
     "prompt_cache_gb": QT_TRANSLATE_NOOP("Settings", "Disk for old chats"),
     "learn_from_answers": QT_TRANSLATE_NOOP("Settings", "Learn from my answers"),
     "read_ahead": QT_TRANSLATE_NOOP("Settings", "Read ahead"),
+    "chat_titles": QT_TRANSLATE_NOOP("Settings", "Titles by the model"),
     "model": QT_TRANSLATE_NOOP("Settings", "Model"),
     "draft": QT_TRANSLATE_NOOP("Settings", "Draft model"),
     "system_prompt": QT_TRANSLATE_NOOP("Settings", "System prompt"),
@@ -355,47 +356,23 @@ class _NumberBox(QDoubleSpinBox):
         event.ignore()
 
 
-_LONGEST = 24  # characters of a name on the button
-
-
 class PresetEditor(TextEditor):
-    """The system prompt; emits "presets" with all of them when those change."""
+    """The system prompt; emits "presets" with all of one's own when those change, and the sampling of a chosen one."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("system_prompt", parent)
         self._presets: dict[str, str] = {}
-        self.button = QToolButton(self)
-        dress(self.button, "flat")
-        self.button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.button.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
-        self.button.setToolTip(self.tr("Prompts kept for other chats"))
-        self.menu = QMenu(self.button)
-        self.menu.aboutToShow.connect(self.fill)
-        self.button.setMenu(self.menu)
+        self.button = PresetButton(self, self._add_actions)
+        self.button.chosen.connect(self._choose)
         self._head()
-        self._field.textChanged.connect(self._show_name)
-        self._show_name()
+        self._field.textChanged.connect(self._show_prompt)
+        self._show_prompt()
 
     def show_presets(self, presets: Mapping[str, str]) -> None:
-        """All there are."""
+        """One's own, all there are."""
         self._presets = dict(presets)
-        self._show_name()
-
-    @Slot()
-    def fill(self) -> None:
-        """List the presets and what can be done with them."""
-        self.menu.clear()
-        here = self._current()
-        for name, text in self._presets.items():
-            action = self.menu.addAction(name.replace("&", "&&"))
-            action.setCheckable(True)
-            action.setChecked(name == here)
-            action.triggered.connect(lambda _=False, text=text: self._choose(text))
-        self.menu.addSeparator()
-        save = self.menu.addAction(self.tr("Save as Preset…"), self._ask_save)
-        save.setEnabled(bool(self._field.toPlainText().strip()) and not here)
-        for label, act in ((self.tr("Rename Preset…"), self._ask_rename), (self.tr("Delete Preset"), self._delete)):
-            self.menu.addAction(label, act).setEnabled(bool(here))
+        self.button.show_presets(presets)
+        self._show_prompt()
 
     def save(self, name: str) -> None:
         """Keep the prompt under a name; it replaces another prompt of that name."""
@@ -404,19 +381,24 @@ class PresetEditor(TextEditor):
 
     def rename(self, name: str) -> None:
         """Give the preset that is shown another name; its place in the list stays."""
-        here, name = self._current(), name.strip()
-        if name and here and name != here:
+        here, name = self.button.current, name.strip()
+        if name and here in self._presets and name != here:
             kept = {old: text for old, text in self._presets.items() if old != name}
             self._tell({name if old == here else old: text for old, text in kept.items()})
 
-    def _current(self) -> str:
-        """The preset that is shown; "" if the prompt is none."""
-        text = self._field.toPlainText()
-        return next((name for name, preset in self._presets.items() if preset == text), "")
+    def _add_actions(self, menu: QMenu) -> None:
+        here = self.button.current
+        save = menu.addAction(self.tr("Save as Preset…"), self._ask_save)
+        save.setEnabled(bool(self._field.toPlainText().strip()) and not here)
+        for label, act in ((self.tr("Rename Preset…"), self._ask_rename), (self.tr("Delete Preset"), self._delete)):
+            menu.addAction(label, act).setEnabled(here in self._presets)
 
-    def _choose(self, text: str) -> None:
-        self._field.setPlainText(text)
-        self.flush()
+    @Slot(object)
+    def _choose(self, preset: Preset) -> None:
+        self._field.setPlainText(preset.system_prompt)
+        self._typing.stop()
+        for name, value in preset.values().items():
+            self.edited.emit(name, value)
 
     @Slot()
     def _ask_save(self) -> None:
@@ -424,7 +406,7 @@ class PresetEditor(TextEditor):
 
     @Slot()
     def _ask_rename(self) -> None:
-        self._ask(self.tr("Rename preset"), self._current(), self.rename)
+        self._ask(self.tr("Rename preset"), self.button.current, self.rename)
 
     def _ask(self, title: str, name: str, then: Callable[[str], None]) -> None:
         dialog = QInputDialog(self)
@@ -438,7 +420,7 @@ class PresetEditor(TextEditor):
 
     @Slot()
     def _delete(self) -> None:
-        here = self._current()
+        here = self.button.current
         self._tell({name: text for name, text in self._presets.items() if name != here})
 
     def _tell(self, presets: dict[str, str]) -> None:
@@ -447,12 +429,8 @@ class PresetEditor(TextEditor):
         self.edited.emit("presets", presets)
 
     @Slot()
-    def _show_name(self) -> None:
-        name = self._current()
-        short = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
-        shown = self.tr("Preset: {}").format(short) if name else self.tr("Presets")
-        self.button.setText(f"{shown} ▾".replace("&", "&&"))
-        self.button.setAccessibleName(self.tr("Preset: {}").format(name) if name else self.tr("Presets"))
+    def _show_prompt(self) -> None:
+        self.button.show_prompt(self._field.toPlainText())
 
     def _head(self) -> None:
         """Title and menu on one line."""

@@ -42,6 +42,10 @@ QPushButton[kind="plain"], QDialogButtonBox QPushButton {
 QPushButton[kind="plain"]:hover, QDialogButtonBox QPushButton:hover { background: $raised; }
 QPushButton[kind="plain"]:focus, QDialogButtonBox QPushButton:focus { border-color: $link; }
 QPushButton[kind="plain"]:disabled, QDialogButtonBox QPushButton:disabled { color: $disabled; }
+QPushButton[kind="example"] {
+    border: 1px solid $border; border-radius: ${radius}px; background: $surface; text-align: left; }
+QPushButton[kind="example"]:hover { background: $raised; }
+QPushButton[kind="example"]:focus { border-color: $link; }
 QPushButton::menu-indicator {
     image: url("$resources/down.svg"); width: ${box}px; height: ${box}px;
     subcontrol-origin: padding; subcontrol-position: center right; right: ${tiny}px; }
@@ -145,7 +149,7 @@ QLineEdit:focus, QPlainTextEdit[kind="field"]:focus, QComboBox:focus { border: 2
 QAbstractSpinBox:focus { border: 2px solid $link; padding: 2px 7px 1px; }
 QToolButton[kind="flat"]:checked, QTabBar::tab:selected { border-color: $text; }
 QTabBar::tab:focus { border: 2px solid $link; }
-QFrame[kind="card"]:focus, #composer[focused="true"] { border: 2px solid $link; }
+QFrame[kind="card"]:focus, QPushButton[kind="example"]:focus, #composer[focused="true"] { border: 2px solid $link; }
 QTreeWidget::item:selected, QDialog QListWidget::item:selected { background: $accent; color: $on_accent; }
 QFrame#sidebar, QFrame#panel { border: 1px solid $border; }
 """)

@@ -1,0 +1,268 @@
+"""What a chat without messages shows: questions that suit the model, the library of prompts, the presets."""
+
+import re
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+
+from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+
+from headstart.settings import Settings
+from headstart.ui.settings.presets import PresetButton
+from headstart.ui.translation import translate
+from headstart.ui.widgets.labels import Heading, button, muted
+from headstart.ui.widgets.layouts import Flow, scrolled
+from headstart.ui.widgets.stylesheet import dress, mark
+from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, TINY, scaled
+
+_FOR_CODE = re.compile(r"code|coding", re.IGNORECASE)
+_SMALL = 1_000_000_000  # parameters; below, answers are short and know little
+_NARROW = 560  # pixels of room, at the usual size of text, below which one example stands in a row
+
+
+class Strength(Enum):
+    """What a model is good at."""
+
+    CODE = "code"
+    SMALL = "short texts"
+    GENERAL = "most things"
+
+
+@dataclass(frozen=True)
+class Example:
+    """A question to begin with, under a title."""
+
+    title: str
+    text: str
+
+
+def strength(name: str, parameters: int | None = None) -> Strength:
+    """By the model's name and size, which is None for a model on another computer."""
+    if _FOR_CODE.search(name):
+        return Strength.CODE
+    return Strength.SMALL if parameters is not None and parameters < _SMALL else Strength.GENERAL
+
+
+def examples(good_at: Strength) -> tuple[Example, ...]:
+    """Four, in the language of the window."""
+    match good_at:
+        case Strength.CODE:
+            return (
+                Example(
+                    translate("Examples", "Write a function"),
+                    translate(
+                        "Examples",
+                        "Write a Python function that returns the ten most frequent words of a text, with two tests.",
+                    ),
+                ),
+                Example(
+                    translate("Examples", "Draw a picture"),
+                    translate("Examples", "Draw a sailing boat at sunset as one SVG file of simple shapes."),
+                ),
+                Example(
+                    translate("Examples", "Ask a database"),
+                    translate(
+                        "Examples",
+                        "Write an SQL query for the ten customers with the highest sales of the last twelve months, "
+                        "from the tables customers and orders.",
+                    ),
+                ),
+                Example(
+                    translate("Examples", "Understand code"),
+                    translate(
+                        "Examples",
+                        "Explain this regular expression step by step, with three texts that it matches: "
+                        "^(\\d{1,3})(?:\\.(\\d{2}))?$",
+                    ),
+                ),
+            )
+        case Strength.SMALL:
+            return (
+                Example(
+                    translate("Examples", "Send good wishes"),
+                    translate("Examples", "Write a birthday greeting for a good friend in four sentences."),
+                ),
+                Example(
+                    translate("Examples", "Collect ideas"),
+                    translate("Examples", "Give me five ideas for a rainy Sunday at home."),
+                ),
+                Example(
+                    translate("Examples", "Write an e-mail"),
+                    translate("Examples", "Write a short e-mail that moves a meeting from Tuesday to Thursday."),
+                ),
+                Example(
+                    translate("Examples", "Explain something"),
+                    translate("Examples", "Explain in three sentences why leaves change their colour in autumn."),
+                ),
+            )
+        case Strength.GENERAL:
+            return (
+                Example(
+                    translate("Examples", "Explain something"),
+                    translate("Examples", "Explain how a refrigerator works, in simple words and four short steps."),
+                ),
+                Example(
+                    translate("Examples", "Make a plan"),
+                    translate(
+                        "Examples",
+                        "Plan three days in Vienna for two people who like museums and good food. Give a table.",
+                    ),
+                ),
+                Example(
+                    translate("Examples", "Write a letter"),
+                    translate(
+                        "Examples", "Write a friendly letter that asks my landlord to have the heating repaired."
+                    ),
+                ),
+                Example(
+                    translate("Examples", "Decide"),
+                    translate(
+                        "Examples",
+                        "Compare renting and buying a flat in a table. Then name the three questions that decide it.",
+                    ),
+                ),
+            )
+
+
+class ExampleButton(QPushButton):
+    """A title above a text that wraps."""
+
+    def __init__(self, example: Example, parent: QWidget) -> None:
+        super().__init__(parent)
+        dress(self, "example")
+        self.setAccessibleName(example.title)
+        self.setAccessibleDescription(example.text)
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(MEDIUM, SMALL, MEDIUM, SMALL)
+        column.setSpacing(TINY)
+        title = QLabel(example.title, self)
+        dress(title, "section")
+        for label in (title, muted(example.text, self)):
+            label.setWordWrap(True)
+            label.setTextFormat(Qt.TextFormat.PlainText)
+            label.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+            column.addWidget(label)
+        column.addStretch(1)
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        return self._column().totalSizeHint()
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802
+        return self._column().totalMinimumSize()
+
+    def heightForWidth(self, width: int) -> int:  # noqa: N802
+        return self._column().totalHeightForWidth(width)
+
+    def _column(self) -> QVBoxLayout:
+        column = self.layout()
+        assert isinstance(column, QVBoxLayout)
+        return column
+
+
+class EmptyPage(QFrame):
+    """Emits what is clicked."""
+
+    example_chosen = Signal(str)  # its text
+    prompt_chosen = Signal(str)  # its name
+    library_requested = Signal()
+    preset_chosen = Signal(object)  # Preset
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._good_at: Strength | None = None
+        self._examples: list[ExampleButton] = []
+        self._names: list[str] = []  # of the prompts
+        self._greeting = Heading(self.tr("What would you like to know?"), 1.5, self)
+        self._greeting.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._greeting.setWordWrap(True)
+        self.preset = PresetButton(self)
+        self.preset.chosen.connect(self.preset_chosen)
+        self._prompts = QWidget(self)
+        self._flow = Flow(self._prompts, SMALL)
+        self._lay_out()
+
+    def show_model(self, name: str, parameters: int | None = None) -> None:
+        """Show examples for another model."""
+        good_at = strength(name, parameters)
+        if good_at is self._good_at:
+            return
+        self._good_at = good_at
+        for old in self._examples:
+            old.setParent(None)
+            old.deleteLater()
+        self._examples = [self._example(example) for example in examples(good_at)]
+        self._arrange()
+
+    def show_prompts(self, names: Collection[str]) -> None:
+        """The library of prompts."""
+        if list(names) == self._names:
+            return
+        self._names = list(names)
+        while item := self._flow.takeAt(0):
+            old = item.widget()
+            assert old
+            old.setParent(None)
+            old.deleteLater()
+        for name in names:
+            self._offer(f"/{name}", partial(self.prompt_chosen.emit, name))
+        self._offer(self.tr("Edit prompts…"), self.library_requested.emit)
+
+    def show_settings(self, settings: Settings) -> None:
+        """Those of the open chat."""
+        self.preset.show_presets(settings.presets)
+        self.preset.show_prompt(settings.system_prompt)
+
+    def event(self, event: QEvent) -> bool:
+        taken = super().event(event)
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.FontChange):
+            self._arrange()
+        return taken
+
+    def _example(self, example: Example) -> ExampleButton:
+        made = ExampleButton(example, self._grid_of)
+        made.clicked.connect(partial(self.example_chosen.emit, example.text))
+        return made
+
+    def _offer(self, text: str, act: Callable[[], None]) -> None:
+        made = button(text.replace("&", "&&"), self._prompts)
+        made.clicked.connect(act)
+        self._flow.addWidget(made)
+        made.show()
+
+    @Slot()
+    def _arrange(self) -> None:
+        """Two in a row where there is room; all as wide as messages."""
+        side = max((self.width() - self._bar.sizeHint().width() - TEXT_WIDTH) // 2, SMALL)
+        self._column.setContentsMargins(side, MEDIUM, side, MEDIUM)
+        columns = 1 if self.width() < scaled(_NARROW, self.font()) else 2
+        for place, example in enumerate(self._examples):
+            self._grid.addWidget(example, place // columns, place % columns)
+            example.show()
+        self._grid.setColumnStretch(1, columns - 1)
+        self._grid.setColumnStretch(0, 1)
+
+    def _lay_out(self) -> None:
+        self._grid_of = QWidget(self)
+        self._grid = QGridLayout(self._grid_of)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setSpacing(SMALL)
+        inner = QWidget(self)
+        self._column = QVBoxLayout(inner)
+        self._column.setSpacing(MEDIUM)
+        self._column.addStretch(1)
+        for part in (self._greeting, self._grid_of, self._prompts, self.preset):
+            self._column.addWidget(part)
+        self._column.addStretch(1)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        scroll = scrolled(inner, self)
+        outer.addWidget(scroll)
+        self._bar = scroll.verticalScrollBar()
+        self._bar.rangeChanged.connect(lambda low, high: mark(self._bar, "idle", low == high))
+        mark(self._bar, "idle", value=True)
+        scroll.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)  # as beside messages

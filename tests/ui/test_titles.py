@@ -1,0 +1,142 @@
+"""The model names chats when it has nothing else to do: which chats, which moments, and who comes first."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import psutil
+import pytest
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from headstart.engine.protocol import Order, WriteTitle
+from headstart.ui.program import Program
+from headstart.ui.sidebar import chat_titles
+from tests.ui.engine_in_process import EngineInProcess
+from tests.ui.person import WAIT, ask, begin, chat_rows, write
+
+Open = Callable[..., Program]
+LONG = "Tell me all about lighthouses and those who kept them through the storms of three centuries"
+CUT = "Tell me all about lighthouses and those who…"
+NAMED = "You wrote: Write a title for this conversation…"  # as a toy answers
+ENOUGH = 300  # ms, in which a title that was going to be asked for is asked for
+
+
+class Power(NamedTuple):
+    """What the system tells of its battery."""
+
+    power_plugged: bool
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On mains power, with a short rest and room for what a toy answers."""
+    monkeypatch.setattr(psutil, "sensors_battery", lambda: None, raising=False)
+    monkeypatch.setattr(chat_titles, "_PAUSE", 30)
+    monkeypatch.setattr(chat_titles, "_LONGEST", 40)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[WriteTitle]:
+    """The titles that the engine was asked for."""
+    orders: list[WriteTitle] = []
+    send = EngineInProcess.send
+
+    def note(engine: EngineInProcess, order: Order) -> None:
+        if isinstance(order, WriteTitle):
+            orders.append(order)
+        send(engine, order)
+
+    monkeypatch.setattr(EngineInProcess, "send", note)
+    return orders
+
+
+def test_a_chat_with_a_long_first_message_gets_a_title(
+    qtbot: QtBot, asked: list[WriteTitle], open_program: Open
+) -> None:
+    app = open_program()
+    ask(qtbot, app, LONG)
+    assert CUT in chat_rows(app)
+    qtbot.waitUntil(lambda: NAMED in chat_rows(app), timeout=WAIT)
+    assert [message.content.strip() for message in asked[0].request.messages[:2]] == [LONG, f"You wrote: {LONG}"]
+    assert asked[0].request.keep is None
+    ask(qtbot, app, "more")
+    qtbot.wait(ENOUGH)
+    assert len(asked) == 1
+    assert app.store.chat(app.chat_controller.session.chat.id).title == NAMED  # type: ignore[union-attr]
+
+
+def test_a_question_that_is_a_title_stays_one(qtbot: QtBot, asked: list[WriteTitle], open_program: Open) -> None:
+    app = open_program()
+    ask(qtbot, app, "Who kept lighthouses?")
+    qtbot.wait(ENOUGH)
+    assert not asked
+    assert "Who kept lighthouses?" in chat_rows(app)
+
+
+def test_a_title_of_a_person_stays(
+    qtbot: QtBot, asked: list[WriteTitle], open_program: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chat_titles, "_PAUSE", 800)  # after the chat was read
+    app = open_program(pace=0.03)
+    ask(qtbot, app, LONG)
+    qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)
+    app.chats.rename(app.chat_controller.session.chat.id, "mine")
+    with qtbot.waitSignal(app.link.titled, timeout=WAIT) as told:
+        pass
+    assert told.args[1]
+    assert "mine" in chat_rows(app)
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("choice", "on_battery", "wanted"),
+    [("auto", True, False), ("auto", False, True), ("always", True, True), ("never", False, False)],
+)
+def test_the_setting_and_the_battery_decide(
+    qtbot: QtBot,
+    asked: list[WriteTitle],
+    open_program: Open,
+    monkeypatch: pytest.MonkeyPatch,
+    choice: str,
+    on_battery: bool,
+    wanted: bool,
+) -> None:
+    monkeypatch.setattr(psutil, "sensors_battery", lambda: Power(not on_battery), raising=False)
+    app = open_program()
+    app.settings.change(chat_titles=choice)
+    ask(qtbot, app, LONG)
+    qtbot.wait(ENOUGH)
+    assert bool(asked) == wanted
+
+
+def test_a_question_comes_first_and_the_title_afterwards(
+    qtbot: QtBot, asked: list[WriteTitle], open_program: Open
+) -> None:
+    app = open_program(pace=0.03)
+    ask(qtbot, app, LONG)
+    qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)
+    with qtbot.waitSignal(app.link.titled, timeout=WAIT) as told:
+        write(app, "more")
+    assert told.args[1] is None
+    qtbot.waitUntil(lambda: NAMED in chat_rows(app), timeout=WAIT)
+    assert len(app.chat_controller.session.path) == 4
+    assert len(asked[-1].request.messages) == 5
+
+
+def test_while_somebody_writes_nothing_is_asked(qtbot: QtBot, asked: list[WriteTitle], open_program: Open) -> None:
+    app = open_program(pace=0.02)
+    begin(qtbot, app, LONG)
+    QTest.keyClicks(app.window.chat.composer.edit, "mo")
+    qtbot.waitUntil(lambda: not app.chat_controller.session.is_answering, timeout=WAIT)
+    qtbot.wait(ENOUGH)
+    assert not asked
+    app.window.chat.composer.clear()
+    qtbot.waitUntil(lambda: NAMED in chat_rows(app), timeout=WAIT)
+
+
+def test_a_deleted_chat_needs_no_title(qtbot: QtBot, asked: list[WriteTitle], open_program: Open) -> None:
+    app = open_program()
+    ask(qtbot, app, LONG)
+    app.chats.delete(app.chat_controller.session.chat.id)
+    qtbot.wait(ENOUGH)
+    assert not asked
