@@ -201,3 +201,11 @@ def test_an_answer_that_is_stopped_does_not_stop_others(engines: list[LocalEngin
     stopped, whole = at_once([first, partial(ask, engines[1], long)])
     assert stopped.reason is FinishReason.CANCELLED
     assert whole.essence == ask(engines[2], long).essence
+
+
+def test_what_was_read_for_one_answer_is_there_for_the_next_in_whichever_sequence(engines: list[LocalEngine]) -> None:
+    wanted = request(f"{LIST} Then say it again, {CODE}", tokens=20)
+    first = ask(engines[0], wanted)
+    second = ask(engines[2], wanted)
+    assert second.essence == first.essence
+    assert second.stats.reused_tokens == first.stats.prompt_tokens - 1

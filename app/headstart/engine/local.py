@@ -94,6 +94,7 @@ class LocalEngine:
         self._spelling = Spelling(tokenizer.folder, target.runner.vocabulary, target.manifest.tokenizer.stop_ids)
         runners = target.runner.others if isinstance(target.runner, PagedRunner) else ()
         self.others: list[LocalEngine] = []
+        self._is_one_of_several = bool(runners)
         self.others = [copy.copy(self)._become(runner) for runner in runners]  # noqa: SLF001 - of its own kind
 
     @property
@@ -119,6 +120,8 @@ class LocalEngine:
         runner = self.target.runner
         with runner.at_work() if isinstance(runner, PagedRunner) else nullcontext():
             yield from self._generate(request, cancel)
+        if self._is_one_of_several:
+            self._prefixes[0].keep()  # whoever goes on with this text may get another sequence
 
     def _generate(self, request: Request, cancel: CancelEvent | None) -> Iterator[Event]:
         tally = Tally()
@@ -211,7 +214,7 @@ class LocalEngine:
         """Of a copy: an engine for answers at the same time. Its drafters need no model; it keeps nothing it learns."""
         self.target, self.draft, self.drafting = replace(self.target, runner=runner), None, {}
         self._policy = Policy(Costs.from_json(self._policy.costs.to_json()) or self._policy.costs)
-        self._prefixes, self._answers = [PrefixCache(runner)], _answers(self.target)
+        self._prefixes, self._answers = [self._prefixes[0].beside(runner)], _answers(self.target)
         self._learned = self._reload = self._trace = None
         self._decoder = self._new_decoder()
         return self

@@ -9,6 +9,7 @@ import logging
 import os
 import secrets
 import struct
+import threading
 import time
 import zlib
 from collections import OrderedDict, defaultdict
@@ -241,26 +242,47 @@ class PartFiles:
             total -= size
 
 
+class Store:
+    """The parts of one model. Its sequences share them: what they do at the same time, they do under `lock`."""
+
+    def __init__(self, files: PartFiles | None) -> None:
+        """Without files nothing is on disk."""
+        self.lock = threading.RLock()
+        self.files = files
+        self.after: defaultdict[bytes, list[Part]] = defaultdict(list)  # by the key of the part before
+        self.held: OrderedDict[bytes, Part] = OrderedDict()  # those in memory, the least recently used first
+        self.bytes = 0
+        self.key = ""  # of what is on disk
+        self.most_on_disk = 0  # bytes, as the last request wanted that was to be kept there
+        self.is_indexed = False  # whether this knows what is on disk
+        self.can_write = True  # until the disk refuses
+
+
 class PrefixCache:
     """What a runner has read, of the last conversations; the least recently used go first."""
 
-    def __init__(self, runner: Runner, most_bytes: int = 0, files: PartFiles | None = None, length: int = PART) -> None:
+    def __init__(
+        self,
+        runner: Runner,
+        most_bytes: int = 0,
+        files: PartFiles | None = None,
+        length: int = PART,
+        store: Store | None = None,
+    ) -> None:
         """`most_bytes` of memory; 0: the runner's last text alone. `length`: tokens of a part, whole blocks."""
-        self._runner, self._most_bytes, self._files, self.length = runner, most_bytes, files, length
+        self._runner, self._most_bytes, self.length = runner, most_bytes, length
         # Parts of another length would be taken for tokens at other places where a text repeats itself.
         self._root = bytes.fromhex(identity_of([files and files.identity, length]))
         self._grid_root = bytes.fromhex(identity_of([files and files.identity, length, "grid"]))
-        self._after: defaultdict[bytes, list[Part]] = defaultdict(list)  # by the key of the part before
-        self._held: OrderedDict[bytes, Part] = OrderedDict()  # those in memory, the least recently used first
-        self._bytes = 0
+        self._store = store or Store(files)
         self._wanted: Keep | None = None  # for the text in the runner's cache
-        self._key = ""  # of what is on disk
-        self._most_on_disk = 0  # bytes, as the last request wanted that was to be kept there
         self._on_grid: int | None = None  # tokens of that text that make whole parts of a grid; None: it has no grid
         self._is_kept = True  # whether all of that text is here
         self._is_ahead = False  # whether that was only read ahead
-        self._is_indexed = False  # whether this knows what is on disk
-        self._can_write = True  # until the disk refuses
+
+    def beside(self, runner: Runner) -> "PrefixCache":
+        """For another sequence of the same model, which finds what this one has read, once that was kept."""
+        return PrefixCache(runner, self._most_bytes, self._store.files, self.length, self._store)
 
     def known(self, prompt: Sequence[int], keep: Keep | None = None) -> int:
         """Tokens of the prompt that need not be read."""
@@ -268,29 +290,36 @@ class PrefixCache:
         self._look(keep)
         return max(common_prefix(self._runner.tokens, wanted), sum(count for _, count in self._find(wanted)))
 
+    def keep(self) -> None:
+        """Copy what the runner has read to where other sequences find it; from any of their threads."""
+        with self._store.lock:
+            self._keep()
+            self._make_room()
+
     def reuse(self, prompt: Sequence[int], keep: Keep | None = None, *, on_grid: bool = False) -> None:
         """Bring the runner to the longest beginning of the prompt that is known; its last token is left to be read.
 
         `on_grid`: the prompt is read with a pass for each part, and only parts that were read like that count, so that
         how it is rounded does not depend on what was read before.
         """
-        runner, wanted = self._runner, prompt[:-1]
-        self._look(keep)
-        shared = common_prefix(runner.tokens, wanted)
-        if on_grid:
-            shared = min(shared, self._on_grid or 0) // self.length * self.length
-        if shared < len(runner.tokens):
-            self._keep()
-        known = list(self._find(wanted, on_grid=on_grid))
-        if sum(count for _, count in known) > shared:
-            self._restore(known, shared)
-        else:
-            runner.rollback(shared)
-        self._make_room()
-        self._wanted, self._is_kept, self._is_ahead = keep, False, False
-        self._on_grid = len(prompt) // self.length * self.length if on_grid else None
-        if keep:
-            self._most_on_disk = keep.most_bytes
+        with self._store.lock:
+            runner, wanted = self._runner, prompt[:-1]
+            self._look(keep)
+            shared = common_prefix(runner.tokens, wanted)
+            if on_grid:
+                shared = min(shared, self._on_grid or 0) // self.length * self.length
+            if shared < len(runner.tokens):
+                self._keep()
+            known = list(self._find(wanted, on_grid=on_grid))
+            if sum(count for _, count in known) > shared:
+                self._restore(known, shared)
+            else:
+                runner.rollback(shared)
+            self._make_room()
+            self._wanted, self._is_kept, self._is_ahead = keep, False, False
+            self._on_grid = len(prompt) // self.length * self.length if on_grid else None
+            if keep:
+                self._store.most_on_disk = keep.most_bytes
 
     def read_ahead(self, prompt: Sequence[int], keep: Keep | None = None) -> Iterator[None]:
         """Read all of a prompt but its last token, a little at each step; nothing where the runner cannot read it."""
@@ -309,22 +338,24 @@ class PrefixCache:
         """Write a part to disk that belongs there; whether there was one. After an OSError no more are written."""
         self._keep()
         self._make_room()
-        part = next((part for part in reversed(self._held.values()) if part.is_for_disk and not part.is_stored), None)
-        if self._files is None or part is None or not self._can_write:
+        part = next(
+            (part for part in reversed(self._store.held.values()) if part.is_for_disk and not part.is_stored), None
+        )
+        if self._store.files is None or part is None or not self._store.can_write:
             return False
         try:
-            self._files.write(part, self._most_on_disk)
+            self._store.files.write(part, self._store.most_on_disk)
             part.is_stored = True
         except FileNotFoundError:  # its chat was deleted at this moment
             self._drop([part])
         except OSError as error:
             _log.warning("what was read cannot be kept on disk (%s)", error)
-            self._can_write = False
+            self._store.can_write = False
         return True
 
     def forget(self, chats: Collection[str]) -> None:
         """Drop all parts of chats that were deleted; without any, of all that are kept on disk."""
-        for parts in list(self._after.values()):
+        for parts in list(self._store.after.values()):
             self._drop([part for part in parts if part.owner and (not chats or part.owner in chats)])
         if self._wanted and (not chats or self._wanted.chat in chats):
             self._runner.rollback(0)
@@ -333,32 +364,32 @@ class PrefixCache:
     def clear(self) -> None:
         """Forget all that was read, but for what is on disk."""
         self._runner.rollback(0)
-        self._after.clear()
-        self._held.clear()
-        self._bytes, self._is_kept, self._is_indexed = 0, True, False
+        self._store.after.clear()
+        self._store.held.clear()
+        self._store.bytes, self._is_kept, self._store.is_indexed = 0, True, False
 
     def keep_in(self, folder: Path) -> None:
         """Forget all that was read, and keep what is read from now on in another folder, sealed as a request says."""
         self.clear()
-        self._key = ""
-        if self._files:
-            self._files = PartFiles(folder, self._files.identity)
+        self._store.key = ""
+        if self._store.files:
+            self._store.files = PartFiles(folder, self._store.files.identity)
 
     def _look(self, keep: Keep | None) -> None:
         """See once what is on disk: only those who keep something there find something there."""
-        if self._files is None or keep is None:
+        if self._store.files is None or keep is None:
             return
-        if keep.key != self._key:
+        if keep.key != self._store.key:
             self.clear()  # what is not yet on disk must not get there in clear text, nor with another key
-            self._key = keep.key
-            self._files.use(keep.key)
-        if self._is_indexed:
+            self._store.key = keep.key
+            self._store.files.use(keep.key)
+        if self._store.is_indexed:
             return
-        self._is_indexed = True
-        present = {part.key for parts in self._after.values() for part in parts}
-        for part in self._files.read_all():
+        self._store.is_indexed = True
+        present = {part.key for parts in self._store.after.values() for part in parts}
+        for part in self._store.files.read_all():
             if part.key not in present:
-                self._after[part.before].append(part)
+                self._store.after[part.before].append(part)
 
     def _keep(self) -> None:
         """Copy what the runner's cache holds and this does not."""
@@ -370,7 +401,7 @@ class PrefixCache:
             return
         for start in range(0, len(tokens), self.length):
             part = Part(before, tokens[start : start + self.length], owner, is_ahead=self._is_ahead)
-            present = next((other for other in self._after[before] if _covers(other, part)), None)
+            present = next((other for other in self._store.after[before] if _covers(other, part)), None)
             if present is None:
                 try:
                     part.saved = self._runner.save(start, start + len(part.tokens))
@@ -388,7 +419,7 @@ class PrefixCache:
     def _find(self, wanted: Sequence[int], *, on_grid: bool = False) -> Iterator[tuple[Part, int]]:
         """Parts that follow one another, with how many of their tokens are wanted: all, but of the last maybe fewer."""
         before, place = self._grid_root if on_grid else self._root, 0
-        while parts := self._after.get(before):
+        while parts := self._store.after.get(before):
             ahead = wanted[place : place + self.length]
             count, part = max(((common_prefix(part.tokens, ahead), part) for part in parts), key=lambda each: each[0])
             if not count or (on_grid and count < self.length):
@@ -404,8 +435,8 @@ class PrefixCache:
         self._runner.rollback(first * self.length)
         for part, count in known[first:]:
             saved = part.saved
-            if saved is None and self._files:
-                saved = self._files.read(part)
+            if saved is None and self._store.files:
+                saved = self._store.files.read(part)
             if saved is None or not self._runner.restore(part.tokens[:count], saved):
                 self._drop([part])
                 break
@@ -416,14 +447,14 @@ class PrefixCache:
         now = time.time_ns()
         for place, part in reversed(list(enumerate(used))):
             part.used = now - 1000 * place  # the finest step of any file system but FAT
-            if part.is_stored and self._files:
-                self._files.touch(part)
-            if part.key in self._held:
-                self._held.move_to_end(part.key)
+            if part.is_stored and self._store.files:
+                self._store.files.touch(part)
+            if part.key in self._store.held:
+                self._store.held.move_to_end(part.key)
 
     def _drop_beginnings(self, part: Part) -> None:
         """Of a part, but for those that belong on disk where it does not, or for another chat."""
-        shorter = [other for other in self._after[part.before] if other is not part and _begins(other, part)]
+        shorter = [other for other in self._store.after[part.before] if other is not part and _begins(other, part)]
         chat = part.owner if part.is_for_disk else None
         self._drop([each for each in shorter if not each.is_for_disk or each.owner == chat])
 
@@ -431,28 +462,28 @@ class PrefixCache:
         """In place of its beginnings."""
         assert part.saved is not None
         self._drop_beginnings(part)
-        self._after[part.before].append(part)
-        self._held[part.key] = part
-        self._bytes += part.saved.nbytes
+        self._store.after[part.before].append(part)
+        self._store.held[part.key] = part
+        self._store.bytes += part.saved.nbytes
 
     def _drop(self, parts: Sequence[Part]) -> None:
         for part in parts:
-            self._after[part.before].remove(part)
+            self._store.after[part.before].remove(part)
             self._release(part)
-            if self._files and part.is_stored:
-                self._files.delete(part)
+            if self._store.files and part.is_stored:
+                self._store.files.delete(part)
 
     def _release(self, part: Part) -> None:
-        if self._held.pop(part.key, None) is not None and part.saved is not None:
-            self._bytes -= part.saved.nbytes
+        if self._store.held.pop(part.key, None) is not None and part.saved is not None:
+            self._store.bytes -= part.saved.nbytes
         part.saved = None
 
     def _make_room(self) -> None:
-        while self._bytes > self._most_bytes:
-            part = next(iter(self._held.values()))
+        while self._store.bytes > self._most_bytes:
+            part = next(iter(self._store.held.values()))
             self._release(part)
             if not part.is_stored:
-                self._after[part.before].remove(part)
+                self._store.after[part.before].remove(part)
 
 
 def _found(folder: Path, pattern: str) -> Iterator[Path]:

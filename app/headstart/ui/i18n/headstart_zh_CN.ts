@@ -2285,11 +2285,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>The model has no token {id}: leave it out of the prompt.</source>
-        <translation>模型没有词元 {id}：请从提示中去掉它。</translation>
+        <translation>模型没有 token {id}：请从提示中去掉它。</translation>
     </message>
     <message>
         <source>The model has no token {id}: leave out its bias.</source>
-        <translation>模型没有词元 {id}：请去掉它的偏置。</translation>
+        <translation>模型没有 token {id}：请去掉它的偏置。</translation>
     </message>
     <message>
         <source>The tokenizer in {folder} is damaged ({reason}); export the model again.</source>
@@ -2377,7 +2377,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>This model has no tokens that mark a gap in a text: leave out the suffix, or use a model for code such as qwen2.5-coder.</source>
-        <translation>此模型没有标记文本空缺的词元：请去掉后缀，或使用 qwen2.5-coder 等代码模型。</translation>
+        <translation>此模型没有标记文本空缺的 token：请去掉后缀，或使用 qwen2.5-coder 等代码模型。</translation>
     </message>
     <message>
         <source>This tokenizer cannot be converted to OpenVINO ({error}).</source>
