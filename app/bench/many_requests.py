@@ -1,6 +1,8 @@
 """Many requests to a running `headstart serve`, in a row and at once: none may be lost. Prints JSON; loads no model.
 
 HEADSTART_SERVE_KEY=hs-... PYTHONPATH=app python app/bench/many_requests.py http://127.0.0.1:8642/v1
+
+With --clients 2,4,8 it measures instead how much faster so many clients get the same eight answers than one alone.
 """
 
 import argparse
@@ -8,6 +10,7 @@ import json
 import os
 import statistics
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -18,6 +21,7 @@ from headstart.engine.devices import describe
 _BUSY = 429
 _PATIENCE = 600.0  # seconds
 _MOST_TRIES = 100
+_ANSWERS = 8  # of each run of `throughput`
 
 
 class Outcome(NamedTuple):
@@ -40,6 +44,31 @@ def measure(url: str, key: str, row: int = 200, together: int = 16, tokens: int 
             "in_a_row": _asked(client, model, tokens, row, together=1),
             "at_once": _asked(client, model, tokens, together, together=together),
         }
+
+
+def throughput(url: str, key: str, clients: Sequence[int], tokens: int, repeats: int) -> dict[str, Any]:
+    """Seconds for the same answers with one client and with some, in turns; their ratios as mean and extremes."""
+    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=_PATIENCE) as client:
+        model = client.get("/models").raise_for_status().json()["data"][0]["id"]
+        runs: list[dict[int, dict[str, Any]]] = []
+        for _ in range(repeats + 1):  # the first warms up: what is read stays read
+            order = (1, *clients) if len(runs) % 2 else (*reversed(clients), 1)
+            runs.append({each: _asked(client, model, tokens, _ANSWERS, each) for each in order})
+    ratios = {each: [run[1]["seconds"] / run[each]["seconds"] for run in runs[1:]] for each in clients}
+    return {
+        "model": model,
+        "device": describe("CPU").device,
+        "tokens_asked": tokens,
+        "clients": {
+            each: {
+                "times_one_client": round(statistics.geometric_mean(values), 2),
+                "from": round(min(values), 2),
+                "to": round(max(values), 2),
+            }
+            for each, values in ratios.items()
+        },
+        "runs": runs[1:],
+    }
 
 
 def _asked(client: httpx.Client, model: str, tokens: int, count: int, together: int) -> dict[str, Any]:
@@ -68,7 +97,7 @@ def _ask(client: httpx.Client, model: str, most: int, number: int) -> Outcome:
     """One question of its own; asked again for as long as too many others wait."""
     started, sent_away, tokens, fault = time.perf_counter(), 0, 0, ""
     question = f"Name three things that come in a set of {number + 2}."
-    body = {"model": model, "messages": [{"role": "user", "content": question}], "max_tokens": most}
+    body = {"model": model, "messages": [{"role": "user", "content": question}], "max_tokens": most, "temperature": 0}
     try:
         while (reply := client.post("/chat/completions", json=body)).status_code == _BUSY:
             sent_away += 1
@@ -88,9 +117,15 @@ def main() -> None:
     parser.add_argument("--row", type=int, default=200, help="requests one after the other")
     parser.add_argument("--together", type=int, default=16, help="requests at once")
     parser.add_argument("--tokens", type=int, default=24, help="of each answer, at most")
+    parser.add_argument("--clients", type=lambda text: [int(each) for each in text.split(",")], help="such as 2,4,8")
+    parser.add_argument("--repeats", type=int, default=3, help="with --clients")
     given = parser.parse_args()
     key = os.environ.get("HEADSTART_SERVE_KEY", "")
-    print(json.dumps(measure(given.url, key, given.row, given.together, given.tokens), indent=1))
+    if given.clients:
+        found = throughput(given.url, key, given.clients, given.tokens, given.repeats)
+    else:
+        found = measure(given.url, key, given.row, given.together, given.tokens)
+    print(json.dumps(found, indent=1))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bench import open_questions, two_checkouts
-from bench.many_requests import measure
+from bench.many_requests import measure, throughput
 from bench.open_questions import Answer
 from bench.soak import slopes
 from bench.toy import ToyEngine
@@ -84,6 +84,13 @@ def test_a_request_that_is_sent_away_comes_again_and_is_answered() -> None:
     assert [found["in_a_row"][name] for name in ("requests", "answered", "lost")] == [3, 3, 0]
     assert [found["at_once"][name] for name in ("answered", "lost", "tokens")] == [6, 0, 18]
     assert found["at_once"]["sent_away_and_back"] > 0
+
+
+def test_clients_at_once_are_compared_with_one_alone() -> None:
+    with serving(ScriptedEngine([WORDS], pause=0.02), Limits(parallel=4)) as running:
+        found = throughput(running.url, KEY, [4], tokens=3, repeats=2)
+    assert found["clients"][4]["from"] > 1.5
+    assert [run[4]["tokens"] for run in found["runs"]] == [24, 24]
 
 
 def test_an_answer_that_fails_is_counted_as_lost() -> None:
