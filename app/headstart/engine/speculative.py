@@ -60,7 +60,7 @@ class Decoder:
         clock.append(time.perf_counter())
 
         timing = _timing(clock, is_drafted=plan.offer is None)
-        priced = self._policy.usual(plan) if self._target.is_shared else timing  # others' share is none of its doing
+        priced = self._policy.usual(plan) if self._target.sharing > 1 else timing  # others' share is none of its doing
         outcome = plan.outcome(chosen, priced)
         self._policy.observe(plan, outcome)
         _show(sequence, draft, chosen, logits)  # no part of what a round costs: few ask for it
@@ -74,7 +74,7 @@ class Decoder:
         lags: dict[str, int] = {}
         for name, drafter in self._drafters.items():
             price = drafter.price(sequence)
-            if price and self._target.is_shared:  # a model that drafts would keep others waiting
+            if price and self._target.sharing > 1:  # a model that drafts would keep others waiting
                 continue
             if price:
                 lags[name] = price
@@ -88,6 +88,7 @@ class Decoder:
             room=sequence.room,
             can_branch=self._target.can_branch,
             is_repeatable=sequence.job.repeatable,
+            sharing=self._target.sharing,
         )
         return self._policy.plan(situation)
 

@@ -129,7 +129,7 @@ class DraftPlan:
     def size(self) -> int:
         """Tokens of the pass: those to verify, filled up to the size of the last one where that is cheaper."""
         tokens, kept, situation = 1 + self.checked.size, self._known.books.kept, self.situation
-        if not situation.can_branch:
+        if not situation.can_branch or situation.sharing > 1:
             return tokens
         tokens = max(tokens, min(situation.shortest, situation.room))
         return tokens if kept.size > situation.room else self._known.costs.size(tokens, situation.context, kept)
@@ -156,7 +156,10 @@ class DraftPlan:
     def _price(self, most: int) -> None:
         """Take the drafter that is expected to gain most over a plain step."""
         situation, books = self.situation, self._known.books
-        verify = self._known.costs.verify(most + 1, situation.context, books.kept)
+        kept = books.kept if situation.sharing == 1 else Kept()
+        verify = self._known.costs.verify(most + 1, situation.context, kept)
+        # All who share a pass wait for what one of them guesses.
+        verify = [verify[0] + situation.sharing * (ms - verify[0]) for ms in verify]
         # Amid plain steps a guess pays for a change of size. What it would be worth without saves up for the next.
         growing = verify
         if books.kept.size == 1:

@@ -21,14 +21,15 @@ class Situation:
     room: int = BULK  # tokens that a pass may hold
     can_branch: bool = True  # whether the target checks several tokens for the same place
     is_repeatable: bool = False  # whether its rounding must not depend on what is guessed
+    sharing: int = 1  # answers that wait for the same pass, this one included
 
     @property
     def shortest(self) -> int:
         """Tokens of a pass at least, if need be with some that say nothing.
 
-        Kernels for one token round in another way than those for more.
+        Kernels for one token round in another way than those for more; a pass that is shared has more in any case.
         """
-        return 2 if self.is_repeatable else 1
+        return 2 if self.is_repeatable and self.sharing == 1 else 1
 
 
 @dataclass(frozen=True)

@@ -67,9 +67,9 @@ class PagedRunner:
         return self._others
 
     @property
-    def is_shared(self) -> bool:
-        """See Runner.is_shared."""
-        return self._passes.is_shared
+    def sharing(self) -> int:
+        """See Runner.sharing."""
+        return self._passes.sharing
 
     def at_work(self) -> AbstractContextManager[None]:
         """To be inside while an answer is written: see Passes.at_work."""
@@ -93,7 +93,7 @@ class PagedRunner:
         began = len(self._tokens)
         assert len(ids) + len(branches) <= self.context - began
         try:
-            while self.is_shared and rows == 1 and len(ids) > CHUNK:  # others do not wait for all of a prompt
+            while self.sharing > 1 and rows == 1 and len(ids) > CHUNK:  # others do not wait for all of a prompt
                 self._read(ids[:CHUNK], (), 1, cancel)
                 ids = ids[CHUNK:]
             return self._read(ids, branches, rows, cancel)

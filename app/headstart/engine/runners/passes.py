@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -68,9 +68,9 @@ class Passes:
         self._request.set_tensor(port, tensor)
 
     @property
-    def is_shared(self) -> bool:
-        """Whether several sequences are at work."""
-        return self._at_work > 1
+    def sharing(self) -> int:
+        """Sequences at work, at least 1."""
+        return max(self._at_work, 1)
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
@@ -136,7 +136,11 @@ class Passes:
         try:
             if self._cancelled:
                 self._recover(together[0])
-            self._write(together)
+            written = together
+            if count == 1 and self.sharing > 1:  # it would be rounded in another way than those that are shared
+                alone = together[0]
+                written = [replace(alone, ids=[*alone.ids, *alone.ids], rows=2)]
+            self._write(written)
             infer(self._request, cancel if len(together) == 1 else None)
         except BaseException as error:  # noqa: BLE001 - every thread raises it that waits for this pass
             if isinstance(error, Interrupted):  # whoever stops an answer does not wait for a recovery
@@ -150,7 +154,7 @@ class Passes:
     def _hand_out(self, together: Sequence[Pass]) -> None:
         logits = self._request.get_output_tensor(0).data[:, 0]
         hidden = self._request.get_output_tensor(1).data[:, 0] if self._gives_hidden else None
-        if self.is_shared:  # another thread may begin the next pass at any time
+        if self.sharing > 1:  # another thread may begin the next pass at any time
             logits, hidden = logits.copy(), None if hidden is None else hidden.copy()
         row = token = 0
         for each in together:

@@ -58,8 +58,8 @@ class Runner(Protocol):
         ...
 
     @property
-    def is_shared(self) -> bool:
-        """Whether other answers are being written by the same model, so that passes are shared."""
+    def sharing(self) -> int:
+        """Answers that are being written by the same model, so that they share passes; 1: this one alone."""
         ...
 
     def forward(

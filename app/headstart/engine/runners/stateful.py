@@ -22,7 +22,8 @@ _FEWEST_HOLES = 32  # but never for fewer: a copy costs half a step
 class StatefulRunner:
     """One sequence; slot i of the cache holds a token that counts (mask 1) or one that was forgotten (mask 0)."""
 
-    can_branch = can_save = is_shared = False
+    can_branch = can_save = False
+    sharing = 1
 
     def __init__(
         self, folder: Path, device: str, properties: Mapping[str, str], context: int, kept: Ids | None = None
