@@ -108,8 +108,12 @@ def test_a_run_shows_its_progress(qtbot: QtBot, open_program: Open) -> None:
     assert "of 180 answers" in page.sentence
     assert "left" in page.sentence
     assert "ms/token" in page.heat.text()
+    app.window.actions_by_name["write"].trigger()
+    line = app.window.activity[page]
+    assert line.text.startswith("Benchmark · ")
     page.stop.click()
     end(qtbot, app)
+    assert line.text == "Benchmark · ended"
     assert page.stop.isHidden()
     assert page.bar.isHidden()
 

@@ -189,6 +189,12 @@ def test_an_export_shows_its_steps_and_can_be_cancelled(
     qtbot.waitUntil(lambda: page.work._bar.value() == 250, timeout=WAIT)
     assert "Exporting smollm2-135m-instruct\nFetching smollm2-135m-instruct" in page.work.text
     assert not page.add._go.isEnabled()
+    line = app.window.activity[page]
+    assert line.text == ""
+    app.window.actions_by_name["write"].trigger()
+    assert line.text.startswith("Models · Exporting smollm2-135m-instruct · Fetching smollm2-135m-instruct")
+    press(line, "Show")
+    assert (app.window.pages.currentWidget(), line.text) == (page, "")
     press(page.work, "Show log")
     assert "30 MB of 120 MB" in page.work.log
     assert not page.work._log.isHidden()

@@ -80,6 +80,8 @@ def test_a_run_can_be_cancelled(qtbot: QtBot, open_program: Opened) -> None:
     app = open_program(pace=0.3)
     page = go(app)
     qtbot.waitUntil(lambda: "Model: as it is (f32) against 1 thread" in page.sentence, timeout=WAIT)
+    app.window.actions_by_name["write"].trigger()
+    assert "Model: as it is (f32) against 1 thread" in app.window.activity[page].text
     page.stop.click()
     end(qtbot, app)
     assert "Cancelled; nothing was changed." in page.notice.text

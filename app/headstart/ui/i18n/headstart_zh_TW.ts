@@ -280,6 +280,21 @@
     </message>
 </context>
 <context>
+    <name>ActivityLine</name>
+    <message>
+        <source>Show</source>
+        <translation>顯示</translation>
+    </message>
+    <message>
+        <source>Show: {}</source>
+        <translation>顯示：{}</translation>
+    </message>
+    <message>
+        <source>ended</source>
+        <translation>已結束</translation>
+    </message>
+</context>
+<context>
     <name>AddModel</name>
     <message>
         <source>Add a model</source>
@@ -3246,6 +3261,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Get a model</source>
         <translation>取得模型</translation>
+    </message>
+    <message>
+        <source>running…</source>
+        <translation>正在執行…</translation>
     </message>
 </context>
 <context>

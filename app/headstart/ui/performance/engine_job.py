@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QHBoxLayout, QSpinBox, QWidget
 
@@ -38,11 +38,14 @@ def number_field(parent: QWidget, low: int, high: int, value: int, step: int = 1
 class JobPage(Page):
     """Start or Stop, and a sentence beside them."""
 
+    worked = Signal(str)  # what goes on now; empty at the end
+
     def __init__(
         self, title: str, start: str, introduction: str, parent: QWidget | None = None, *, widest: int = _WIDEST
     ) -> None:
         super().__init__(widest, parent)
         self.set_title(title)
+        self.is_running = False
         self._introduction = muted(introduction, self)
         self._form: QWidget | None = None
         self._shown_while_running: tuple[QWidget, ...] = ()
@@ -68,6 +71,7 @@ class JobPage(Page):
     def say(self, sentence: str) -> None:
         """Say what is going on, or why nothing can start."""
         self._sentence.setText(sentence)
+        self.worked.emit((sentence or self.tr("running…")) if self.is_running else "")
 
     def request(self) -> object | None:
         """What the form asks for; None where it is not complete."""
@@ -96,6 +100,9 @@ class JobPage(Page):
         if reason or self.sentence == self._reason:
             self.say(reason)
         self._reason = reason
+        if running != self.is_running:
+            self.is_running = running
+            self.say(self.sentence)
 
     @Slot()
     def _show_models(self) -> None:
@@ -153,7 +160,7 @@ class EngineJob(QObject):
 
     @Slot()
     def _refresh(self) -> None:
-        if not self._page.isHidden():
+        if not self._page.isHidden() or self.is_running or self._page.is_running:
             self._page.show_state(running=self.is_running, reason="" if self.is_running else self._obstacle())
             self._show_more()
 

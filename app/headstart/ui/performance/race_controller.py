@@ -225,7 +225,7 @@ class RaceController(EngineJob):
         result = RaceResult(self._lanes[_Leg.PLAIN], self._lanes[_Leg.SPECULATIVE], again)
         self._page.show_result(result)
         self._end(self._setting())
-        if not self._still:
+        if not self._still and not self._page.isHidden():
             self._play()
 
     def _setting(self) -> str:
@@ -275,14 +275,11 @@ class RaceController(EngineJob):
 
     @Slot()
     def _leave(self) -> None:
-        """Another page is shown: a race ends, and chats get their numerics back."""
+        """Another page is shown: a race goes on; without one, chats get their numerics back."""
         if self._replay.is_running:
             self._replay.finish()
             self._show_end()
-        if self._leg is not None:
-            self._link.cancel()  # its end follows
-        else:
-            self._restore()
+        self._restore()
 
     def _restore(self) -> None:
         is_there = self._loader.is_ready or bool(self._loader.status)
