@@ -59,7 +59,7 @@ class PreferencesDialog(Dialog):
             (self.tr("Appearance"), in_section("appearance")),
             (self.tr("Chat"), in_section("chat")),
             (self.tr("Model"), in_section("model")),
-            (self.tr("Guessing ahead"), in_section("speculation")),
+            (self.tr("Guess ahead"), in_section("speculation")),
             (self.tr("Answers"), SAMPLING),
         ]
 
