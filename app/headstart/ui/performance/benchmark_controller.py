@@ -65,11 +65,12 @@ class BenchmarkController(EngineJob):
 
     @Slot()
     def _show_extent(self) -> None:
+        known = self._measured_ms or (benchmark_chart.plain_ms(self._record.result.prompts) if self._record else None)
+        self._page.form.ms_per_token = known or _ASSUMED_MS
         size = self._page.form.size_wanted()
         prompts = read_prompts(size.prompts, size.kinds)
         own = len(playable(SWEEP, {DRAFT_ONLY}) if size.sweep else USUAL)
         heats = len(prompts) * size.repeats * (own + (_PEERS if size.with_peer else 0))
-        known = self._measured_ms or (benchmark_chart.plain_ms(self._record.result.prompts) if self._record else None)
         time = self._duration(heats * size.tokens * (known or _ASSUMED_MS))
         basis = self.tr("at the speed last measured here") if known else self.tr("at ten tokens a second")
         self._page.form.show_extent(
