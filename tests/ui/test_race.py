@@ -1,5 +1,6 @@
 """The race: both lanes, the comparison, the replay, and the numerics before and after."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -59,12 +60,13 @@ def test_both_lanes_are_run_with_exact_numerics_and_proven_equal(qtbot: QtBot, o
     end(qtbot, page)
     assert numerics(app) == "exact"
     assert page._proof.text() == "40 of 40 tokens equal: both wrote the same."
-    assert "exact numerics" in page.sentence or app.race._replay.is_running
+    assert "exact arithmetic" in page.sentence or app.race._replay.is_running
     plain, speculative = (app.race._lanes[leg] for leg in app.race._lanes)
     assert {step.round.drafted for step in plain.steps} == {0}
     assert max(step.round.drafted for step in speculative.steps) > 0
     assert float(page._speedup.text()[:-1]) > 1.0
-    assert "mean of two answers" in page._speeds.text()
+    assert re.fullmatch(r"[\d.]+ → [\d.]+ tokens/s", page._speeds.text())
+    assert "mean of two answers" in page._measured.text()
 
 
 def test_leaving_the_page_brings_the_usual_numerics_back(qtbot: QtBot, open_program: Open) -> None:
@@ -154,7 +156,7 @@ def test_a_race_goes_on_when_its_page_is_left_and_every_page_shows_the_way_back(
     qtbot.waitUntil(lambda: page.lanes[0].tokens > 0, timeout=WAIT)
     assert line.text == ""  # the page itself says it
     app.window.actions_by_name["write"].trigger()
-    assert line.text == "Race · Plain: one token at a time…"
+    assert line.text == "Race · Without guessing: one token at a time…"
     app.window.actions_by_name["bench"].trigger()
     assert line.text.startswith("Race · ")
     qtbot.waitUntil(lambda: line.text == "Race · ended", timeout=WAIT)

@@ -33,7 +33,7 @@ from headstart.ui.widgets.theme import Theme, scaled
 _SIDES = (248, 720, 320)  # sidebar, pages, panel
 _SIDEBAR, _PANEL = (180, 260), (260, 460)  # least widths, at the usual size of text and at any
 _PAGE_ACTIONS = ("models", "race", "bench", "tune", "server")  # in the order of `beside_the_chat`
-_SIDE_ACTIONS = ("sidebar", "panel")
+_SIDE_ACTIONS = ("sidebar", "panel", "live")  # remembered
 
 
 class MainWindow(QMainWindow):
@@ -68,11 +68,11 @@ class MainWindow(QMainWindow):
 
     def show_page(self, page: QWidget) -> None:
         """Show the chat or another page; a page gets its style sheet when first shown, which makes the start faster."""
-        for other, line in self.activity.items():
-            line.set_away(away=other is not page)
         if page is not self.chat and not page.styleSheet():
             page.setStyleSheet(self._sheet)
         self.pages.setCurrentWidget(page)
+        for other, line in self.activity.items():
+            line.set_away(away=other is not page)
 
     def beside_the_chat(self) -> tuple[ModelsPage | Page, ...]:
         """All pages except the chat."""

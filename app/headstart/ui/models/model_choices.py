@@ -294,7 +294,7 @@ class ModelChoices(QObject):
         parts = {part.name: part for entry in self.usable for part in models_of(entry)}
         if remotes.is_remote(settings.model):
             return [("", self.tr("As the server has it"), "")]
-        choices: Choices = [("", self.tr("Automatic"), ""), (NO_DRAFT, self.tr("None (n-grams only)"), "")]
+        choices: Choices = [("", self.tr("Automatic"), ""), (NO_DRAFT, self.tr("None (guess from earlier text)"), "")]
         for name, draft in sorted(parts.items()):
             choices.append((name, name, self._misfit(target, draft, settings) if target else ""))
         return choices
@@ -315,7 +315,7 @@ class ModelChoices(QObject):
 
     def _misfit(self, target: Model, draft: Model, settings: Settings) -> str:
         if target.name == draft.name:
-            return self.tr("this is the target itself")
+            return self.tr("this is the model itself")
         difference = self._fits.difference(target, draft)
         if difference is None:
             return self.tr("comparing the tokenizers…")

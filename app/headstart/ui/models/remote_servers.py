@@ -49,10 +49,10 @@ class AddRemoteServer(Card):
         self.setAccessibleName(self.tr("Add a server"))
         self.name = self._field(self.tr("such as {}").format("office"))
         self.address = self._field(self.tr("such as {}").format("https://host:8000/v1"))
-        self.model = self._field(self.tr("the only one that it has"))
-        self.key = self._field(self.tr("none, or as it is kept"))
+        self.model = self._field(self.tr("optional: default model"))
+        self.key = self._field(self.tr("optional: API key"))
         self.key.setEchoMode(QLineEdit.EchoMode.Password)
-        self.certificate = self._field(self.tr("those that the system trusts"))
+        self.certificate = self._field(self.tr("optional: system certificates"))
         self._browse = button(self.tr("Browse"), self)
         self._browse.setAccessibleName(self.tr("Browse for a certificate"))
         self._add = button(self.tr("Add"), self, "primary")
@@ -61,8 +61,8 @@ class AddRemoteServer(Card):
         self._state.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         about = self.tr(
             "A model may run on another computer, behind a server that speaks OpenAI's protocol: OpenVINO Model "
-            "Server, vLLM, llama.cpp, another Headstart. Nothing is sent to it before you check or use it; a name "
-            "that is there already is changed."
+            "Server, vLLM, llama.cpp, another Headstart. Nothing is sent to it before you check or use it. "
+            "Using an existing name replaces that server."
         )
         self.column.addWidget(muted(about, self, selectable=True))
         self.column.addLayout(self._grid())

@@ -12,7 +12,7 @@ from headstart.errors import HeadstartError
 from headstart.settings import Settings
 from headstart.ui.models.model_loader import ModelLoader, no_model
 from headstart.ui.translation import said
-from headstart.ui.widgets.focus import ends
+from headstart.ui.widgets.focus import ends, pass_wheel
 from headstart.ui.widgets.labels import button, muted
 from headstart.ui.widgets.layouts import Page
 from headstart.ui.widgets.progress import NoticeBar
@@ -32,6 +32,7 @@ def number_field(parent: QWidget, low: int, high: int, value: int, step: int = 1
     field.setValue(value)
     field.setMinimumWidth(_NUMBER_WIDTH)
     inset(field)
+    pass_wheel(field)
     return field
 
 

@@ -137,7 +137,7 @@ class RaceController(EngineJob):
 
     def _show_more(self) -> None:
         if self._leg is not None and self._loader.status:
-            exact = self.tr("{}, with exact numerics").format(self._loader.status)
+            exact = self.tr("{}, with exact arithmetic").format(self._loader.status)
             self._page.say(titled(exact, self._loader.loading.step))
         self._page.show_replay(possible=len(self._lanes) == len(_LANES) and not self.is_running)
 
@@ -174,11 +174,11 @@ class RaceController(EngineJob):
             case _Leg.WARM_UP:
                 return self.tr("Reading the prompt once, so that both start alike…")
             case _Leg.PLAIN:
-                return self.tr("Plain: one token at a time…")
+                return self.tr("Without guessing: one token at a time…")
             case _Leg.SPECULATIVE:
-                return self.tr("With speculation: several tokens at a time, where the guesses hold…")
+                return self.tr("Guessing ahead: several tokens at a time, where guesses are accepted…")
             case _Leg.AGAIN:
-                return self.tr("Plain once more, to see how steady this computer is…")
+                return self.tr("Without guessing once more, to see how steady this computer is…")
 
     @Slot(int, object)
     def _take_steps(self, generation: int, steps: tuple[Step, ...]) -> None:
@@ -232,10 +232,10 @@ class RaceController(EngineJob):
         """What was raced."""
         facts = self._link.facts
         assert facts
-        guessing = self.tr("n-grams of the text")
+        guessing = self.tr("earlier text")
         if facts.draft or facts.head:
-            guessing = self.tr("a draft model and n-grams") if facts.draft else self.tr("an EAGLE-3 head and n-grams")
-        return self.tr("{model} with {guessing}, on {device}, {numerics} numerics").format(
+            guessing = self.tr("a draft model") if facts.draft else self.tr("an EAGLE-3 head")
+        return self.tr("{model}, guesses from: {guessing}; on {device}, {numerics} arithmetic").format(
             model=self._loader.name(self._settings()),
             guessing=guessing,
             device=facts.device,
