@@ -204,6 +204,7 @@ def test_an_export_shows_its_steps_and_can_be_cancelled(
     assert not page.work._log.isHidden()
     press(page.work, "Cancel")
     qtbot.waitUntil(lambda: "Cancelled." in page.work.text, timeout=WAIT)
+    assert (page.work._step.property("kind"), page.work._log.isHidden()) == ("muted", True)
     assert not list(root.iterdir())
     assert page.add._go.isEnabled()
     press(page.work, "Dismiss")

@@ -97,6 +97,14 @@ def test_the_keyboard_alone_turns_pages_and_closes(qtbot: QtBot, app: Program, d
     qtbot.waitUntil(lambda: app.window.findChild(PreferencesDialog) is None)
 
 
+def test_the_program_can_be_quit_while_the_dialog_is_open(
+    qtbot: QtBot, app: Program, dialog: PreferencesDialog
+) -> None:
+    dialog.activateWindow()
+    QTest.keyClick(dialog, Qt.Key.Key_Q, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(app.window.isHidden)
+
+
 def test_folders_are_named_from_home(app: Program, headstart_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "home", lambda: headstart_home.parent)
     app.window.actions_by_name["preferences"].trigger()

@@ -2328,7 +2328,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>The key in {place} must be letters, digits and signs without a space.</source>
-        <translation type="unfinished"></translation>
+        <translation>{place} 中的密钥只能包含字母、数字和符号，不能有空格。</translation>
     </message>
     <message>
         <source>The tokenizer in {folder} is damaged ({reason}); export the model again.</source>
@@ -2698,6 +2698,9 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation type="unfinished"></translation>
     </message>
     <message>
+        <translation>无法读取 {file}（{error}）；请指定密钥文件。</translation>
+    </message>
+    <message>
         <source>{file} cannot be written ({strerror}); make room or correct its rights.</source>
         <translation>无法写入 {file}（{strerror}）；请腾出空间或更正其权限。</translation>
     </message>
@@ -2707,6 +2710,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <translation type="unfinished"></translation>
+    </message>
+    <message>
     </message>
     <message>
         <source>{file} is damaged; `headstart serve --new-key` writes it anew.</source>
@@ -3855,6 +3860,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <source>Dismiss</source>
         <translation>关闭</translation>
     </message>
+    <message>
+        <source>Saved to {}</source>
+        <translation>已保存到 {}</translation>
+    </message>
+    <message>
+        <source>Show in folder</source>
+        <translation>在文件夹中显示</translation>
+    </message>
 </context>
 <context>
     <name>NumberEditor</name>
@@ -4070,8 +4083,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>回答</translation>
     </message>
     <message>
-        <source>Changes apply at once. A chat&apos;s own settings come before these.</source>
-        <translation>更改立即生效。对话自身的设置优先于此处的设置。</translation>
+        <source>Changes apply at once, except the language. A chat&apos;s own settings come first.</source>
+        <translation>除语言外，更改立即生效。对话自身的设置优先。</translation>
     </message>
     <message>
         <source>Show</source>

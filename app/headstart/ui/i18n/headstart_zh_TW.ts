@@ -2328,7 +2328,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>The key in {place} must be letters, digits and signs without a space.</source>
-        <translation type="unfinished"></translation>
+        <translation>{place} 中的金鑰只能包含字母、數字和符號，不能有空格。</translation>
     </message>
     <message>
         <source>The tokenizer in {folder} is damaged ({reason}); export the model again.</source>
@@ -2698,6 +2698,9 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation type="unfinished"></translation>
     </message>
     <message>
+        <translation>無法讀取 {file}（{error}）；請指定金鑰檔案。</translation>
+    </message>
+    <message>
         <source>{file} cannot be written ({strerror}); make room or correct its rights.</source>
         <translation>無法寫入 {file}（{strerror}）；請騰出空間或更正其權限。</translation>
     </message>
@@ -2707,6 +2710,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <translation type="unfinished"></translation>
+    </message>
+    <message>
     </message>
     <message>
         <source>{file} is damaged; `headstart serve --new-key` writes it anew.</source>
@@ -3855,6 +3860,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <source>Dismiss</source>
         <translation>關閉</translation>
     </message>
+    <message>
+        <source>Saved to {}</source>
+        <translation>已儲存至 {}</translation>
+    </message>
+    <message>
+        <source>Show in folder</source>
+        <translation>在資料夾中顯示</translation>
+    </message>
 </context>
 <context>
     <name>NumberEditor</name>
@@ -4070,8 +4083,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>回答</translation>
     </message>
     <message>
-        <source>Changes apply at once. A chat&apos;s own settings come before these.</source>
-        <translation>變更立即生效。對話自身的設定優先於此處的設定。</translation>
+        <source>Changes apply at once, except the language. A chat&apos;s own settings come first.</source>
+        <translation>除語言外，變更立即生效。對話自身的設定優先。</translation>
     </message>
     <message>
         <source>Show</source>

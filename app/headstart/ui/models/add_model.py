@@ -22,7 +22,7 @@ from headstart.exporter import FETCHED, SIZE, install_command
 from headstart.ui.spelling import amount
 from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import button, muted
-from headstart.ui.widgets.layouts import Card, row
+from headstart.ui.widgets.layouts import Card, file_place, keep_place, row
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import SMALL
 
@@ -218,14 +218,17 @@ class AddModel(Card):
 
     @Slot()
     def _ask_for_folder(self) -> None:
-        path = QFileDialog.getExistingDirectory(self, self.tr("Folder of a model"))
+        path = QFileDialog.getExistingDirectory(self, self.tr("Folder of a model"), file_place())
         if path:
+            keep_place(path)
             self.path_chosen.emit(path)
 
     @Slot()
     def _ask_for_file(self) -> None:
-        path, _ = QFileDialog.getOpenFileName(self, self.tr("GGUF file"), filter=self.tr("GGUF files (*.gguf)"))
+        kinds = self.tr("GGUF files (*.gguf)")
+        path, _ = QFileDialog.getOpenFileName(self, self.tr("GGUF file"), file_place(), kinds)
         if path:
+            keep_place(path)
             self.path_chosen.emit(path)
 
     @Slot()

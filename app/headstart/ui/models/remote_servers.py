@@ -27,7 +27,7 @@ from headstart.ui.models.model_card import RemoteServerCard
 from headstart.ui.models.model_loader import LoadTest
 from headstart.ui.translation import said
 from headstart.ui.widgets.labels import Heading, StatusLine, button, muted
-from headstart.ui.widgets.layouts import Card, confirms
+from headstart.ui.widgets.layouts import Card, confirms, file_place, keep_place
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 
 
@@ -115,8 +115,9 @@ class AddRemoteServer(Card):
     @Slot()
     def _ask_for_certificate(self) -> None:
         kinds = self.tr("Certificates (*.pem *.crt)")
-        path, _ = QFileDialog.getOpenFileName(self, self.tr("Certificate of an authority"), filter=kinds)
+        path, _ = QFileDialog.getOpenFileName(self, self.tr("Certificate of an authority"), file_place(), kinds)
         if path:
+            keep_place(path)
             self.certificate.setText(path)
 
     @Slot()

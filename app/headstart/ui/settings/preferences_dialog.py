@@ -89,7 +89,7 @@ class PreferencesDialog(Dialog):
         column = QVBoxLayout(self)
         column.setContentsMargins(SMALL, SMALL, SMALL, 0)
         column.addLayout(middle, 1)
-        remark = muted(self.tr("Changes apply at once. A chat's own settings come before these."), self)
+        remark = muted(self.tr("Changes apply at once, except the language. A chat's own settings come first."), self)
         remark.setContentsMargins(MEDIUM, SMALL, MEDIUM, 0)
         column.addWidget(remark)
         column.addLayout(foot)

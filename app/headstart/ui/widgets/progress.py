@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 from enum import StrEnum
+from pathlib import Path
 
-from PySide6.QtCore import QElapsedTimer, QTimer, Signal, Slot
+from PySide6.QtCore import QElapsedTimer, QTimer, QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
@@ -15,7 +17,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from headstart.ui.spelling import whole
+from headstart.ui.spelling import place, whole
+from headstart.ui.translation import translate
 from headstart.ui.widgets.focus import ends
 from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.labels import ElidedLabel, StatusLine, button, label, section
@@ -109,6 +112,17 @@ class NoticeBar(QFrame):
         self.hide()
         if self._act:
             self._act()
+
+
+def tell_saved(notice: NoticeBar, path: Path) -> None:
+    """Say where a file is, with the way to its folder."""
+    folder = QUrl.fromLocalFile(str(path.parent))
+    notice.say(
+        translate("NoticeBar", "Saved to {}").format(place(path)),
+        translate("NoticeBar", "Show in folder"),
+        lambda: QDesktopServices.openUrl(folder),
+        cause=Cause.FILE,
+    )
 
 
 _PARTS = 1000
