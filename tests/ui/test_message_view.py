@@ -281,7 +281,7 @@ def test_the_wheel_scrolls_the_chat_not_the_message(show: Show) -> None:
     view = show(_answer(EVERYTHING))
     text = _text(view)
     assert text.verticalScrollBar().maximum() == 0
-    assert view.set_width(400) > view.set_width(700)
+    assert view.set_width(300) > view.set_width(700)
     assert text.verticalScrollBar().maximum() == 0
 
 

@@ -72,7 +72,7 @@ def test_the_composer_names_the_model_and_switches_it_for_this_chat(
     app = open_program(find=installed_model)
     button = app.window.chat.composer.model_button
     assert (button.text(), button.accessibleName()) == ("both", "Model: both")
-    assert menu(app) == {"both": "4.04 GB", "smol": "2.10 GB", "All Models…": ""}
+    assert menu(app) == {"both": "4.04 GB of memory", "smol": "2.10 GB of memory", "All Models…": ""}
     choose(app, "smol")
     qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.model == "smol"), timeout=WAIT)
     assert button.text() == "smol"
@@ -113,7 +113,7 @@ def test_what_needs_more_than_is_free_says_how_much(root: Path, open_program: Op
     heavy(root / "giant")
     app = open_program(find=installed_model)
     app.choices.free = lambda: 10_000_000_000
-    assert menu(app)["giant"] == "28.02 GB, 18.02 GB too much"
+    assert menu(app)["giant"] == "28.02 GB of memory, 18.02 GB too much"
     app.window.panel.edited.emit("model", "smol")
     assert drafts(app)["giant"] == (False, "giant · needs 19.97 GB more memory")
     assert drafts(app)["smol"] == (False, "smol · this is the model itself")

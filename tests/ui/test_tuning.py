@@ -41,7 +41,7 @@ def test_before_the_first_run_it_says_what_will_be_tried(qtbot: QtBot, app: Prog
     qtbot.waitUntil(lambda: "has not been tuned" in page._empty.text(), timeout=WAIT)
     assert page.report.isHidden()
     assert "1. toy: in other precisions" in page._plan.text()
-    assert "2. Guessing ahead: with n-grams" in page._plan.text()
+    assert "2. Guessing ahead: with earlier text" in page._plan.text()
 
 
 def test_a_run_shows_what_it_measured_and_why(qtbot: QtBot, open_program: Opened) -> None:

@@ -230,7 +230,7 @@ class ComposerController(QObject):
         asked = self.tr("Editing: sending creates a new version.")
         answered = self.tr("Editing the answer: sending keeps your words as a new version.")
         words = asked if is_question else answered
-        self._notice.say(words, self.tr("Cancel"), self.cancel_edit, cause=Cause.EDIT)
+        self._notice.say(words, self.tr("Cancel"), self.cancel_edit, cause=Cause.EDIT, dismissible=False)
 
     def cancel_edit(self) -> bool:
         """Stop editing without a change. Returns False if no message is being edited."""

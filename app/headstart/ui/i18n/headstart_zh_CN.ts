@@ -3490,8 +3490,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>LoadingChoices</name>
     <message>
-        <source>With {tokens} tokens of context: {full} in 16 bits, {small} in 8 bits, which saves {saved}.</source>
-        <translation>上下文为 {tokens} 个 token 时：16 位占用 {full}，8 位占用 {small}，可节省 {saved}。</translation>
+        <source>With {tokens} tokens of context: {full} of memory in 16 bits, {small} in 8 bits.</source>
+        <translation>上下文为 {tokens} 个 token 时：16 位占用 {full} 内存，8 位占用 {small}。</translation>
     </message>
     <message>
         <source>it uses the EAGLE-3 head {} on a processor only</source>
@@ -3641,6 +3641,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>自动：{}</translation>
     </message>
     <message>
+        <source>{name} ({size} on disk)</source>
+        <translation>{name}（磁盘 {size}）</translation>
+    </message>
+    <message>
         <source>As the server has it</source>
         <translation>由服务器决定</translation>
     </message>
@@ -3787,6 +3791,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>All Models…</source>
         <translation>所有模型…</translation>
+    </message>
+    <message>
+        <source>{} of memory</source>
+        <translation>{} 内存</translation>
     </message>
     <message>
         <source>{}, {} too much</source>

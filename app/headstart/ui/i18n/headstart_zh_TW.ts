@@ -3490,8 +3490,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>LoadingChoices</name>
     <message>
-        <source>With {tokens} tokens of context: {full} in 16 bits, {small} in 8 bits, which saves {saved}.</source>
-        <translation>上下文為 {tokens} 個 token 時：16 位元占用 {full}，8 位元占用 {small}，可節省 {saved}。</translation>
+        <source>With {tokens} tokens of context: {full} of memory in 16 bits, {small} in 8 bits.</source>
+        <translation>上下文為 {tokens} 個 token 時：16 位元占用 {full} 記憶體，8 位元占用 {small}。</translation>
     </message>
     <message>
         <source>it uses the EAGLE-3 head {} on a processor only</source>
@@ -3641,6 +3641,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>自動：{}</translation>
     </message>
     <message>
+        <source>{name} ({size} on disk)</source>
+        <translation>{name}（磁碟 {size}）</translation>
+    </message>
+    <message>
         <source>As the server has it</source>
         <translation>由伺服器決定</translation>
     </message>
@@ -3787,6 +3791,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>All Models…</source>
         <translation>所有模型…</translation>
+    </message>
+    <message>
+        <source>{} of memory</source>
+        <translation>{} 記憶體</translation>
     </message>
     <message>
         <source>{}, {} too much</source>

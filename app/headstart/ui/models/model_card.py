@@ -87,6 +87,7 @@ class NamedCard(Card):
         below = row(*buttons)
         below.setContentsMargins(0, SMALL, 0, 0)
         self.column.addLayout(below)
+        self.column.addWidget(self._state)  # below, so that it does not move the buttons
 
     def button(self, text: str, spoken: str, action: str, kind: str = "plain") -> QPushButton:
         """`spoken` has {} for the name."""
@@ -122,7 +123,6 @@ class RemoteServerCard(NamedCard):
             trusted = self.tr("Trusts the authority in {} too.").format(server.certificate)
             self.column.addWidget(muted(trusted, self))
         self.column.addWidget(self._key)
-        self.column.addWidget(self._state)
         self.add_buttons(self._use, self._check, self._remove)
 
 
@@ -150,7 +150,6 @@ class ModelCard(NamedCard):
             line.setToolTip(more)
             self.column.addWidget(line)
         self.column.addWidget(self._memory)
-        self.column.addWidget(self._state)
         self._add_buttons(usable=not isinstance(entry, Broken))
 
     def _add_buttons(self, *, usable: bool) -> None:

@@ -66,8 +66,8 @@ class AddRemoteServer(Card):
         )
         self.column.addWidget(muted(about, self, selectable=True))
         self.column.addLayout(self._grid())
-        self.column.addWidget(self._state)
         self.column.addWidget(self._add, 0, Qt.AlignmentFlag.AlignLeft)
+        self.column.addWidget(self._state)  # below, so that it does not move the button
         self._browse.clicked.connect(self._ask_for_certificate)
         self._add.clicked.connect(self._submit)
         for edit in self._edits():

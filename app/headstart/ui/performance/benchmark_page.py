@@ -61,6 +61,8 @@ class BenchmarkForm(Card):
         self.sweep.setToolTip(self.tr("Takes about three times as long, and makes the advice exact."))
         self.kinds = {kind: QCheckBox(kind_word(kind), self) for kind in KINDS}
         self._extent = muted("", self)
+        self._extent.setMinimumHeight(2 * self._extent.fontMetrics().lineSpacing())  # or the button below moves
+        self._extent.setAlignment(Qt.AlignmentFlag.AlignTop)
         named = (
             (self.tr("Prompts of each class"), self.prompts),
             (self.tr("Repeats"), self.repeats),

@@ -81,9 +81,10 @@ class JobPage(Page):
     def lay_out(self, form: QWidget, *while_running: QWidget) -> None:
         """`form` is disabled while the job runs; `while_running` are shown only then."""
         self._form, self._shown_while_running = form, while_running
-        for part in (self._introduction, form, self.notice):
+        for part in (self._introduction, form):
             self.column.addWidget(part)
         self.column.addLayout(self.row)
+        self.column.addWidget(self.notice)  # below, so that it does not move the buttons
         for part in while_running:
             self.column.addWidget(part)
 

@@ -86,11 +86,13 @@ class NoticeBar(QFrame):
         bad: bool = False,
         cause: Cause | None = None,
         action_name: str = "",
+        dismissible: bool = True,
     ) -> None:
         """Show a sentence, and a button `action` that does `act`. `cause` hides it when retracted.
 
-        `action_name`: what screen readers say for the button.
+        `action_name`: what screen readers say for the button. `dismissible`: whether it can go without an action.
         """
+        self._close.setVisible(dismissible)
         self._act, self._cause = act, cause
         self._label.setText(sentence)
         self._label.setAccessibleName(sentence)
