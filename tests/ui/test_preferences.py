@@ -235,3 +235,15 @@ def test_the_panel_shows_everyday_settings_and_unfolds_the_rest(app: Program) ->
     assert not set(everyday.names) & set(advanced.names)
     press(app.window.panel, "Advanced")
     assert advanced.isHidden()
+
+
+@pytest.mark.parametrize("zoom", [100, 200])
+def test_a_narrow_panel_cuts_no_field(qtbot: QtBot, app: Program, zoom: int) -> None:
+    app.settings.change(zoom=zoom)
+    panel = app.window.panel
+    app.window.actions_by_name["panel"].trigger()
+    panel.setMaximumWidth(panel.minimumWidth())
+    prompt = setting(app, "system_prompt")
+    qtbot.waitUntil(lambda: panel.width() == panel.minimumWidth())
+    qtbot.waitUntil(lambda: prompt.height() >= prompt.minimumSizeHint().height())
+    assert prompt.width() <= panel.width()

@@ -848,6 +848,10 @@
         <translation>不到 1 分钟</translation>
     </message>
     <message>
+        <source>about a minute</source>
+        <translation>约 1 分钟</translation>
+    </message>
+    <message>
         <source>about {} minutes</source>
         <translation>约 {} 分钟</translation>
     </message>
@@ -2327,10 +2331,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法连接 Hugging Face</translation>
     </message>
     <message>
-        <source>The key in {place} must be letters, digits and signs without a space.</source>
-        <translation>{place} 中的密钥只能包含字母、数字和符号，不能有空格。</translation>
-    </message>
-    <message>
         <source>The tokenizer in {folder} is damaged ({reason}); export the model again.</source>
         <translation>{folder} 中的分词器已损坏（{reason}）；请重新导出模型。</translation>
     </message>
@@ -2695,23 +2695,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法读取 {file}（{error}）；请指定一个密钥文件。</translation>
     </message>
     <message>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <translation>无法读取 {file}（{error}）；请指定密钥文件。</translation>
-    </message>
-    <message>
         <source>{file} cannot be written ({strerror}); make room or correct its rights.</source>
         <translation>无法写入 {file}（{strerror}）；请腾出空间或更正其权限。</translation>
     </message>
     <message>
         <source>{file} has no key: write one on each line.</source>
         <translation>{file} 中没有密钥：请每行写一个。</translation>
-    </message>
-    <message>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
     </message>
     <message>
         <source>{file} is damaged; `headstart serve --new-key` writes it anew.</source>

@@ -848,6 +848,10 @@
         <translation>不到 1 分鐘</translation>
     </message>
     <message>
+        <source>about a minute</source>
+        <translation>約 1 分鐘</translation>
+    </message>
+    <message>
         <source>about {} minutes</source>
         <translation>約 {} 分鐘</translation>
     </message>
@@ -2327,10 +2331,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法連線到 Hugging Face</translation>
     </message>
     <message>
-        <source>The key in {place} must be letters, digits and signs without a space.</source>
-        <translation>{place} 中的金鑰只能包含字母、數字和符號，不能有空格。</translation>
-    </message>
-    <message>
         <source>The tokenizer in {folder} is damaged ({reason}); export the model again.</source>
         <translation>{folder} 中的分詞器已損毀（{reason}）；請重新匯出模型。</translation>
     </message>
@@ -2695,23 +2695,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法讀取 {file}（{error}）；請指定一個金鑰檔案。</translation>
     </message>
     <message>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
-        <translation>無法讀取 {file}（{error}）；請指定金鑰檔案。</translation>
-    </message>
-    <message>
         <source>{file} cannot be written ({strerror}); make room or correct its rights.</source>
         <translation>無法寫入 {file}（{strerror}）；請騰出空間或更正其權限。</translation>
     </message>
     <message>
         <source>{file} has no key: write one on each line.</source>
         <translation>{file} 中沒有金鑰：請每行寫一個。</translation>
-    </message>
-    <message>
-        <translation type="unfinished"></translation>
-    </message>
-    <message>
     </message>
     <message>
         <source>{file} is damaged; `headstart serve --new-key` writes it anew.</source>

@@ -153,6 +153,8 @@ class BenchmarkController(EngineJob):
         minutes = milliseconds / 60_000
         if minutes < 1.0:
             return self.tr("under a minute")
+        if minutes < 1.5:
+            return self.tr("about a minute")
         if minutes < 90.0:
             return self.tr("about {} minutes").format(round(minutes))
         return self.tr("about {} hours").format(decimal(minutes / 60, 1))

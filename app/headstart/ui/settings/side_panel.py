@@ -91,6 +91,8 @@ class SidePanel(QFrame):
         forms = QVBoxLayout(inner)
         forms.setContentsMargins(0, 0, 0, 0)
         forms.setSpacing(0)
+        for form in self.forms:
+            form.setMinimumWidth(1)  # or words wrap for a width that a narrow panel has not
         forms.addWidget(self._form)
         forms.addLayout(row(self._fold))
         forms.addWidget(self._advanced)
