@@ -224,7 +224,8 @@ def test_a_missing_library_of_the_window_is_named(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("DISPLAY", ":0")
     assert _said(doctor.check_window(), Level.PROBLEM) == [
         "The window cannot open: the system has no libEGL.so.1. -> Install libEGL.so.1 (Debian, Ubuntu: apt install "
-        "libegl1), or use `headstart chat`."
+        "libegl1 libgl1 libxkbcommon0 libxkbcommon-x11-0 libxcb-cursor0 libxcb-icccm4 libxcb-keysyms1 libdbus-1-3 "
+        "libfontconfig1 libglib2.0-0), or use `headstart chat`."
     ]
 
 
@@ -244,7 +245,7 @@ def test_qt_loads_here_and_a_plugin_that_does_not_is_told(monkeypatch: pytest.Mo
     monkeypatch.setattr("headstart.ui.display.x11_fault", lambda: "libxcb-cursor.so.0: cannot open shared object")
     found = list(doctor.check_window())
     assert found[0].text.startswith("Qt 6.")
-    assert "apt install libxcb-cursor0" in found[1].remedy
+    assert "libxcb-cursor0 libxcb-icccm4" in found[1].remedy
     assert found[1].level is Level.PROBLEM
 
 

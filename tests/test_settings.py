@@ -192,7 +192,7 @@ def test_values_out_of_bounds_are_refused_in_code_too() -> None:
     with pytest.raises(SettingsError, match="font_size must be at least 7"):
         Settings(font_size=1)
     fixed: dict[str, Any] = {"speculation": "fixed"}
-    with pytest.raises(SettingsError, match="Fixed speculation needs"):
+    with pytest.raises(SettingsError, match="set the guesses per step"):
         Settings(**fixed)
 
 

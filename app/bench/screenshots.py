@@ -188,6 +188,7 @@ def _measure(showcase: Showcase) -> None:
     """A small benchmark, to its end."""
     _press(showcase, "bench")
     page = showcase.program.window.bench
+    page.form.extent.setCurrentIndex(1)
     page.form.prompts.setValue(SIZE.prompts)
     page.form.tokens.setValue(SIZE.tokens)
     page.form.repeats.setValue(SIZE.repeats)

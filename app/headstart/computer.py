@@ -1,6 +1,7 @@
 """What this computer's processor and the installed packages call themselves, and whether it runs on battery."""
 
 import platform
+import re
 from importlib import metadata
 from pathlib import Path
 
@@ -20,6 +21,34 @@ _SETS = {
     "I8MM": ("i8mm",),
     "SVE": ("sve",),
 }
+
+_LIBRARY = re.compile(r"lib[\w+-]+\.so[.\d]*")
+# Libraries that Qt needs and a bare Debian lacks, with their packages.
+_OF_WINDOWS = {
+    "libEGL.so.1": "libegl1",
+    "libGL.so.1": "libgl1",
+    "libxkbcommon.so.0": "libxkbcommon0",
+    "libxkbcommon-x11.so.0": "libxkbcommon-x11-0",
+    "libxcb-cursor.so.0": "libxcb-cursor0",
+    "libxcb-icccm.so.4": "libxcb-icccm4",
+    "libxcb-keysyms.so.1": "libxcb-keysyms1",
+    "libdbus-1.so.3": "libdbus-1-3",
+    "libfontconfig.so.1": "libfontconfig1",
+    "libglib-2.0.so.0": "libglib2.0-0",
+}
+
+
+def missing_library(reason: str) -> str:
+    """The library that this message names, or ""."""
+    found = _LIBRARY.search(reason)
+    return found[0] if found else ""
+
+
+def window_packages(reason: str) -> str:
+    """How to install all of Qt's libraries at once, where the message names one of them; else ""."""
+    if missing_library(reason) not in _OF_WINDOWS:
+        return ""
+    return f"Debian, Ubuntu: apt install {' '.join(_OF_WINDOWS.values())}"
 
 
 def processor() -> str:

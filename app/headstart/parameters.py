@@ -168,9 +168,11 @@ class Precision(StrEnum):
 class AnswerParams:
     """How long an answer may become, and what ends it."""
 
-    max_new_tokens: int = parameter(2048, "Longest answer in tokens.", low=1, title="Longest answer")
+    max_new_tokens: int = parameter(
+        2048, "Longest answer in tokens; higher allows longer answers.", low=1, title="Maximum answer length"
+    )
     stop: tuple[str, ...] = parameter(
-        (), "The answer ends before one of these texts.", title="Stop texts", detail="may be given several times"
+        (), "The answer ends before one of these texts.", title="Stop sequences", detail="may be given several times"
     )
     stop_on_repetition: bool = parameter(default=True, meaning="End an answer that says the same again and again.")
 
@@ -190,32 +192,58 @@ class SamplingParams:
 
     temperature: float = _models_own(
         0.0,
-        "How freely words are chosen; 0 always takes the likeliest.",
+        "How freely words are chosen; 0 always takes the likeliest, higher gives more variety and more mistakes.",
         low=0.0,
         high=100.0,
         start=0.7,
         openai=(0.0, 2.0),
     )
     top_p: float = _models_own(
-        1.0, "Share of the likeliest tokens to choose from.", above=0.0, high=1.0, title="Top-p", start=0.9
+        1.0,
+        "Share of the likeliest tokens to choose from; higher gives more variety.",
+        above=0.0,
+        high=1.0,
+        title="Top-p",
+        start=0.9,
     )
     top_k: int = _models_own(
-        0, "Number of the likeliest tokens to choose from; 0 takes all.", low=0, title="Top-k", start=20
+        0,
+        "Number of the likeliest tokens to choose from; higher gives more variety, 0 takes all.",
+        low=0,
+        title="Top-k",
+        start=20,
     )
     min_p: float = _models_own(
-        0.0, "Least likelihood relative to the likeliest token.", low=0.0, high=0.999, title="Min-p", start=0.05
+        0.0,
+        "Least likelihood relative to the likeliest token; higher gives less variety.",
+        low=0.0,
+        high=0.999,
+        title="Min-p",
+        start=0.05,
     )
     repetition_penalty: float = _models_own(
-        1.0, "Above 1, words of prompt and answer are repeated less.", above=0.0, high=10.0, start=1.1
+        1.0,
+        "Above 1, words of prompt and answer are repeated less; far above 1 the text becomes odd.",
+        above=0.0,
+        high=10.0,
+        start=1.1,
     )
     presence_penalty: float = parameter(
-        0.0, "Against words already in the answer.", low=-10.0, high=10.0, openai=(-2.0, 2.0)
+        0.0,
+        "Against words already in the answer; higher brings more new words.",
+        low=-10.0,
+        high=10.0,
+        openai=(-2.0, 2.0),
     )
     frequency_penalty: float = parameter(
-        0.0, "Against words often in the answer.", low=-10.0, high=10.0, openai=(-2.0, 2.0)
+        0.0, "Against words often in the answer; higher repeats them less.", low=-10.0, high=10.0, openai=(-2.0, 2.0)
     )
     seed: int = parameter(
-        0, "The same seed chooses the same words.", low=0, high=2**63 - 1, detail="with --numerics exact"
+        0,
+        "The same seed chooses the same words; another seed gives another answer.",
+        low=0,
+        high=2**63 - 1,
+        detail="with --numerics exact",
     )
     automatic: tuple[str, ...] = ()
 
@@ -242,15 +270,21 @@ class SpeculationParams:
         Mode.AUTO,
         "Who decides how far to guess ahead.",
         name="speculation",
+        title="Guess ahead",
         detail="auto: as far as pays here; fixed: always --num-assistant-tokens; off: plain decoding",
     )
     # Most draft tokens in one round; the length itself when FIXED.
     num_assistant_tokens: int | None = parameter(
-        None, "Most tokens guessed in one round.", low=1, high=16, title="Assistant tokens", start=4
+        None,
+        "Most tokens guessed in one step; higher saves time where guesses are accepted, and loses it where not.",
+        low=1,
+        high=16,
+        title="Guesses per step",
+        start=4,
     )
     assistant_confidence_threshold: float | None = parameter(
         None,
-        "Guessing stops below this confidence of the draft.",
+        "Guessing stops below this confidence of the draft model; higher guesses less, and more of it is accepted.",
         low=0.0,
         high=1.0,
         title="Confidence threshold",
@@ -258,7 +292,7 @@ class SpeculationParams:
     )
     # Below 1: accept when p_target / p_draft reaches it.
     acceptance_threshold: float = parameter(
-        1.0, "Below 1 guesses are accepted that may change the answer.", above=0.0, high=1.0
+        1.0, "Below 1 guesses are accepted that may change the answer; 1 changes nothing.", above=0.0, high=1.0
     )
     drafter: Drafter = parameter(
         Drafter.ANY,
@@ -286,11 +320,12 @@ class LoadConfig:
     draft_device: str = parameter(
         "",
         "Device that runs the draft model; automatic takes what tuning found, or else that of the model.",
-        title="Device of the draft",
+        title="Draft device",
     )
     numerics: Numerics = parameter(
         Numerics.FAST,
         "Fast arithmetic, or exact: the same results.",
+        title="Arithmetic",
         detail="fast: rounding depends on how many tokens are read at once, so the same request may get another answer "
         "when it is asked again, greedy or seeded; exact: always the same text, with and without speculation, slower",
     )
@@ -302,7 +337,7 @@ class LoadConfig:
     )
     context: int | None = parameter(
         None,
-        "Tokens of context to make room for.",
+        "Tokens of context to make room for; higher allows longer chats and takes more memory.",
         low=256,
         start=8192,
         detail="auto: what the model allows, at most 8192",
@@ -312,7 +347,7 @@ class LoadConfig:
         KvPrecision.AUTO,
         "How the model remembers a chat: 8 bits take less room, but rejected guesses leave a trace. "
         "Automatic is 16, and 32 in exact numerics.",
-        title="Keys and values",
+        title="Cache precision",
     )
 
 

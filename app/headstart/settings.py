@@ -70,7 +70,8 @@ def _choices(each: Declared) -> tuple[str, ...]:
 
 def _declared(each: Declared, section: str) -> Any:
     choices, about = _choices(each), each.about
-    bounds = {"low": about.low, "high": about.high, "above": about.above}
+    low, high = about.openai or (about.low, about.high)  # beyond those of OpenAI's API answers are gibberish
+    bounds = {"low": low, "high": high, "above": about.above}
     default = str(each.default) if choices else each.default
     return _own(default, section, about.meaning, choices=choices, title=each.title, start=about.start, **bounds)
 
@@ -94,7 +95,7 @@ class Settings:
     )
     font_size: int = _option(11, "appearance", "Size of the text in points.", low=7, high=32)
     zoom: int = _option(100, "appearance", "Scale of the window in percent.", low=50, high=300)
-    show_origins: bool = _option(default=False, section="appearance", meaning="Colour tokens by who proposed them.")
+    show_origins: bool = _option(default=False, section="appearance", meaning="Colour tokens by who guessed them.")
     reduced_motion: bool = _option(default=False, section="appearance", meaning="Nothing moves or blinks by itself.")
 
     enter_sends: bool = _option(default=True, section="chat", meaning="Enter sends; otherwise Ctrl+Enter does.")
@@ -150,7 +151,7 @@ class Settings:
     stop: tuple[str, ...] = _ANSWER["stop"]
 
     server_port: int = _option(
-        8642, "server", "Where programs of this computer find the local server.", low=1024, high=65535
+        8642, "server", "Where programs of this computer find the local API server.", low=1024, high=65535
     )
 
     presets: Mapping[str, str] = _option({}, "presets", "System prompts by name.")
@@ -164,7 +165,7 @@ class Settings:
             check(name, getattr(self, name))
         values = vars(self)
         if values["speculation"] == Mode.FIXED and values["num_assistant_tokens"] is None:
-            raise SettingsError("Fixed speculation needs a number of assistant tokens: set 1 to 16, or use automatic.")
+            raise SettingsError("To guess a fixed number ahead, set the guesses per step (1 to 16), or use automatic.")
 
     @property
     def sampling(self) -> SamplingParams:

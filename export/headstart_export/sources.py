@@ -64,7 +64,7 @@ def fetch(recipe: ModelRecipe, cache: Path, progress: Progress, *, code: bool = 
                 )
             return fetched
     raise ExportError(
-        "{recipe} cannot be fetched: {failures}. Check the name and the network.",
+        "{recipe} was not downloaded: {failures}. Check the name and the network.",
         recipe=recipe.name,
         failures=listed(failures),
     )
@@ -177,7 +177,9 @@ def _sentences(source: HubSource) -> Iterator[None]:
 
     try:
         yield
-    except (httpx.HTTPError, ConnectionError) as error:
+    except (httpx.TransportError, ConnectionError):
+        raise HubUnreachableError("Hugging Face cannot be reached") from None
+    except httpx.HTTPError as error:
         raise HubUnreachableError(
             "{source} cannot be had from the hub ({error})", source=source.id, error=first_line(error)
         ) from None

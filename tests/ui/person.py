@@ -8,6 +8,7 @@ from pytestqt.qtbot import QtBot
 from headstart.chat.conversation import State
 from headstart.ui.chat.message import MessageContent
 from headstart.ui.program import Program
+from headstart.ui.settings.settings_form import SettingEditor
 
 WAIT = 60_000  # ms, for a loaded machine
 
@@ -71,6 +72,11 @@ def button(part: QWidget, name: str) -> QPushButton:
     """The button with this text or name."""
     buttons = part.findChildren(QPushButton)
     return next(each for each in buttons if name in (each.text(), each.accessibleName(), each.objectName()))
+
+
+def setting(app: Program, name: str) -> SettingEditor:
+    """The editor of a setting of the open chat."""
+    return next(form._editors[name] for form in app.window.panel.forms if name in form.names)
 
 
 def press(part: QWidget, name: str) -> None:

@@ -54,7 +54,7 @@ def test_a_file_goes_with_the_message(qtbot: QtBot, app: Program, tmp_path: Path
     (tmp_path / "notes.md").write_text("# Notes\n\nalpha beta", encoding="utf-8")
     (tmp_path / "picture.png").write_bytes(b"\x89PNG\0\0")
     app.window.chat.files_dropped.emit([tmp_path / "notes.md", tmp_path / "picture.png"])
-    assert "picture.png is no PDF and no text" in app.window.chat.notice.text
+    assert "picture.png is an image. Images are not supported" in app.window.chat.notice.text
     ask(qtbot, app, "what is this?")
     assert [file.name for file in shown(app)[0].attached] == ["notes.md"]
     assert "alpha" in texts(app)[1]

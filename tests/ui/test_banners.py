@@ -57,7 +57,7 @@ def test_a_stopped_engine_is_forgotten_when_it_is_back(qtbot: QtBot, app: Progra
     ask(qtbot, app, "hello")
     with qtbot.waitSignal(app.link.crashed, timeout=WAIT):
         os.kill(app.link.pid, signal.SIGKILL)
-    qtbot.waitUntil(lambda: "unexpectedly" in banner(app), timeout=WAIT)
+    qtbot.waitUntil(lambda: "memory ran out" in banner(app), timeout=WAIT)
     qtbot.waitUntil(lambda: app.loader.is_ready, timeout=WAIT)
     assert banner(app) == ""
 

@@ -40,6 +40,7 @@ def go(app: Program, tokens: int = 16, repeats: int = 1) -> BenchmarkPage:
     """Go to the page, choose and press its button."""
     app.window.actions_by_name["bench"].trigger()
     page = app.window.bench
+    page.form.extent.setCurrentIndex(1)
     page.form.tokens.setValue(tokens)
     page.form.repeats.setValue(repeats)
     page.start.click()
@@ -55,6 +56,11 @@ def test_before_the_first_run_it_says_what_will_be_measured(qtbot: QtBot, app: P
     page = app.window.bench
     assert not page._empty.isHidden()
     assert page.report.isHidden()
+    assert page.form.extent.currentText() == "Quick (2 minutes)"
+    assert page.form.prompts.isVisibleTo(page) is False
+    assert "2 prompts (code, explanation), about 8 answers of at most 125 tokens" in page.form._extent.text()
+    assert "about 2 minutes at ten tokens a second" in page.form._extent.text()
+    page.form.extent.setCurrentIndex(1)
     page.form.prompts.setValue(2)
     page.form.repeats.setValue(3)
     page.form.tokens.setValue(100)
@@ -70,6 +76,7 @@ def test_classes_and_ways_can_be_chosen_and_one_class_stays(qtbot: QtBot, open_p
     app = open_program(pace=0.001)
     app.window.actions_by_name["bench"].trigger()
     page = app.window.bench
+    page.form.extent.setCurrentIndex(1)
     page.form.peer.setChecked(False)
     for kind in ("edit", "explanation", "summary", "story"):
         assert page.form.kinds[kind].isEnabled()
@@ -108,26 +115,49 @@ def test_a_run_shows_its_progress(qtbot: QtBot, open_program: Open) -> None:
     assert "of 180 answers" in page.sentence
     assert "left" in page.sentence
     assert "ms/token" in page.heat.text()
+    app.window.actions_by_name["write"].trigger()
+    line = app.window.activity[page]
+    assert line.text.startswith("Benchmark · ")
     page.stop.click()
     end(qtbot, app)
+    assert line.text == "Benchmark · ended"
     assert page.stop.isHidden()
     assert page.bar.isHidden()
 
 
 def test_a_run_shows_what_it_found_and_advises_what_to_set(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.002)
-    page = go(app)
+    page = go(app, repeats=3)
     end(qtbot, app)
     report, classes = page.report, ["code", "edit", "explanation", "summary", "story"]
     shown, advised = cells(report.table), cells(report.advice.table)
     assert [row[0] for row in shown] == ["all prompts", *classes]
     assert all(float(cell.rstrip("×")) > 0.0 for row in shown for cell in row[1:])
+    assert report._headline.text() == f"Automatic: {shown[0][-1]} as fast as without guessing"
     assert "Every setting wrote the same texts" in report._remarks.text()
     assert "An engine without a model" in report._where.text()
     assert "auto" in report.chart.accessibleDescription()
     assert [row[0] for row in advised] == classes
     assert all(re.fullmatch(r"off|n-gram, [35](–5)?", row[1]) for row in advised)
-    assert all(row[2].endswith("×") and row[3].endswith("×") for row in advised)
+
+
+def test_a_quick_run_needs_no_choice_and_advises_nothing(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.002)
+    app.window.actions_by_name["bench"].trigger()
+    page = app.window.bench
+    page.start.click()
+    end(qtbot, app)
+    assert page.report._headline.text().endswith("as fast as without guessing")
+    advised = cells(page.report.advice.table)
+    assert advised == [[kind, "too little to tell: measure more"] for kind in ("code", "explanation")]
+
+
+@pytest.mark.parametrize(("ms", "kinds", "tokens"), [(1.0, 2, 160), (400.0, 2, 31), (1000.0, 1, 24), (9000.0, 1, 16)])
+def test_a_quick_run_fits_the_speed_of_the_model(app: Program, ms: float, kinds: int, tokens: int) -> None:
+    form = app.window.bench.form
+    form.ms_per_token = ms
+    size = form.size_wanted()
+    assert (len(size.kinds), size.tokens, size.repeats, size.with_peer) == (kinds, tokens, 1, False)
 
 
 def test_the_next_start_shows_the_last_result(qtbot: QtBot, open_program: Open) -> None:

@@ -58,18 +58,18 @@ def test_each_position_is_judged_where_its_forerunners_held() -> None:
 def test_the_panel_says_how_first_and_last_guesses_fare(panel: LivePanel) -> None:
     once = Timing(1, 1, 1)
     panel.grow([step(1, 0, 0, once), step(3, 4, 2, once), step(1, 4, 0, once)])
-    assert "By position: 50 % → 0 %" in [label.accessibleName() for label in panel.findChildren(ElidedLabel)]
+    assert label_of(panel, "First / last guess").text() == "50 / 0 %"
 
 
 @pytest.mark.parametrize(
     ("earned", "words"),
-    [(0.0, "nothing yet"), (4.9, "nothing yet"), (12_345.0, "12.35 s saved"), (-20.0, "0.02 s lost")],
+    [(0.0, "nothing yet"), (4.9, "nothing yet"), (12_345.0, "12.35 s"), (-20.0, "0.02 s lost")],
 )
 def test_the_panel_says_what_was_earned_so_far(panel: LivePanel, earned: float, words: str) -> None:
     panel.grow([earning(0.0)])
-    assert label_of(panel, "Saved (estimate)").text() == "–"  # the prompt's own pass is no round
+    assert label_of(panel, "Time saved (estimate)").text() == "–"  # the prompt's own pass is no round
     panel.grow([earning(-900.0), earning(earned)])
-    ledger = label_of(panel, "Saved (estimate)")
+    ledger = label_of(panel, "Time saved (estimate)")
     assert ledger.text() == words
     assert "as the engine reckons it" in ledger.toolTip()
     panel.grow([step(0, 0, 0, Timing())])
@@ -92,7 +92,7 @@ def test_figures_stand_in_as_many_rows_as_their_words_need(
 
 
 def test_an_engine_without_a_ledger_is_said_to_have_none(panel: LivePanel) -> None:
-    ledger = label_of(panel, "Saved (estimate)")
+    ledger = label_of(panel, "Time saved (estimate)")
     assert "does not reckon" not in ledger.toolTip()
     panel.grow([step(0, 0, 0, Timing())])  # of a server, which tells no tokens
     assert (ledger.text(), "does not reckon" in ledger.accessibleDescription()) == ("–", True)
@@ -135,17 +135,12 @@ STATS = Stats(
 @pytest.mark.parametrize(
     ("found", "line"),
     [
-        (
-            STATS,
-            "20.0 tokens/s · 2.00× plain speed on this machine · 75 % accepted (60 of 80) · 2.50 tokens per round · "
-            "first token after 1.5 s",
-        ),
-        (
-            replace(STATS, plain_ms=40.0, ttft_ms=300.0),
-            "20.0 tokens/s · speculation did not pay here: 0.80× plain decoding · 75 % accepted (60 of 80) · "
-            "2.50 tokens per round · first token after 300 ms",
-        ),
-        (replace(STATS, drafted=0, accepted=0), "20.0 tokens/s · nothing guessed ahead · first token after 1.5 s"),
+        (STATS, "20.0 tokens/s, about 2× as fast as without guessing"),
+        (replace(STATS, plain_ms=77.0), "20.0 tokens/s, about 1.5× as fast as without guessing"),
+        (replace(STATS, plain_ms=51.0), "20.0 tokens/s, as fast as without guessing"),
+        (replace(STATS, plain_ms=40.0), "20.0 tokens/s, slower than without guessing (about 0.8×)"),
+        (replace(STATS, plain_ms=None), "20.0 tokens/s"),
+        (replace(STATS, drafted=0, accepted=0), "20.0 tokens/s, nothing guessed ahead"),
         (replace(STATS, output_tokens=0), ""),
     ],
 )
@@ -157,9 +152,13 @@ def test_further_lines_say_where_tokens_and_time_come_from() -> None:
     told = live_answer.lines(live_answer.keep(replace(STATS, ledger_ms=1234.0), FinishReason.STOP)).splitlines()
     assert told[0].startswith("20.0 tokens/s")
     assert told[1:] == [
-        "Tokens by origin: draft 60, target 41",
-        "Time: draft 10 ms",
-        "Estimate: 1,234 ms saved against plain decoding",
+        "2.00× as fast as without guessing, on this computer",
+        "75 % of the guesses accepted (60 of 80)",
+        "2.50 tokens per step",
+        "First token after 1.5 s",
+        "Tokens from: draft model 60, the model itself 41",
+        "Time: guessing 0.01 s",
+        "Time saved (estimate): 1.2 s",
         "Context: 111 of 2,048 tokens",
     ]
     known = live_answer.details(
@@ -167,8 +166,32 @@ def test_further_lines_say_where_tokens_and_time_come_from() -> None:
     )
     assert "Prompt: 4,120 tokens, 4,100 of them read before" in known.splitlines()
     lost = live_answer.details(live_answer.keep(replace(STATS, ledger_ms=-20.0), FinishReason.STOP))
-    assert "Estimate: 20 ms lost against plain decoding" in lost
+    assert "Time lost (estimate): 0.02 s" in lost
     assert live_answer.lines({}) == ""
+
+
+def test_a_continued_answer_is_counted_whole() -> None:
+    first = live_answer.keep(replace(STATS, ledger_ms=500.0), FinishReason.LENGTH)
+    second = replace(
+        STATS, output_tokens=50, rounds=10, drafted=20, accepted=10, ttft_ms=9.0, decode_ms=1000.0, ledger_ms=-100.0
+    )
+    second = replace(second, by_origin={"draft": 10, "n-gram": 1}, by_part={"verify": 5.0})
+    whole = live_answer.joined(second, first)
+    assert (whole.output_tokens, whole.rounds, whole.drafted, whole.accepted) == (151, 50, 100, 70)
+    assert (whole.ttft_ms, whole.decode_ms, whole.ledger_ms) == (1500.0, 6000.0, 400.0)
+    assert whole.by_origin == {"draft": 70, "target": 41, "n-gram": 1}
+    assert whole.by_part == {"draft": 10.0, "verify": 5.0}
+    assert live_answer.joined(STATS, {}) == STATS
+
+
+def test_at_the_end_the_figures_are_those_of_the_whole_answer(panel: LivePanel) -> None:
+    panel.grow([earning(0.0), *[step(3, 4, 2, Timing(40, 50, 10))] * 9])
+    assert (label_of(panel, "Speed").text(), label_of(panel, "Accepted").text()) == ("30.0 tokens/s", "50 %")
+    panel.end(live_answer.keep(STATS, FinishReason.STOP))
+    assert (label_of(panel, "Speed").text(), label_of(panel, "Accepted").text()) == ("20.0 tokens/s", "75 %")
+    assert label_of(panel, "Guesses per step").text() == "2.0"
+    panel.begin()
+    assert label_of(panel, "Speed").text() == "–"
 
 
 def test_no_gain_is_told_of_an_answer_that_repeats_itself() -> None:
@@ -182,10 +205,10 @@ def test_no_gain_is_told_of_an_answer_that_repeats_itself() -> None:
 
 def test_what_was_earned_is_taken_back_where_the_answer_repeats_itself(panel: LivePanel) -> None:
     panel.grow([earning(0.0), earning(12_345.0)])
-    panel.end(repeats=False)
-    assert label_of(panel, "Saved (estimate)").text() == "12.35 s saved"
-    panel.end(repeats=True)
-    assert label_of(panel, "Saved (estimate)").text() == "–"
+    panel.end({})
+    assert label_of(panel, "Time saved (estimate)").text() == "12.35 s"
+    panel.end({live_answer.REPEATS: 4})
+    assert label_of(panel, "Time saved (estimate)").text() == "–"
 
 
 @pytest.mark.parametrize(

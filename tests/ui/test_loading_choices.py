@@ -81,11 +81,11 @@ def test_what_8_bits_save_is_shown_for_the_pair_and_its_context(app: Program) ->
     dialog = preferences(app)
     assert texts(box(dialog, "kv_precision")) == ["Automatic", "16 bits", "8 bits"]
     # 12,288 bytes a token and model in 16 bits
-    assert note(dialog) == "With 4,096 tokens of context: 101 MB in 16 bits, 60 MB in 8 bits, which saves 40 MB."
+    assert note(dialog) == "With 4,096 tokens of context: 101 MB of memory in 16 bits, 60 MB in 8 bits."
     app.settings.change(context=2048)
-    assert note(dialog) == "With 2,048 tokens of context: 50 MB in 16 bits, 30 MB in 8 bits, which saves 20 MB."
+    assert note(dialog) == "With 2,048 tokens of context: 50 MB of memory in 16 bits, 30 MB in 8 bits."
     app.settings.change(draft="none")
-    assert "25 MB in 16 bits" in note(dialog)
+    assert "25 MB of memory in 16 bits" in note(dialog)
     assert note(app.window.panel) == note(dialog)
     app.settings.change(model="remote:office")
     assert note(dialog) == ""

@@ -92,6 +92,38 @@ def test_offsets_run_forward() -> None:
     assert starts == sorted(starts)
 
 
+def test_a_formula_after_a_list_is_no_part_of_it() -> None:
+    item, formula, after = parse("- one\n$$\nx^2\n$$\nafter")
+    assert isinstance(item, Paragraph)
+    assert isinstance(formula, Paragraph)
+    assert item.item
+    assert (formula.display, formula.place, plain_text([formula])) == (True, Place(), "x²")
+    assert plain_text([after]) == "after"
+    inside = parse("- one\n  $$\n  x^2\n  $$")[1]
+    assert isinstance(inside, Paragraph)
+    assert inside.place == Place(lists=1)
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("It holds[^1], too[^12].\n\n[^1]: See the paper.", ["It holds¹, too¹².", "¹ See the paper."]),
+        ("as said[^note]: so", ["as saidⁿᵒᵗᵉ: so"]),
+        ("a[^ b] and `x[^1]`", ["a[^ b] and x[^1]"]),
+    ],
+)
+def test_footnotes_have_raised_numbers(source: str, shown: list[str]) -> None:
+    assert [plain_text([block]) for block in parse(source)] == shown
+
+
+def test_tags_that_only_say_how_text_looks_are_followed() -> None:
+    source = "a <b>bold</b> and <EM>leaning</EM>, <del>gone</del>, `<b>code</b>`, <b>open, </i> alone, <u>no</u>"
+    assert _styled(source, Style.BOLD) == ["bold"]
+    assert _styled(source, Style.ITALIC) == ["leaning"]
+    assert _styled(source, Style.STRIKE) == ["gone"]
+    assert plain_text(parse("**x <b>y</b> z**")) == "x y z"
+
+
 def test_carriage_returns_keep_offsets() -> None:
     source = "one\r\ntwo **three**\r\n\r\n- four"
     assert [source[span.start : span.end] for span in _spans(source) if span.exact] == ["one", "two ", "three", "four"]

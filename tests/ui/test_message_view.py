@@ -18,7 +18,7 @@ from headstart.ui.chat.message_view import MessageView
 from headstart.ui.chat.text_view import TextView
 from headstart.ui.markdown.blocks import Code, spans
 from headstart.ui.widgets import theme
-from headstart.ui.widgets.labels import Legend
+from headstart.ui.widgets.legend import Legend
 from headstart.ui.widgets.theme import DARK, LIGHT
 from tests.ui.corpus import EVERYTHING
 
@@ -218,8 +218,8 @@ def test_tooltips_show_addresses_and_rounds(show: Show) -> None:
     assert text.tooltip_at(_point(text, "link")) == "https://example.org"
     assert text.tooltip_at(_point(text, "world")) == ""
     view.set_origins_visible(True)
-    assert text.tooltip_at(_point(text, "world")) == "Draft model. Round: Draft model guessed 4, 3 held."
-    assert text.tooltip_at(_point(text, "Hello")) == "Target"
+    assert text.tooltip_at(_point(text, "world")) == "Draft model. This step: Draft model guessed 4, 3 accepted."
+    assert text.tooltip_at(_point(text, "Hello")) == "The model itself"
 
 
 def test_every_origin_has_a_look_a_place_in_the_legend_and_words(show: Show) -> None:
@@ -233,10 +233,10 @@ def test_every_origin_has_a_look_a_place_in_the_legend_and_words(show: Show) -> 
     view.set_origins_visible(True)
     for letter, origin in zip("abcde", sorted(known), strict=True):
         said = _text(view).tooltip_at(_point(_text(view), letter))
-        assert said.endswith(" guessed 2, 1 held.")
+        assert said.endswith(" guessed 2, 1 accepted.")
         assert f" {origin} " not in said
     told = details({"by_origin": dict.fromkeys(known, 7)})
-    assert told == "Tokens by origin: draft 7, EAGLE-3 head 7, n-gram 7, usual words 7, target 7"
+    assert told == "Tokens from: draft model 7, EAGLE-3 head 7, earlier text 7, usual words 7, the model itself 7"
 
 
 def _grounds(text: TextView) -> dict[str, str]:
@@ -281,7 +281,7 @@ def test_the_wheel_scrolls_the_chat_not_the_message(show: Show) -> None:
     view = show(_answer(EVERYTHING))
     text = _text(view)
     assert text.verticalScrollBar().maximum() == 0
-    assert view.set_width(400) > view.set_width(700)
+    assert view.set_width(300) > view.set_width(700)
     assert text.verticalScrollBar().maximum() == 0
 
 

@@ -18,7 +18,7 @@ from headstart.ui.engine_request import Loadable, installed_model
 from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import ChoiceEditor
 from tests.model_folders import describe, write_model, write_pair
-from tests.ui.person import WAIT, ask, shown
+from tests.ui.person import WAIT, ask, setting, shown
 
 Open = Callable[..., Program]
 
@@ -38,7 +38,7 @@ def heavy(folder: Path) -> Path:
 
 def drafts(app: Program) -> dict[str, tuple[bool, str]]:
     """Value: whether it can be chosen, and its words."""
-    field = app.window.panel._form._editors["draft"]
+    field = setting(app, "draft")
     assert isinstance(field, ChoiceEditor)
     box = field._box
     rows = range(box.count())
@@ -72,7 +72,7 @@ def test_the_composer_names_the_model_and_switches_it_for_this_chat(
     app = open_program(find=installed_model)
     button = app.window.chat.composer.model_button
     assert (button.text(), button.accessibleName()) == ("both", "Model: both")
-    assert menu(app) == {"both": "4.04 GB", "smol": "2.10 GB", "All Models…": ""}
+    assert menu(app) == {"both": "4.04 GB of memory", "smol": "2.10 GB of memory", "All Models…": ""}
     choose(app, "smol")
     qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.model == "smol"), timeout=WAIT)
     assert button.text() == "smol"
@@ -103,7 +103,7 @@ def test_a_device_that_nobody_named_is_left_to_tuning_and_one_of_an_older_file_i
 def test_devices_may_be_left_to_the_program(open_program: Open) -> None:
     app = open_program()
     for name in ("device", "draft_device"):
-        field = app.window.panel._form._editors[name]
+        field = setting(app, name)
         assert isinstance(field, ChoiceEditor)
         assert (field._box.currentText(), field._box.currentData()) == ("Automatic", "")
 
@@ -113,10 +113,10 @@ def test_what_needs_more_than_is_free_says_how_much(root: Path, open_program: Op
     heavy(root / "giant")
     app = open_program(find=installed_model)
     app.choices.free = lambda: 10_000_000_000
-    assert menu(app)["giant"] == "28.02 GB, 18.02 GB too much"
+    assert menu(app)["giant"] == "28.02 GB of memory, 18.02 GB too much"
     app.window.panel.edited.emit("model", "smol")
     assert drafts(app)["giant"] == (False, "giant · needs 19.97 GB more memory")
-    assert drafts(app)["smol"] == (False, "smol · this is the target itself")
+    assert drafts(app)["smol"] == (False, "smol · this is the model itself")
 
 
 def test_a_long_name_is_cut_in_the_middle_and_told_whole(root: Path, open_program: Open) -> None:

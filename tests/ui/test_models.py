@@ -9,7 +9,8 @@ import psutil
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
-from PySide6.QtWidgets import QMessageBox
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLabel, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from headstart import exporter as exporting
@@ -19,7 +20,7 @@ from headstart.ui.models.model_card import ModelCard
 from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import ChoiceEditor
 from tests.model_folders import write_model, write_pair
-from tests.ui.person import WAIT, press, words
+from tests.ui.person import WAIT, press, setting, words
 
 Open = Callable[..., Program]
 
@@ -75,7 +76,7 @@ def card_of(app: Program, name: str) -> ModelCard:
 
 def choices(app: Program, name: str) -> dict[str, str]:
     """Value: reason why it cannot be chosen."""
-    field = app.window.panel._form._editors[name]
+    field = setting(app, name)
     assert isinstance(field, ChoiceEditor)
     box = field._box
     flags = [box.model().flags(box.model().index(row, 0)) for row in range(box.count())]
@@ -93,8 +94,11 @@ def test_models_are_shown_with_what_matters(qtbot: QtBot, root: Path, open_progr
     app.window.actions_by_name["models"].trigger()
     page = app.window.models
     smol, both, torn = (card_of(app, name) for name in ("smol", "both", "torn"))
-    for fact in ("1.78 GB", "INT8", "98.7 % of 512 tokens", "KL 0.0040", "perplexity ×1.012", "Apache-2.0"):
+    for fact in ("1.78 GB", "INT8", "quality 98.7 % of the original", "Apache-2.0"):
         assert fact in words(smol)
+    details = " ".join(part.toolTip() for part in smol.findChildren(QLabel))
+    for fact in ("98.7 % of 512 tokens", "KL 0.0040", "perplexity ×1.012"):
+        assert fact in details
     assert "Takes about 2.10 GB of memory; 1.00 GB is free." in words(smol)
     assert smol._memory.property("kind") == "danger"
     assert "pair" in words(both)
@@ -189,11 +193,18 @@ def test_an_export_shows_its_steps_and_can_be_cancelled(
     qtbot.waitUntil(lambda: page.work._bar.value() == 250, timeout=WAIT)
     assert "Exporting smollm2-135m-instruct\nFetching smollm2-135m-instruct" in page.work.text
     assert not page.add._go.isEnabled()
+    line = app.window.activity[page]
+    assert line.text == ""
+    app.window.actions_by_name["write"].trigger()
+    assert line.text.startswith("Models · Exporting smollm2-135m-instruct · Fetching smollm2-135m-instruct")
+    press(line, "Show")
+    assert (app.window.pages.currentWidget(), line.text) == (page, "")
     press(page.work, "Show log")
     assert "30 MB of 120 MB" in page.work.log
     assert not page.work._log.isHidden()
     press(page.work, "Cancel")
     qtbot.waitUntil(lambda: "Cancelled." in page.work.text, timeout=WAIT)
+    assert (page.work._step.property("kind"), page.work._log.isHidden()) == ("muted", True)
     assert not list(root.iterdir())
     assert page.add._go.isEnabled()
     press(page.work, "Dismiss")
@@ -225,9 +236,28 @@ def test_recipes_are_listed_and_a_refused_export_says_why(
     add.source.setCurrentText("bad")
     add.draft.setCurrentText("small one")
     add.weights.setCurrentText("INT4")
-    press(add, "Export")
+    press(add, "Download and convert")
     qtbot.waitUntil(lambda: "bad is no recipe." in work.text, timeout=WAIT)
     assert "Fetching bad --draft small one --weights int4 --json ..." in work.log
+
+
+def test_the_wheel_scrolls_the_page_over_fields_too(qtbot: QtBot, root: Path, open_program: Open) -> None:
+    write_model(root / "smol")
+    app = open_program(find=installed_model)
+    app.window.resize(800, 500)
+    app.window.actions_by_name["models"].trigger()
+    page = app.window.models
+    field, bar = page.add.source, page.scroll_area.verticalScrollBar()
+    QApplication.processEvents()
+    bar.setValue(bar.maximum())
+    page.scroll_area.ensureWidgetVisible(field)
+    bar.setValue(bar.value() - 1)
+    QApplication.processEvents()
+    before, text = bar.value(), field.currentText()
+    middle = QPointF(field.mapTo(app.window, field.rect().center()))
+    QTest.wheelEvent(app.window.windowHandle(), middle, QPoint(0, 120))
+    qtbot.waitUntil(lambda: bar.value() < before, timeout=WAIT)
+    assert (field.currentText(), field.hasFocus()) == (text, False)
 
 
 def drop(app: Program, path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pypdf import PdfReader
 from PySide6.QtCore import QLocale, QTimer
-from PySide6.QtWidgets import QFileDialog
+from PySide6.QtWidgets import QApplication, QFileDialog
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Attachment, Chat, Conversation, Outcome
@@ -16,8 +16,9 @@ from headstart.ui.exchange import chat_sections, writing_pdf
 from headstart.ui.markdown.blocks import Block, Paragraph
 from headstart.ui.markdown.markdown import parse
 from headstart.ui.program import Program
+from headstart.ui.spelling import place
 from tests.ui.corpus import EVERYTHING
-from tests.ui.person import WAIT, ask
+from tests.ui.person import WAIT, ask, button
 
 GERMAN, AMERICAN = QLocale("de_DE"), QLocale("en_US")
 WORDS = Wording()
@@ -133,7 +134,26 @@ def test_a_folder_that_is_not_there_is_told(qtbot: QtBot, app: Program, tmp_path
     exchange.write(chat, tmp_path / "gone" / "a.pdf")
     qtbot.waitUntil(lambda: "cannot be written" in notice.text, timeout=WAIT)
     exchange.write(chat, tmp_path / "a.md")
-    assert notice.text == ""
+    assert notice.text == f"Saved to {place(tmp_path / 'a.md')}"
+    assert button(notice, "Show in folder")
+
+
+def test_file_dialogs_begin_at_home_and_then_where_the_last_one_ended(
+    qtbot: QtBot, app: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    application = QApplication.instance()
+    assert application
+    application.setProperty("last folder", None)
+    ask(qtbot, app, "tigers")
+    for folder in (Path.home(), tmp_path / "elsewhere"):
+        app.window.actions_by_name["export"].trigger()
+        dialog = app.window.findChildren(QFileDialog)[-1]
+        assert Path(dialog.directory().path()) == folder
+        (tmp_path / "elsewhere").mkdir(exist_ok=True)
+        dialog.fileSelected.emit(str(tmp_path / "elsewhere" / "tigers.md"))
+        dialog.close()
+    assert (tmp_path / "elsewhere" / "tigers.md").is_file()
 
 
 def _long_chat(app: Program, messages: int) -> str:

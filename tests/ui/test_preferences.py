@@ -19,7 +19,7 @@ from headstart.ui.program import Program
 from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.settings.settings_form import NumberEditor, meaning, title, word
 from tests.model_folders import write_model
-from tests.ui.person import ask
+from tests.ui.person import ask, press, setting
 
 ELSEWHERE = {"presets", "prompts", "server_port"}  # edited where they are used
 Field = TypeVar("Field", bound=QWidget)
@@ -97,6 +97,14 @@ def test_the_keyboard_alone_turns_pages_and_closes(qtbot: QtBot, app: Program, d
     qtbot.waitUntil(lambda: app.window.findChild(PreferencesDialog) is None)
 
 
+def test_the_program_can_be_quit_while_the_dialog_is_open(
+    qtbot: QtBot, app: Program, dialog: PreferencesDialog
+) -> None:
+    dialog.activateWindow()
+    QTest.keyClick(dialog, Qt.Key.Key_Q, Qt.KeyboardModifier.ControlModifier)
+    qtbot.waitUntil(app.window.isHidden)
+
+
 def test_folders_are_named_from_home(app: Program, headstart_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "home", lambda: headstart_home.parent)
     app.window.actions_by_name["preferences"].trigger()
@@ -129,7 +137,7 @@ NAMES = ("temperature", "top_p", "top_k", "repetition_penalty")
 
 
 def field(app: Program, name: str) -> NumberEditor:
-    found = app.window.panel._form._editors[name]
+    found = setting(app, name)
     assert isinstance(found, NumberEditor)
     return found
 
@@ -191,3 +199,51 @@ def test_a_typed_value_holds(app: Program) -> None:
     edit._spin.lineEdit().selectAll()
     QTest.keyClicks(edit._spin, "0.55\r")
     assert app.chat_controller.session.settings.sampling.temperature == 0.55
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "value", "words"),
+    [
+        ("temperature", "99", 2.0, "99 is out of bounds (0.00 to 2.00); 2.00 is used."),
+        ("num_assistant_tokens", "999", 16, "999 is out of bounds (1 to 16); 16 is used."),
+        ("assistant_confidence_threshold", "7", 1.0, "7 is out of bounds (0.00 to 1.00); 1.00 is used."),
+    ],
+)
+def test_an_absurd_value_is_corrected_and_said(app: Program, name: str, typed: str, value: float, words: str) -> None:
+    editor = field(app, name)
+    if editor._automatic.isChecked():
+        editor._automatic.click()
+    editor._spin.selectAll()
+    QTest.keyClicks(editor._spin, typed)
+    QTest.keyClick(editor._spin, Qt.Key.Key_Return)
+    session = app.chats.current
+    assert session
+    assert getattr(session.settings, name) == value
+    assert editor._bounds.text() == words
+    editor._spin.stepDown()
+    assert editor._bounds.text() == ""
+
+
+def test_the_panel_shows_everyday_settings_and_unfolds_the_rest(app: Program) -> None:
+    app.window.actions_by_name["panel"].trigger()
+    everyday, advanced = app.window.panel.forms
+    assert everyday.names[:3] == ("model", "system_prompt", "speculation")
+    assert (everyday.isHidden(), advanced.isHidden()) == (False, True)
+    press(app.window.panel, "Advanced")
+    assert not advanced.isHidden()
+    assert {"top_p", "seed", "device", "numerics", "draft"} <= set(advanced.names)
+    assert not set(everyday.names) & set(advanced.names)
+    press(app.window.panel, "Advanced")
+    assert advanced.isHidden()
+
+
+@pytest.mark.parametrize("zoom", [100, 200])
+def test_a_narrow_panel_cuts_no_field(qtbot: QtBot, app: Program, zoom: int) -> None:
+    app.settings.change(zoom=zoom)
+    panel = app.window.panel
+    app.window.actions_by_name["panel"].trigger()
+    panel.setMaximumWidth(panel.minimumWidth())
+    prompt = setting(app, "system_prompt")
+    qtbot.waitUntil(lambda: panel.width() == panel.minimumWidth())
+    qtbot.waitUntil(lambda: prompt.height() >= prompt.minimumSizeHint().height())
+    assert prompt.width() <= panel.width()

@@ -1,5 +1,6 @@
 """The race: both lanes, the comparison, the replay, and the numerics before and after."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -59,12 +60,13 @@ def test_both_lanes_are_run_with_exact_numerics_and_proven_equal(qtbot: QtBot, o
     end(qtbot, page)
     assert numerics(app) == "exact"
     assert page._proof.text() == "40 of 40 tokens equal: both wrote the same."
-    assert "exact numerics" in page.sentence or app.race._replay.is_running
+    assert "exact arithmetic" in page.sentence or app.race._replay.is_running
     plain, speculative = (app.race._lanes[leg] for leg in app.race._lanes)
     assert {step.round.drafted for step in plain.steps} == {0}
     assert max(step.round.drafted for step in speculative.steps) > 0
     assert float(page._speedup.text()[:-1]) > 1.0
-    assert "mean of two answers" in page._speeds.text()
+    assert re.fullmatch(r"[\d.]+ → [\d.]+ tokens/s", page._speeds.text())
+    assert "mean of two answers" in page._measured.text()
 
 
 def test_leaving_the_page_brings_the_usual_numerics_back(qtbot: QtBot, open_program: Open) -> None:
@@ -133,16 +135,37 @@ def test_control_enter_in_the_prompt_starts_and_examples_fill_it(qtbot: QtBot, a
     end(qtbot, app.window.race)
 
 
-def test_an_empty_prompt_starts_nothing_and_leaving_the_page_ends_a_race(qtbot: QtBot, open_program: Open) -> None:
+def test_an_empty_prompt_starts_nothing_and_a_race_can_be_stopped(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.02)
     start(app, "  ")
     assert not app.loader.occupation
     page = start(app, "toy: words 200")
     qtbot.waitUntil(lambda: page.lanes[0].tokens > 0, timeout=WAIT)
-    app.window.actions_by_name["write"].trigger()
+    press(page, "Stop")
     qtbot.waitUntil(lambda: not app.loader.occupation, timeout=WAIT)
     assert page.sentence == "Stopped."
     assert page._verdict.isHidden()
+
+
+def test_a_race_goes_on_when_its_page_is_left_and_every_page_shows_the_way_back(
+    qtbot: QtBot, open_program: Open
+) -> None:
+    app = open_program(pace=0.01, find=toy_with_numerics)
+    page = start(app)
+    line = app.window.activity[page]
+    qtbot.waitUntil(lambda: page.lanes[0].tokens > 0, timeout=WAIT)
+    assert line.text == ""  # the page itself says it
+    app.window.actions_by_name["write"].trigger()
+    assert line.text == "Race · Without guessing: one token at a time…"
+    app.window.actions_by_name["bench"].trigger()
+    assert line.text.startswith("Race · ")
+    qtbot.waitUntil(lambda: line.text == "Race · ended", timeout=WAIT)
+    assert not page._verdict.isHidden()
+    qtbot.waitUntil(lambda: numerics(app) == "fast", timeout=WAIT)
+    press(line, "Show")
+    assert app.window.pages.currentWidget() is page
+    app.window.actions_by_name["write"].trigger()
+    assert line.text == ""
 
 
 STATS = Stats(9, 9, 4, 3, 3, 1, 100.0, 60.0, {}, {}, 0.0, None, 13, 4096)

@@ -16,7 +16,7 @@ from headstart.ui.models.models_page import ModelsPage
 from headstart.ui.models.remote_servers import RemoteServersController
 from headstart.ui.program import Program
 from tests.model_server import Script, serving
-from tests.ui.person import WAIT, press, words
+from tests.ui.person import WAIT, button, press, words
 
 
 def card(app: Program, name: str) -> RemoteServerCard:
@@ -40,6 +40,20 @@ def answer_box(monkeypatch: pytest.MonkeyPatch, label: str) -> None:
         next(each for each in box.buttons() if each.text().replace("&", "") == label).click()
 
     monkeypatch.setattr(QMessageBox, "exec", click)
+
+
+def test_what_is_said_stands_below_the_button_that_was_pressed(qtbot: QtBot, app: Program) -> None:
+    page, job = app.window.models, app.window.bench
+    app.window.actions_by_name["models"].trigger()
+    fill(page, "office", "http://10.0.0.7:8000")
+    form, added = page.servers.form, card(app, "office")
+    form.say("a long sentence " * 20, bad=True)
+    added.show_state("a long sentence " * 20)
+    qtbot.waitUntil(lambda: form._state.y() > button(form, "Add").geometry().bottom(), timeout=WAIT)
+    qtbot.waitUntil(lambda: added._state.y() > button(added, "Check").geometry().bottom(), timeout=WAIT)
+    app.window.actions_by_name["bench"].trigger()
+    job.notice.say("a long sentence " * 20, bad=True)
+    qtbot.waitUntil(lambda: job.notice.y() > job.start.geometry().bottom(), timeout=WAIT)
 
 
 def test_a_server_is_added_with_its_key(qtbot: QtBot, app: Program) -> None:

@@ -157,7 +157,12 @@ GLOSSARY = {
     "confidence threshold": ("置信度阈值", "信心閾值"),
     "n-gram": ("n-gram", "n-gram"),
     "plain decoding": ("普通解码", "一般解碼"),
-    "speculation": ("推测", "推測"),
+    "speculation": ("猜测", "猜測"),
+    "guess ahead": ("预先猜测", "預先猜測"),
+    "guessing ahead": ("预先猜测", "預先猜測"),
+    "guesses per step": ("每步猜测数", "每步猜測數"),
+    "time saved": ("节省的时间", "節省的時間"),
+    "accepted": ("接受", "接受"),
     "system prompt": ("系统提示词", "系統提示詞"),
     "tokenizer": ("分词器", "分詞器"),
     "token": ("token", "token"),
@@ -390,7 +395,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "sampled": (
         _sampled_with_a_draft,
         "OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue 4190): set “Engine” to "
-        "“Headstart”, “Temperature” to 0, or “Speculation” to “Off”.",
+        "“Headstart”, “Temperature” to 0, or “Guess ahead” to “Off”.",
     ),
     "device": (
         lambda: _raised(loading.refusal(Path("/m/small"), "GPU", "no")),
@@ -398,7 +403,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "missing device": (
         lambda: _raised(devices._refusal("GPU", ("CPU", "NPU"), devices.DRAFT_DEVICE)),
-        "There is no device GPU here; present: CPU, NPU. Choose one with “Device of the draft”. If this computer has a "
+        "There is no device GPU here; present: CPU, NPU. Choose one with “Draft device”. If this computer has a "
         "GPU, its driver is missing or closed to you.",
     ),
     "several devices": (
@@ -456,4 +461,7 @@ def test_an_export_ends_in_the_windows_words(qtbot: QtBot, speak: Speak, headsta
     run = ExportRun()
     with qtbot.waitSignal(run.ended, timeout=60_000) as ended:
         run.start((sys.executable, "-m", "headstart_export"), ("qwen3-4b+0.6b", "--draft", "small"))
-    assert ended.args == [False, "qwen3-4b+0.6b is the recipe of a pair: it names both models, so leave “Draft” empty."]
+    assert ended.args == [
+        False,
+        "qwen3-4b+0.6b is the recipe of a pair: it names both models, so leave “Draft model” empty.",
+    ]

@@ -41,7 +41,7 @@ def test_before_the_first_run_it_says_what_will_be_tried(qtbot: QtBot, app: Prog
     qtbot.waitUntil(lambda: "has not been tuned" in page._empty.text(), timeout=WAIT)
     assert page.report.isHidden()
     assert "1. toy: in other precisions" in page._plan.text()
-    assert "2. Guessing ahead: with n-grams" in page._plan.text()
+    assert "2. Guessing ahead: with earlier text" in page._plan.text()
 
 
 def test_a_run_shows_what_it_measured_and_why(qtbot: QtBot, open_program: Opened) -> None:
@@ -80,6 +80,8 @@ def test_a_run_can_be_cancelled(qtbot: QtBot, open_program: Opened) -> None:
     app = open_program(pace=0.3)
     page = go(app)
     qtbot.waitUntil(lambda: "Model: as it is (f32) against 1 thread" in page.sentence, timeout=WAIT)
+    app.window.actions_by_name["write"].trigger()
+    assert "Model: as it is (f32) against 1 thread" in app.window.activity[page].text
     page.stop.click()
     end(qtbot, app)
     assert "Cancelled; nothing was changed." in page.notice.text

@@ -130,7 +130,7 @@ def test_after_a_dead_engine_the_way_on_is_below_the_answer_and_it_is_said_once(
         os.kill(app.link.pid, signal.SIGKILL)
     assert shown(app)[-1].state is MessageState.FAILED
     assert stored(app)[-1] == (texts(app)[-1], State.INTERRUPTED)
-    assert "unexpectedly" in shown(app)[-1].notice
+    assert "memory ran out" in shown(app)[-1].notice
     assert app.window.chat.notice.text == ""
     partly = texts(app)[-1]
     assert offers(app) == ["Continue", "Try again"]
@@ -224,9 +224,9 @@ def test_an_answer_that_repeats_itself_ends_with_two_ways_on_and_no_praise(
     assert shown(app)[-1].notice == "The model repeats itself, so the answer was stopped."
     assert offers(app) == ["Try again", "Go on anyway"]
     stats = shown(app)[-1].stats
-    assert not any(word in stats for word in ("plain", "saved", "compared"))
+    assert not any(word in stats for word in ("without", "saved", "lost"))
     figures = app.window.chat.live.findChildren(ElidedLabel)
-    ledger = next(each for each in figures if "Saved" in each.accessibleName())
+    ledger = next(each for each in figures if "saved" in each.accessibleName())
     assert ledger.text() == "–"
     few, asked, generate = texts(app)[-1], list[Request](), app.link.generate
 

@@ -1,5 +1,6 @@
 """The text of a file that goes with a message, and why a file is refused."""
 
+import mimetypes
 from pathlib import Path
 
 from headstart.chat.conversation import Attachment
@@ -68,6 +69,8 @@ def _text(name: str, content: bytes) -> str:
 
 
 def _not_text(name: str) -> AttachmentError:
+    if (mimetypes.guess_type(name, strict=False)[0] or "").startswith("image/"):
+        return AttachmentError("{name} is an image. Images are not supported: these models read text only.", name=name)
     return AttachmentError(
         "{name} is no PDF and no text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.",
         name=name,

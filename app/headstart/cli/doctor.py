@@ -425,21 +425,6 @@ def check_engine(command: Sequence[str] | None = None) -> Iterator[Finding]:
     yield _ENGINE.ok(f"Its process starts, takes an order and ends ({time.perf_counter() - started:.1f} s).")
 
 
-_LIBRARY = re.compile(r"lib[\w+-]+\.so[.\d]*")
-_DEBIAN = {
-    "libEGL.so.1": "libegl1",
-    "libGL.so.1": "libgl1",
-    "libxkbcommon.so.0": "libxkbcommon0",
-    "libxkbcommon-x11.so.0": "libxkbcommon-x11-0",
-    "libxcb-cursor.so.0": "libxcb-cursor0",
-    "libxcb-icccm.so.4": "libxcb-icccm4",
-    "libxcb-keysyms.so.1": "libxcb-keysyms1",
-    "libdbus-1.so.3": "libdbus-1-3",
-    "libfontconfig.so.1": "libfontconfig1",
-    "libglib-2.0.so.0": "libglib2.0-0",
-}
-
-
 def check_window() -> Iterator[Finding]:
     """Whether the window can open. Missing libraries are a problem only if there is a display."""
     on_linux = sys.platform.startswith("linux")
@@ -461,12 +446,12 @@ def check_window() -> Iterator[Finding]:
 
 
 def _missing(reason: str) -> tuple[str, str]:
-    found = _LIBRARY.search(reason)
-    if found is None:
+    library = computer.missing_library(reason)
+    if not library:
         return f"The window cannot open ({reason}).", "Install Headstart again, or use `headstart chat`."
-    package = _DEBIAN.get(found[0])
-    how = f" (Debian, Ubuntu: apt install {package})" if package else ""
+    packages = computer.window_packages(reason)
+    how = f" ({packages})" if packages else ""
     return (
-        f"The window cannot open: the system has no {found[0]}.",
-        f"Install {found[0]}{how}, or use `headstart chat`.",
+        f"The window cannot open: the system has no {library}.",
+        f"Install {library}{how}, or use `headstart chat`.",
     )

@@ -14,6 +14,7 @@ from click.shell_completion import get_completion_class, shell_complete
 from headstart import __doc__ as summary
 from headstart import __version__, huge_pages
 from headstart.cli.command import INTERRUPTED, Command, Group, LazyCommand, Load, flag, group, load_apart, suggestion
+from headstart.computer import window_packages
 from headstart.errors import HeadstartError, SettingsError, WindowError
 
 FAILED, MISUSED = 1, 2
@@ -51,8 +52,10 @@ def open_window(flags: WindowFlags) -> int:
         from headstart.cli import trials  # noqa: PLC0415
         from headstart.ui import application  # noqa: PLC0415
     except ImportError as error:
+        packages = window_packages(str(error))
+        how = f" ({packages})" if packages else ""
         raise WindowError(
-            f"The window cannot be opened ({error}); install what is missing, or use `headstart chat`."
+            f"The window cannot be opened ({error}); install what is missing{how}, or use `headstart chat`."
         ) from None
     return (
         application.self_check(trials.faults())

@@ -161,7 +161,7 @@ class CommandPalette(Dialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(self.tr("Command palette"))
-        self._commands = [action for action in commands if action.isEnabled() and action.objectName() != "palette"]
+        self._commands = [action for action in commands if action.isEnabled() and _is_for_palette(action)]
         self._chats = list(chats)
         self.field = QLineEdit(self)
         self.field.setPlaceholderText(self.tr("Type a command or the title of a chat"))
@@ -227,6 +227,11 @@ class CommandPalette(Dialog):
             what.trigger()
         elif isinstance(what, str):
             self.chat_chosen.emit(what)
+
+
+def _is_for_palette(action: QAction) -> bool:
+    """Not itself, and not Cut, Copy and Paste: no field has the keyboard then."""
+    return action.objectName() != "palette" and action.shortcutContext() != Qt.ShortcutContext.WidgetShortcut
 
 
 def _holds(title: str, words: list[str]) -> bool:

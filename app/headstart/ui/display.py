@@ -12,6 +12,7 @@ from PySide6 import __version__ as pyside
 from PySide6.QtCore import QLibraryInfo, QMessageLogContext, QtMsgType, qInstallMessageHandler, qVersion
 from PySide6.QtWidgets import QApplication
 
+from headstart.computer import window_packages
 from headstart.errors import WindowError
 
 INSTEAD = "`headstart chat` works without a window."
@@ -61,7 +62,9 @@ def x11_fault() -> str:
 
 def _give_up(text: str) -> NoReturn:
     reason = " ".join(text.split()).rstrip(".")[:200]
-    print(f"headstart: The window cannot be opened ({reason}); {INSTEAD}", file=sys.stderr, flush=True)
+    packages = window_packages(reason)
+    remedy = f"{packages}. {INSTEAD}" if packages else INSTEAD
+    print(f"headstart: The window cannot be opened ({reason}); {remedy}", file=sys.stderr, flush=True)
     os._exit(_FAILED)  # Qt aborts as soon as this returns
 
 

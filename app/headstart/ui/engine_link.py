@@ -505,7 +505,7 @@ class EngineLink(QObject):
     def _sentence(self, ended: Ended) -> str:
         how = ending(ended.code) if ended.code < 0 else self.tr("exit code {}").format(ended.code)
         if how == OUT_OF_MEMORY:
-            return self.tr("The engine stopped unexpectedly ({}, as the system does when memory runs out).").format(how)
+            return self.tr("The system ended the model, probably because memory ran out. Your text is kept.")
         return self.tr("The engine stopped unexpectedly ({}).").format(how)
 
     def _end(self, sentence: str, hopeful: bool) -> None:

@@ -46,7 +46,8 @@ from headstart.ui.markdown.highlighting import Highlighter
 from headstart.ui.markdown.markdown import parse, parse_literal
 from headstart.ui.translation import said, translate
 from headstart.ui.widgets import theme
-from headstart.ui.widgets.progress import Cause
+from headstart.ui.widgets.layouts import file_place, keep_place
+from headstart.ui.widgets.progress import Cause, tell_saved
 from headstart.ui.widgets.theme import LIGHT
 
 _LISTS = 1_000_000  # more than one message has: lists of two messages must not become one
@@ -299,7 +300,9 @@ class Exchange(QObject):
         dialog.setNameFilters(list(self._kinds()))
         dialog.filterSelected.connect(lambda kind: self._follow_kind(dialog, kind))
         name = "".join(letter if letter.isalnum() else "-" for letter in chat.title).strip("-") or "chat"
+        dialog.setDirectory(file_place())
         dialog.selectFile(f"{name}.md")
+        dialog.fileSelected.connect(keep_place)
         dialog.fileSelected.connect(lambda path: self.write(chat_id, Path(path)))
         dialog.open()
 
@@ -314,7 +317,7 @@ class Exchange(QObject):
             if ending == ".pdf":
                 self._write_pdf(chat_id, path)
             else:
-                write_export(path, self._content(chat_id, ending))
+                self._write(path, self._content(chat_id, ending))
         except HeadstartError as error:
             self._say(said(error))
 
@@ -324,7 +327,7 @@ class Exchange(QObject):
         try:
             found = [chat for chat in map(self._store.chat, chat_ids) if chat]
             chats = [(chat, self._store.conversation(chat.id)) for chat in found]
-            write_export(path, self._joined(chats, path.suffix.lower()))
+            self._write(path, self._joined(chats, path.suffix.lower()))
         except HeadstartError as error:
             self._say(said(error))
 
@@ -364,9 +367,14 @@ class Exchange(QObject):
         self._turns.stop()
         self._page.work.end()
 
+    def _write(self, path: Path, content: str | bytes) -> None:
+        """Raises ExchangeError."""
+        write_export(path, content)
+        tell_saved(self._page.notice, path)
+
     def _save(self, path: Path, content: str | bytes) -> None:
         try:
-            write_export(path, content)
+            self._write(path, content)
         except HeadstartError as error:
             self._say(said(error))
 
@@ -374,9 +382,10 @@ class Exchange(QObject):
         kinds = {kind: ending for kind, ending in self._kinds().items() if ending in _JOINABLE}
         first = next(kind for kind, ending in kinds.items() if ending == OWN_ENDING)
         chosen, kind = QFileDialog.getSaveFileName(
-            self._page.window(), self.tr("Export chats"), f"chats{OWN_ENDING}", ";;".join(kinds), first
+            self._page.window(), self.tr("Export chats"), file_place(f"chats{OWN_ENDING}"), ";;".join(kinds), first
         )
         if chosen:
+            keep_place(chosen)
             self.write_several(chat_ids, Path(_named(chosen, kinds.get(kind, OWN_ENDING))))
 
     def _joined(self, chats: Sequence[tuple[Chat, Conversation]], ending: str) -> str:
@@ -419,8 +428,9 @@ class Exchange(QObject):
     def bring_in(self) -> None:
         """Ask for a file and add its chats."""
         kinds = self.tr("Chats of Headstart or ChatGPT (*.json)")
-        chosen, _ = QFileDialog.getOpenFileName(self._page.window(), self.tr("Import chats"), "", kinds)
+        chosen, _ = QFileDialog.getOpenFileName(self._page.window(), self.tr("Import chats"), file_place(), kinds)
         if chosen:
+            keep_place(chosen)
             self.read(Path(chosen))
 
     def read(self, path: Path) -> tuple[str, ...]:

@@ -4,7 +4,16 @@ from functools import partial
 
 from PySide6.QtCore import QByteArray, Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QFont, QHideEvent, QShowEvent
-from PySide6.QtWidgets import QLineEdit, QMainWindow, QPlainTextEdit, QSplitter, QStackedWidget, QTextEdit, QWidget
+from PySide6.QtWidgets import (
+    QLineEdit,
+    QMainWindow,
+    QPlainTextEdit,
+    QSplitter,
+    QStackedWidget,
+    QTextEdit,
+    QVBoxLayout,
+    QWidget,
+)
 
 from headstart.ui import actions
 from headstart.ui.chat.chat_page import ChatPage
@@ -18,13 +27,13 @@ from headstart.ui.sidebar.sidebar import Sidebar
 from headstart.ui.widgets import focus, stylesheet
 from headstart.ui.widgets.focus import FocusKeeper
 from headstart.ui.widgets.layouts import Page
-from headstart.ui.widgets.progress import BusyBar
+from headstart.ui.widgets.progress import ActivityLine, BusyBar
 from headstart.ui.widgets.theme import Theme, scaled
 
 _SIDES = (248, 720, 320)  # sidebar, pages, panel
 _SIDEBAR, _PANEL = (180, 260), (260, 460)  # least widths, at the usual size of text and at any
 _PAGE_ACTIONS = ("models", "race", "bench", "tune", "server")  # in the order of `beside_the_chat`
-_SIDE_ACTIONS = ("sidebar", "panel")
+_SIDE_ACTIONS = ("sidebar", "panel", "live")  # remembered
 
 
 class MainWindow(QMainWindow):
@@ -50,6 +59,8 @@ class MainWindow(QMainWindow):
         self.panel = SidePanel(self)
         self.pages = QStackedWidget(self)
         self._split = QSplitter(Qt.Orientation.Horizontal, self)
+        jobs = (self.race, self.bench, self.tune)
+        self.activity = {page: ActivityLine(page.accessibleName(), self) for page in (self.models, *jobs)}
         self._keeper = FocusKeeper(self)
         self._lay_out()
         self._connect()
@@ -60,6 +71,8 @@ class MainWindow(QMainWindow):
         if page is not self.chat and not page.styleSheet():
             page.setStyleSheet(self._sheet)
         self.pages.setCurrentWidget(page)
+        for other, line in self.activity.items():
+            line.set_away(away=other is not page)
 
     def beside_the_chat(self) -> tuple[ModelsPage | Page, ...]:
         """All pages except the chat."""
@@ -69,7 +82,13 @@ class MainWindow(QMainWindow):
         """Another theme or font."""
         self._sheet = stylesheet.sheet(theme, font)
         pages = self.beside_the_chat()
-        for part in (self.sidebar, *(page for page in pages if page.styleSheet()), self.panel, *self.chat.chrome()):
+        for part in (
+            self.sidebar,
+            *(page for page in pages if page.styleSheet()),
+            self.panel,
+            *self.chat.chrome(),
+            *self.activity.values(),
+        ):
             part.setStyleSheet(self._sheet)
         self.chat.set_looks(theme, font)
         for part, (least, most) in ((self.sidebar, _SIDEBAR), (self.panel, _PANEL)):
@@ -96,7 +115,7 @@ class MainWindow(QMainWindow):
 
     def focusNextPrevChild(self, forward: bool) -> bool:  # noqa: N802
         """Tab: sidebar, page and panel in reading order. Qt also calls this when it hides the widget with the focus."""
-        return self._keeper.has_lost() or focus.step((self.sidebar, self.pages, self.panel), forward=forward)
+        return self._keeper.has_lost() or focus.step(self._columns(), forward=forward)
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802
         self.closing.emit()
@@ -116,6 +135,11 @@ class MainWindow(QMainWindow):
         for name, page in zip(_PAGE_ACTIONS, self.beside_the_chat(), strict=True):
             do[name].triggered.connect(partial(self._show_page, page))
             page.back_requested.connect(partial(self.show_page, chat))
+        for page, line in self.activity.items():
+            line.page_requested.connect(partial(self._show_page, page))
+        self.models.work.worked.connect(self.activity[self.models].follow)
+        for job in (self.race, self.bench, self.tune):
+            job.worked.connect(self.activity[job].follow)
         sidebar.models_requested.connect(do["models"].trigger)
         self.models.serve.page_requested.connect(do["server"].trigger)
         for name in ("cut", "copy", "paste", "select_all"):
@@ -132,6 +156,10 @@ class MainWindow(QMainWindow):
             if part:
                 do[name].toggled.connect(part.setVisible)
                 do[name].toggled.connect(button.setChecked)
+
+    def _columns(self) -> tuple[QWidget, ...]:
+        """The parts of the window in reading order."""
+        return self.sidebar, self.pages, self.panel, *self.activity.values()
 
     def _show_page(self, page: QWidget, _checked: bool = False) -> None:
         self.show_page(page)
@@ -168,5 +196,12 @@ class MainWindow(QMainWindow):
         self._split.setStretchFactor(1, 1)
         self._split.setSizes(list(_SIDES))
         self.panel.setMaximumWidth(_PANEL[1])
-        self.setCentralWidget(self._split)
+        inside = QWidget(self)
+        column = QVBoxLayout(inside)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self._split, 1)
+        for line in self.activity.values():
+            column.addWidget(line)
+        self.setCentralWidget(inside)
         self.panel.hide()

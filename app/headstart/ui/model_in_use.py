@@ -153,8 +153,8 @@ class ModelInUse(QObject):
             return name, words, ""
         guessing = [self.tr("draft model {}").format(facts.draft)] if facts.draft else []
         guessing += [self.tr("EAGLE-3 head")] if facts.head else []
-        guessing = guessing or [self.tr("n-grams of the text")]
-        words = self.tr("{model} on {device}, {numerics} numerics; guesses come from: {guessing}").format(
+        guessing = guessing or [self.tr("earlier text")]
+        words = self.tr("{model} on {device}, {numerics} arithmetic; guesses come from: {guessing}").format(
             model=facts.model, device=facts.device, numerics=word(facts.numerics).lower(), guessing=listed(guessing)
         )
         engine = titled(title("engine"), word(facts.engine))

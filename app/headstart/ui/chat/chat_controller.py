@@ -17,7 +17,7 @@ from headstart.ui.chat import live_answer
 from headstart.ui.chat.chat_page import ChatPage
 from headstart.ui.chat.chat_session import ChatSession
 from headstart.ui.chat.composer import Composer, Count, TokenCount
-from headstart.ui.chat.live_answer import REPEATS, KeptOrigins
+from headstart.ui.chat.live_answer import KeptOrigins
 from headstart.ui.chat.message import WARMER, MessageAction, MessageContent, MessageState
 from headstart.ui.chat.prompts import PromptDialog, filled, library, own_part
 from headstart.ui.chat.transcript import places
@@ -227,10 +227,10 @@ class ComposerController(QObject):
         self._composer.set_text(message.text)
         self._composer.set_attached(message.attachments, takes_more=is_question)
         self._composer.setFocus()
-        asked = self.tr("Editing your message: sending makes a new version and asks again.")
+        asked = self.tr("Editing: sending creates a new version.")
         answered = self.tr("Editing the answer: sending keeps your words as a new version.")
         words = asked if is_question else answered
-        self._notice.say(words, self.tr("Cancel"), self.cancel_edit, cause=Cause.EDIT)
+        self._notice.say(words, self.tr("Cancel"), self.cancel_edit, cause=Cause.EDIT, dismissible=False)
 
     def cancel_edit(self) -> bool:
         """Stop editing without a change. Returns False if no message is being edited."""
@@ -477,7 +477,7 @@ class ChatController(QObject):
     def _end(self, id_: int) -> None:
         message = self.session.message(id_)
         ended = content(self.session.conversation, message)
-        self._page.live.end(repeats=bool(message.stats.get(REPEATS)))
+        self._page.live.end(message.stats)
         self._page.transcript.end_stream(ended)
         self._show()
         self.answered.emit(ended)

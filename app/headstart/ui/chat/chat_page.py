@@ -23,8 +23,9 @@ from headstart.ui.chat.message import MessageContent
 from headstart.ui.chat.prompts import PromptPopup
 from headstart.ui.chat.transcript import Transcript
 from headstart.ui.widgets.icons import icon
-from headstart.ui.widgets.labels import ElidedLabel, Legend
+from headstart.ui.widgets.labels import ElidedLabel
 from headstart.ui.widgets.layouts import set_margins
+from headstart.ui.widgets.legend import Legend
 from headstart.ui.widgets.progress import NoticeBar, WorkBar
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, TINY, Theme

@@ -286,9 +286,9 @@ class ChatSession(QObject):
 
     @Slot(int, object)
     def _take_finish(self, generation: int, finish: Finish) -> None:
-        if self._is_mine(generation):
+        if self.live and self._is_mine(generation):
             stopped = finish.reason is FinishReason.CANCELLED
-            kept = live_answer.keep(finish.stats, finish.reason)
+            kept = live_answer.keep(live_answer.joined(finish.stats, self.live.earlier), finish.reason)
             self._finish(State.STOPPED if stopped else State.COMPLETE, kept)
 
     @Slot(str, object)

@@ -25,7 +25,7 @@ from headstart.ui.engine_link import EngineLink
 from headstart.ui.markdown import blocks
 from headstart.ui.spelling import whole
 from headstart.ui.widgets.icons import icon
-from headstart.ui.widgets.layouts import set_margins
+from headstart.ui.widgets.layouts import file_place, keep_place, set_margins
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY, scaled
 
@@ -439,8 +439,9 @@ class Composer(QFrame):
     def ask_for_files(self) -> None:
         """Open the dialog that chooses files."""
         kinds = self.tr("Text, code and PDF (*)")
-        names, _ = QFileDialog.getOpenFileNames(self, self.tr("Attach files"), "", kinds)
+        names, _ = QFileDialog.getOpenFileNames(self, self.tr("Attach files"), file_place(), kinds)
         if names:
+            keep_place(names[0])
             self.attach(Path(name) for name in names)
 
 

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import overload
+from typing import Any, overload
 
 from headstart.chat.conversation import Message, Run, extended
 from headstart.engine.engine import FinishReason, Origin, Stats, Step
@@ -26,12 +26,25 @@ def keep(stats: Stats, reason: FinishReason) -> dict[str, object]:
     return {**plain, **derived, FINISH: reason.value}
 
 
+def joined(stats: Stats, earlier: Kept) -> Stats:
+    """Of a continued answer: both parts counted together, as `keep` kept the first.
+
+    The first token of the second part came with its prompt, so its time is missing.
+    """
+    counts = ("output_tokens", "rounds", "drafted", "accepted")
+    sums: dict[str, Any] = {name: getattr(stats, name) + int(_number(earlier, name) or 0) for name in counts}
+    for name in ("decode_ms", "ledger_ms"):
+        sums[name] = getattr(stats, name) + (_number(earlier, name) or 0.0)
+    for name in ("by_origin", "by_part"):
+        before, found = earlier.get(name), getattr(stats, name)
+        before = before if isinstance(before, Mapping) else {}
+        sums[name] = {part: before.get(part, 0) + found.get(part, 0) for part in (*before, *found)}
+    return dataclasses.replace(stats, ttft_ms=_number(earlier, "ttft_ms") or stats.ttft_ms, **sums)
+
+
 def line(kept: Kept) -> str:
-    """Speed, what speculation gave, acceptance and wait, in one line; empty where nothing was measured."""
-    if not _number(kept, "output_tokens"):
-        return ""
-    parts = (_speed(kept), gain(kept), _acceptance(kept), _length(kept), _wait(kept))
-    return " · ".join(part for part in parts if part)
+    """Speed, and what guessing ahead gave, for people in a hurry; empty where nothing was measured."""
+    return listed(part for part in (_speed(kept), gain(kept)) if part) if _number(kept, "output_tokens") else ""
 
 
 def lines(kept: Kept) -> str:
@@ -41,17 +54,21 @@ def lines(kept: Kept) -> str:
 
 
 def gain(kept: Kept) -> str:
-    """What speculation gave for this answer, as measured on this machine."""
+    """What guessing ahead gave for this answer, rounded."""
     speedup = _number(kept, "speedup")
     if _is_untold(kept) or _number(kept, REPEATS):  # to be fast at repeating oneself is no gain
         return ""
     if not _number(kept, "drafted"):
         return translate("AnswerReport", "nothing guessed ahead")
     if speedup is None:
-        return translate("AnswerReport", "not yet compared with plain decoding")
-    if round(speedup, 2) > 1.0:
-        return translate("AnswerReport", "{}× plain speed on this machine").format(decimal(speedup, 2))
-    return translate("AnswerReport", "speculation did not pay here: {}× plain decoding").format(decimal(speedup, 2))
+        return ""
+    rounded = round(speedup, 1)
+    if rounded == 1.0:
+        return translate("AnswerReport", "as fast as without guessing")
+    factor = decimal(rounded, 0 if rounded.is_integer() else 1)
+    if rounded > 1.0:
+        return translate("AnswerReport", "about {}× as fast as without guessing").format(factor)
+    return translate("AnswerReport", "slower than without guessing (about {}×)").format(factor)
 
 
 def notice(kept: Kept) -> str:
@@ -82,9 +99,9 @@ def notice(kept: Kept) -> str:
 
 
 def details(kept: Kept) -> str:
-    """Further lines: tokens by origin, time by part, what speculation saved, prompt, context."""
-    found = (_origins(kept), _time(kept), _ledger(kept), _prompt(kept), _context(kept))
-    return "\n".join(text for text in found if text)
+    """Further lines: the exact speedup, accepted guesses, wait, tokens by origin, time by part and saved, context."""
+    parts = (_exact_gain, _acceptance, _length, _wait, _origins, _time, _saved, _prompt, _context)
+    return "\n".join(text for part in parts if (text := part(kept)))
 
 
 def _is_untold(kept: Kept) -> bool:
@@ -98,13 +115,16 @@ def _speed(kept: Kept) -> str:
     return translate("AnswerReport", "{} tokens/s").format(decimal(speed, 1)) if speed else ""
 
 
+def _exact_gain(kept: Kept) -> str:
+    speedup = _number(kept, "speedup")
+    if speedup is None or not gain(kept) or not _number(kept, "drafted"):
+        return ""
+    return translate("AnswerReport", "{}× as fast as without guessing, on this computer").format(decimal(speedup, 2))
+
+
 def _wait(kept: Kept) -> str:
     wait = _number(kept, "ttft_ms")
-    if not wait:
-        return ""
-    if wait < 1000:
-        return translate("AnswerReport", "first token after {} ms").format(round(wait))
-    return translate("AnswerReport", "first token after {} s").format(decimal(wait / 1000, 1))
+    return translate("AnswerReport", "First token after {}").format(_seconds(wait)) if wait else ""
 
 
 def _acceptance(kept: Kept) -> str:
@@ -112,7 +132,7 @@ def _acceptance(kept: Kept) -> str:
     if rate is None:
         return ""
     accepted, drafted = kept.get("accepted"), kept.get("drafted")
-    return translate("AnswerReport", "{rate} % accepted ({accepted} of {drafted})").format(
+    return translate("AnswerReport", "{rate} % of the guesses accepted ({accepted} of {drafted})").format(
         rate=round(rate * 100), accepted=accepted, drafted=drafted
     )
 
@@ -120,7 +140,7 @@ def _acceptance(kept: Kept) -> str:
 def _length(kept: Kept) -> str:
     length = _number(kept, "mean_accepted_length")
     return (
-        translate("AnswerReport", "{} tokens per round").format(decimal(length, 2))
+        translate("AnswerReport", "{} tokens per step").format(decimal(length, 2))
         if length and _number(kept, "drafted")
         else ""
     )
@@ -131,16 +151,16 @@ def _origins(kept: Kept) -> str:
     if not isinstance(counts, Mapping) or not counts:
         return ""
     names = {
-        "draft": translate("AnswerReport", "draft"),
+        "draft": translate("AnswerReport", "draft model"),
         "eagle": translate("AnswerReport", "EAGLE-3 head"),
-        "n-gram": translate("AnswerReport", "n-gram"),
+        "n-gram": translate("AnswerReport", "earlier text"),
         "table": translate("AnswerReport", "usual words"),
-        "target": translate("AnswerReport", "target"),
+        "target": translate("AnswerReport", "the model itself"),
     }
     parts = [f"{names[name]} {counts[name]}" for name in names if name in counts]
     if not parts:
         return ""
-    return translate("AnswerReport", "Tokens by origin: {}").format(listed(parts))
+    return translate("AnswerReport", "Tokens from: {}").format(listed(parts))
 
 
 def _time(kept: Kept) -> str:
@@ -148,27 +168,28 @@ def _time(kept: Kept) -> str:
     if not isinstance(spent, Mapping) or not spent:
         return ""
     names = {
-        "draft": translate("AnswerReport", "draft"),
-        "verify": translate("AnswerReport", "verify"),
+        "draft": translate("AnswerReport", "guessing"),
+        "verify": translate("AnswerReport", "checking"),
         "other": translate("AnswerReport", "other"),
     }
-    parts = [
-        translate("AnswerReport", "{part} {time} ms").format(part=names.get(name, name), time=whole(milliseconds))
-        for name, milliseconds in spent.items()
-    ]
+    parts = [f"{names.get(name, name)} {_seconds(milliseconds)}" for name, milliseconds in spent.items()]
     return translate("AnswerReport", "Time: {}").format(listed(parts))
 
 
-def _ledger(kept: Kept) -> str:
+def _saved(kept: Kept) -> str:
     earned = _number(kept, "ledger_ms")
     if not earned or not _number(kept, "drafted"):
         return ""
     words = (
-        translate("AnswerReport", "Estimate: {} ms saved against plain decoding")
+        translate("AnswerReport", "Time saved (estimate): {}")
         if earned > 0
-        else translate("AnswerReport", "Estimate: {} ms lost against plain decoding")
+        else translate("AnswerReport", "Time lost (estimate): {}")
     )
-    return words.format(whole(abs(earned)))
+    return words.format(_seconds(abs(earned)))
+
+
+def _seconds(milliseconds: float) -> str:
+    return translate("AnswerReport", "{} s").format(decimal(milliseconds / 1000, 2 if milliseconds < 1000 else 1))
 
 
 def _prompt(kept: Kept) -> str:
@@ -202,6 +223,7 @@ class LiveAnswer:
     runs: tuple[Run, ...] = ()
     rounds: list[list[object]] = field(default_factory=list)  # [characters, drafter, drafted, accepted]
     saved: int = 0  # characters that are on disk
+    earlier: Kept = field(default_factory=dict)  # the statistics of what a continued answer had before
 
     def grow(self, steps: Iterable[Step]) -> None:
         """Take the text of further rounds."""
@@ -223,7 +245,7 @@ def resumed(message: Message, generation: int) -> LiveAnswer:
     """The live form of a message that is being written, with what it had before."""
     earlier = message.stats.get(ROUNDS)
     rounds = list(earlier) if isinstance(earlier, list) else []
-    return LiveAnswer(message.id, generation, message.text, message.origins, rounds, len(message.text))
+    return LiveAnswer(message.id, generation, message.text, message.origins, rounds, len(message.text), message.stats)
 
 
 class KeptOrigins(Sequence[OriginRun]):

@@ -10,6 +10,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QSizePolicy, QWidget
 
 from headstart.engine.engine import Round, Step
+from headstart.ui.chat.live_answer import REPEATS, Kept
 from headstart.ui.spelling import decimal, listed, percent, titled, whole
 from headstart.ui.widgets.labels import ElidedLabel
 from headstart.ui.widgets.stylesheet import dress
@@ -185,6 +186,7 @@ class ShareBar(Drawing):
 
 _COLUMNS = (6, 3, 2)  # as many as find room for their words
 _UNTOLD = "–"
+_LENGTH = "mean_length"  # guesses per step of a whole answer
 
 
 class LivePanel(QFrame):
@@ -195,13 +197,14 @@ class LivePanel(QFrame):
         self.setObjectName("header")
         self.setAccessibleName(self.tr("Live figures"))
         self._figures = LiveFigures()
+        self._whole: Kept = {}  # the statistics of the whole answer, from its end on
         self._titles = (
             self.tr("Speed"),
             self.tr("Accepted"),
-            self.tr("By position"),
-            self.tr("Guessed ahead"),
-            self.tr("Saved (estimate)"),
-            self.tr("Time"),
+            self.tr("First / last guess"),
+            self.tr("Guesses per step"),
+            self.tr("Time saved (estimate)"),
+            self.tr("Time spent"),
         )
         self._labels = [ElidedLabel(self) for _ in self._titles]
         self._lines = [Sparkline(current().accent, top, self) for top in (0.0, 1.0, 16.0, 0.0)]
@@ -219,7 +222,7 @@ class LivePanel(QFrame):
 
     def begin(self) -> None:
         """Another answer."""
-        self._figures = LiveFigures()
+        self._figures, self._whole = LiveFigures(), {}
         self._show()
 
     def grow(self, steps: Iterable[Step]) -> None:
@@ -227,11 +230,14 @@ class LivePanel(QFrame):
         self._figures.grow(steps)
         self._show()
 
-    def end(self, *, repeats: bool) -> None:
-        """The answer is complete. Nothing was saved on one that repeats itself."""
-        if repeats:
+    def end(self, whole: Kept) -> None:
+        """The answer is complete: show its own figures. Nothing was saved on one that repeats itself."""
+        drafted, rounds = whole.get("drafted"), whole.get("rounds")
+        mean = drafted / rounds if isinstance(drafted, int) and isinstance(rounds, int) and rounds else None
+        self._whole = {**whole, _LENGTH: mean}
+        if whole.get(REPEATS):
             self._figures.disown()
-            self._show()
+        self._show()
 
     def needed(self, columns: int) -> int:
         """How wide it must be for so many figures in a row."""
@@ -282,9 +288,9 @@ class LivePanel(QFrame):
         widest = (
             self.tr("{} tokens/s").format(decimal(88.8, 1)),
             percent(1),
-            f"{percent(1)} → {percent(0.88)}",
-            self.tr("{} tokens").format(whole(16)),
-            self.tr("{} s saved").format(decimal(88.88, 2)),
+            self._pair((1.0, 0.88)),
+            decimal(16.8, 1),
+            self.tr("{} s lost").format(decimal(88.88, 2)),
             self._parted({"draft": 0.44, "verify": 0.44, "other": 0.12}),
         )
         metrics = self.fontMetrics()
@@ -294,17 +300,20 @@ class LivePanel(QFrame):
 
     def _show(self) -> None:
         figures, series = self._figures, current().series
+        speed = self._figure("tokens_per_second", figures.speed)
+        accepted = self._figure("acceptance_rate", figures.acceptance)
+        length = self._figure(_LENGTH, figures.length)
         texts = (
-            self.tr("{} tokens/s").format(decimal(figures.speed[-1], 1)) if figures.speed else _UNTOLD,
-            percent(figures.acceptance[-1]) if figures.acceptance else _UNTOLD,
+            _UNTOLD if speed is None else self.tr("{} tokens/s").format(decimal(speed, 1)),
+            _UNTOLD if accepted is None else percent(accepted),
             self._position_text(),
-            self.tr("{} tokens").format(whole(figures.length[-1])) if figures.length else _UNTOLD,
+            _UNTOLD if length is None else decimal(length, 1),
             self._ledger_text(),
             self._time_text(),
         )
-        notes = ("", "", "", "", self._ledger_note(), "")
-        for label, title, text, note in zip(self._labels, self._titles, texts, notes, strict=True):
+        for label, title, text, note in zip(self._labels, self._titles, texts, self._notes(), strict=True):
             label.show_text(text, note)
+            label.setToolTip(note)
             label.setAccessibleName(titled(title, text))
         lines = (figures.speed, figures.acceptance, figures.length, figures.ledger)
         for line, values, origin in zip(self._lines, lines, ("target", "draft", "n-gram", "draft"), strict=True):
@@ -312,10 +321,33 @@ class LivePanel(QFrame):
         self._bars.show_shares(figures.by_position(), series["draft"])
         self._bar.show_shares(figures.shares(), {part: series[part] for part in ("draft", "verify", "other")})
 
+    def _figure(self, name: str, series: Sequence[float]) -> float | None:
+        """Of the whole answer once it is complete, else of the last rounds; None where there is none."""
+        found = self._whole.get(name)
+        if isinstance(found, int | float):
+            return float(found)
+        return series[-1] if series else None
+
+    def _notes(self) -> tuple[str, ...]:
+        """What each figure means."""
+        untold = self.tr("What writes this answer does not reckon what guessing saves.")
+        reckoned = self.tr("Against writing without guessing, in this answer so far, as the engine reckons it.")
+        return (
+            self.tr("While the answer grows: of the last steps. At its end: of the whole answer."),
+            self.tr("Share of the guesses that the model accepts."),
+            self.tr("Share of the first guesses of a step that are accepted, and of the last ones."),
+            self.tr("Tokens guessed before the model checks them all at once."),
+            untold if self._figures.lacks_ledger else reckoned,
+            self.tr("Guessing, checking the guesses, and the rest."),
+        )
+
     def _position_text(self) -> str:
         """Of the first guess in a round, and of the last."""
         shares = self._figures.by_position()
-        return " → ".join(dict.fromkeys(percent(share) for share in (*shares[:1], *shares[-1:]))) or _UNTOLD
+        return self._pair((shares[0], shares[-1])) if shares else _UNTOLD
+
+    def _pair(self, shares: tuple[float, float]) -> str:
+        return self.tr("{first} / {last} %").format(first=whole(shares[0] * 100), last=whole(shares[1] * 100))
 
     def _ledger_text(self) -> str:
         """Earned in the answer so far, those rounds included that are drawn no more."""
@@ -324,18 +356,13 @@ class LivePanel(QFrame):
         seconds = round(self._figures.ledger[-1] / 1000.0, 2)
         if not seconds:
             return self.tr("nothing yet")
-        words = self.tr("{} s saved") if seconds > 0 else self.tr("{} s lost")
+        words = self.tr("{} s") if seconds > 0 else self.tr("{} s lost")
         return words.format(decimal(abs(seconds), 2))
-
-    def _ledger_note(self) -> str:
-        if self._figures.lacks_ledger:
-            return self.tr("What writes this answer does not reckon what guessing saves.")
-        return self.tr("Against plain decoding, in this answer so far, as the engine reckons it from its usual speed.")
 
     def _time_text(self) -> str:
         shares = self._figures.shares()
         return self._parted(shares) if shares else _UNTOLD
 
     def _parted(self, shares: Mapping[str, float]) -> str:
-        names = {"draft": self.tr("draft"), "verify": self.tr("verify"), "other": self.tr("other")}
+        names = {"draft": self.tr("guess"), "verify": self.tr("check"), "other": self.tr("other")}
         return listed(f"{names[part]} {percent(share)}" for part, share in shares.items())

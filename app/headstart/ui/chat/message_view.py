@@ -6,7 +6,7 @@ from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QGuiApplication, QMouseEvent, QPainter, QPaintEvent, QPen
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QWhatsThis, QWidget
 
 from headstart.ui.chat.message import (
     WARMER,
@@ -89,11 +89,14 @@ class Footer(QWidget):
         self._next = self._button("next", self.tr("Next version"), MessageAction.NEXT)
         self._stats = ElidedLabel(self)
         self._stats.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self._details = self._button("details", self.tr("Show the details"))
+        self._details.setText(self.tr("Details"))
+        self._details.clicked.connect(self._show_details)
         self._lay_out()
 
     def buttons(self) -> list[QToolButton]:
         """All buttons from left to right."""
-        return [self._copy, self._edit, self._regenerate, self.more, self._previous, self._next]
+        return [*self._icons(), self._details]
 
     def show_content(self, content: MessageContent) -> None:
         """Fit buttons and texts to a message."""
@@ -110,14 +113,24 @@ class Footer(QWidget):
         self._previous.setEnabled(not busy and content.version > 1)
         self._next.setEnabled(not busy and content.version < content.versions)
         self._stats.show_text(*content.stats.split("\n", 1))
+        self._details.setVisible("\n" in content.stats)
 
     def set_looks(self, theme: Theme, font: QFont) -> None:
         """Colours and font."""
-        for button in self.buttons():
+        for button in self._icons():
             show_icon(button, button.objectName(), font)
-        for label in (self._count, self._stats):
-            label.setFont(_small(font))
-            _wear(label, theme.muted)
+        for widget in (self._count, self._stats, self._details):
+            widget.setFont(_small(font))
+            _wear(widget, theme.muted)
+
+    def _icons(self) -> list[QToolButton]:
+        return [self._copy, self._edit, self._regenerate, self.more, self._previous, self._next]
+
+    @Slot()
+    def _show_details(self) -> None:
+        """Until a click or a key."""
+        place = self._details.mapToGlobal(self._details.rect().bottomLeft())
+        QWhatsThis.showText(place, self._stats.accessibleDescription(), self)
 
     def _button(self, name: str, label: str, action: MessageAction | None = None) -> QToolButton:
         button = QToolButton(self)
@@ -140,6 +153,7 @@ class Footer(QWidget):
         row.addWidget(self._count)
         row.addWidget(self._next)
         row.addWidget(self._stats, 1)
+        row.addWidget(self._details)
 
 
 class Offers(QWidget):
@@ -190,10 +204,10 @@ def _small(font: QFont) -> QFont:
     return made
 
 
-def _wear(label: QLabel, colour: str) -> None:
-    palette = label.palette()
-    palette.setColor(label.foregroundRole(), colour)
-    label.setPalette(palette)
+def _wear(widget: QWidget, colour: str) -> None:
+    palette = widget.palette()
+    palette.setColor(widget.foregroundRole(), colour)
+    widget.setPalette(palette)
 
 
 _NAMES_SHOWN = 3  # of attached files, while they are folded

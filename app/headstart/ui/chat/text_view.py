@@ -287,9 +287,9 @@ class TextView(QTextBrowser):
         names = {
             "draft": self.tr("Draft model"),
             "eagle": self.tr("EAGLE-3 head"),
-            "n-gram": self.tr("N-gram of the text"),
-            "table": self.tr("Table of usual words"),
-            "target": self.tr("Target"),
+            "n-gram": self.tr("Earlier text"),
+            "table": self.tr("Usual words"),
+            "target": self.tr("The model itself"),
             "unknown": self.tr("Who guessed this is not reported"),
         }
         name = names.get(run.origin, run.origin)
@@ -297,8 +297,8 @@ class TextView(QTextBrowser):
         if note is None:
             return name
         if not note.drafted:
-            return self.tr("{origin}. Nothing was guessed in this round.").format(origin=name)
-        return self.tr("{origin}. Round: {drafter} guessed {drafted}, {accepted} held.").format(
+            return self.tr("{origin}. Nothing was guessed in this step.").format(origin=name)
+        return self.tr("{origin}. This step: {drafter} guessed {drafted}, {accepted} accepted.").format(
             origin=name, drafter=names.get(note.drafter, note.drafter), drafted=note.drafted, accepted=note.accepted
         )
 

@@ -9,7 +9,7 @@
     </message>
     <message>
         <source>--draft-device</source>
-        <translation>“Device of the draft”</translation>
+        <translation>“Draft device”</translation>
     </message>
     <message>
         <source>--{option} needs --draft, or the recipe of a pair.</source>
@@ -29,11 +29,11 @@
     </message>
     <message>
         <source>An NPU decides itself how it keeps keys and values: leave out --kv-precision.</source>
-        <translation>An NPU decides itself how it keeps keys and values: set “Keys and values” to “Automatic”.</translation>
+        <translation>An NPU decides itself how it keeps keys and values: set “Cache precision” to “Automatic”.</translation>
     </message>
     <message>
         <source>An NPU has arithmetic of its own: leave out --numerics exact, or use --device CPU.</source>
-        <translation>An NPU has arithmetic of its own: set “Numerics” to “Fast”, or “Device” to CPU.</translation>
+        <translation>An NPU has arithmetic of its own: set “Arithmetic” to “Fast”, or “Device” to CPU.</translation>
     </message>
     <message>
         <source>An NPU needs a context of at least {least} tokens, not {context}: use another --context.</source>
@@ -41,7 +41,7 @@
     </message>
     <message>
         <source>An NPU takes no guesses from the text: use a draft model, or --speculation off.</source>
-        <translation>An NPU takes no guesses from the text: choose a draft model, or set “Speculation” to “Off”.</translation>
+        <translation>An NPU takes no guesses from the text: choose a draft model, or set “Guess ahead” to “Off”.</translation>
     </message>
     <message>
         <source>An address must not hold a password; give the key with --key instead.</source>
@@ -57,7 +57,7 @@
     </message>
     <message>
         <source>Exact numerics keep keys and values in 32 bits: leave out --kv-precision u8.</source>
-        <translation>Exact numerics keep keys and values in 32 bits: set “Keys and values” to “Automatic”.</translation>
+        <translation>Exact numerics keep keys and values in 32 bits: set “Cache precision” to “Automatic”.</translation>
     </message>
     <message>
         <source>Exporting {name} needs {wanted} of disk space at {place}, but only {free} is free; make room, or choose another --output.</source>
@@ -81,7 +81,7 @@
     </message>
     <message>
         <source>OpenVINO GenAI cannot bound its guesses under a confidence threshold, and sixty in one round were seen: {ours}, or --num-assistant-tokens alone.</source>
-        <translation>OpenVINO GenAI cannot bound its guesses under a confidence threshold, and sixty in one round were seen: {ours}, or set “Assistant tokens” alone.</translation>
+        <translation>OpenVINO GenAI cannot bound its guesses under a confidence threshold, and sixty in one round were seen: {ours}, or set “Guesses per step” alone.</translation>
     </message>
     <message>
         <source>OpenVINO GenAI does not report what a trace holds: use --engine headstart.</source>
@@ -89,7 +89,7 @@
     </message>
     <message>
         <source>OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue 4190): {ours}, --temperature 0 or --speculation off.</source>
-        <translation>OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue 4190): {ours}, “Temperature” to 0, or “Speculation” to “Off”.</translation>
+        <translation>OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue 4190): {ours}, “Temperature” to 0, or “Guess ahead” to “Off”.</translation>
     </message>
     <message>
         <source>OpenVINO GenAI makes unlikely tokens likelier by presence and frequency penalties: {ours}, or --repetition-penalty.</source>
@@ -161,7 +161,7 @@
     </message>
     <message>
         <source>With an NPU, model and draft run on it together: leave out --draft-device.</source>
-        <translation>With an NPU, model and draft run on it together: set “Device of the draft” to “Automatic”.</translation>
+        <translation>With an NPU, model and draft run on it together: set “Draft device” to “Automatic”.</translation>
     </message>
     <message>
         <source>ask again, or use --device CPU</source>
@@ -265,7 +265,7 @@
     </message>
     <message>
         <source>{order} is an EAGLE-3 head, no model by itself: name its target, and it with --draft.</source>
-        <translation>{order} is an EAGLE-3 head, no model by itself: name its target under “Model”, and it under “Draft”.</translation>
+        <translation>{order} is an EAGLE-3 head, no model by itself: name its target under “Model”, and it under “Draft model”.</translation>
     </message>
     <message>
         <source>{output} exists already; add --force to replace it, or choose another --output.</source>
@@ -289,7 +289,7 @@
     </message>
     <message>
         <source>{pair} is the recipe of a pair: it names both models, so --draft does not fit.</source>
-        <translation>{pair} is the recipe of a pair: it names both models, so leave “Draft” empty.</translation>
+        <translation>{pair} is the recipe of a pair: it names both models, so leave “Draft model” empty.</translation>
     </message>
     <message>
         <source>{source} must be exported first, and the exporter is not installed; run: {command}</source>

@@ -280,18 +280,25 @@
     </message>
 </context>
 <context>
+    <name>ActivityLine</name>
+    <message>
+        <source>Show</source>
+        <translation>显示</translation>
+    </message>
+    <message>
+        <source>Show: {}</source>
+        <translation>显示：{}</translation>
+    </message>
+    <message>
+        <source>ended</source>
+        <translation>已结束</translation>
+    </message>
+</context>
+<context>
     <name>AddModel</name>
     <message>
         <source>Add a model</source>
         <translation>添加模型</translation>
-    </message>
-    <message>
-        <source>Recipe, hub id, folder or .gguf file</source>
-        <translation>配方、Hub ID、文件夹或 .gguf 文件</translation>
-    </message>
-    <message>
-        <source>Draft model: recipe, hub id, folder or .gguf file</source>
-        <translation>草稿模型：配方、Hub ID、文件夹或 .gguf 文件</translation>
     </message>
     <message>
         <source>Precision of the weights</source>
@@ -306,16 +313,8 @@
         <translation>浏览</translation>
     </message>
     <message>
-        <source>none</source>
-        <translation>无</translation>
-    </message>
-    <message>
         <source>Model</source>
         <translation>模型</translation>
-    </message>
-    <message>
-        <source>Draft</source>
-        <translation>草稿模型</translation>
     </message>
     <message>
         <source>Weights</source>
@@ -326,8 +325,32 @@
         <translation>含有权重的文件夹或已导出的模型…</translation>
     </message>
     <message>
+        <source>Choose from the list, or enter a Hugging Face name, a folder or a .gguf file. The model is checked after its conversion. You can also drop the folder of a converted model here.</source>
+        <translation>从列表中选择，或输入 Hugging Face 名称、文件夹或 .gguf 文件。模型转换后会经过检查。也可以把已转换好的模型文件夹拖到这里。</translation>
+    </message>
+    <message>
+        <source>Model: name, folder or .gguf file</source>
+        <translation>模型：名称、文件夹或 .gguf 文件</translation>
+    </message>
+    <message>
+        <source>Draft model: name, folder or .gguf file</source>
+        <translation>草稿模型：名称、文件夹或 .gguf 文件</translation>
+    </message>
+    <message>
+        <source>optional</source>
+        <translation>可选</translation>
+    </message>
+    <message>
         <source>GGUF file…</source>
         <translation>GGUF 文件…</translation>
+    </message>
+    <message>
+        <source>Download and convert</source>
+        <translation>下载并转换</translation>
+    </message>
+    <message>
+        <source>Draft model</source>
+        <translation>草稿模型</translation>
     </message>
     <message>
         <source>Folder of a model</source>
@@ -340,14 +363,6 @@
     <message>
         <source>GGUF files (*.gguf)</source>
         <translation>GGUF 文件 (*.gguf)</translation>
-    </message>
-    <message>
-        <source>Export</source>
-        <translation>导出</translation>
-    </message>
-    <message>
-        <source>A recipe, a hub id, a folder with weights or a .gguf file; the export checks what it makes. A model that was exported elsewhere can be dropped here as a folder.</source>
-        <translation>可以是配方、Hub ID、含有权重的文件夹或 .gguf 文件；导出时会检查生成的结果。在别处导出的模型可以直接将其文件夹拖放到此处。</translation>
     </message>
     <message>
         <source>{title} · licence: {licence} · downloads up to {download}, takes up to {result} on the disk</source>
@@ -404,18 +419,6 @@
         <translation>例如 {}</translation>
     </message>
     <message>
-        <source>the only one that it has</source>
-        <translation>它唯一的模型</translation>
-    </message>
-    <message>
-        <source>none, or as it is kept</source>
-        <translation>无，或沿用已保存的密钥</translation>
-    </message>
-    <message>
-        <source>those that the system trusts</source>
-        <translation>系统信任的证书</translation>
-    </message>
-    <message>
         <source>Browse</source>
         <translation>浏览</translation>
     </message>
@@ -436,8 +439,20 @@
         <translation>添加服务器</translation>
     </message>
     <message>
-        <source>A model may run on another computer, behind a server that speaks OpenAI&apos;s protocol: OpenVINO Model Server, vLLM, llama.cpp, another Headstart. Nothing is sent to it before you check or use it; a name that is there already is changed.</source>
-        <translation>模型可以运行在另一台电脑上，由支持 OpenAI 协议的服务器提供：OpenVINO Model Server、vLLM、llama.cpp 或另一个 Headstart。在您检查或使用之前，不会向它发送任何内容；若名称已存在，则修改该服务器。</translation>
+        <source>optional: default model</source>
+        <translation>可选：默认模型</translation>
+    </message>
+    <message>
+        <source>optional: API key</source>
+        <translation>可选：API 密钥</translation>
+    </message>
+    <message>
+        <source>optional: system certificates</source>
+        <translation>可选：系统证书</translation>
+    </message>
+    <message>
+        <source>A model may run on another computer, behind a server that speaks OpenAI&apos;s protocol: OpenVINO Model Server, vLLM, llama.cpp, another Headstart. Nothing is sent to it before you check or use it. Using an existing name replaces that server.</source>
+        <translation>模型可以运行在另一台电脑上，由使用 OpenAI 协议的服务器提供：OpenVINO Model Server、vLLM、llama.cpp 或另一个 Headstart。在您检查或使用它之前，不会向它发送任何内容。使用已有的名称会替换该服务器。</translation>
     </message>
     <message>
         <source>Name</source>
@@ -479,8 +494,8 @@
         <translation>各类别的最佳设置</translation>
     </message>
     <message>
-        <source>The fastest of the fixed settings, including the wait for the first token. Automatic speculation chooses by itself; its speedup is in the last column.</source>
-        <translation>在参加比较的固定设置中胜出者，含首个 token 的等待时间。自动推测会自行选择，其加速比列在旁边。</translation>
+        <source>What was the fastest for a whole answer, the wait for its first token included. Automatic needs none of these settings: it chooses for each step.</source>
+        <translation>完成整个回答最快的设置，含首个 token 的等待时间。“自动”不需要这些设置：它会为每一步自行选择。</translation>
     </message>
     <message>
         <source>Class</source>
@@ -491,12 +506,8 @@
         <translation>最佳设置</translation>
     </message>
     <message>
-        <source>Speedup</source>
-        <translation>其加速比</translation>
-    </message>
-    <message>
-        <source>Speedup of automatic</source>
-        <translation>自动的加速比</translation>
+        <source>too little to tell: measure more</source>
+        <translation>数据太少，无法判断：请多测一些</translation>
     </message>
 </context>
 <context>
@@ -506,16 +517,16 @@
         <translation>未进行推测</translation>
     </message>
     <message>
-        <source>not yet compared with plain decoding</source>
-        <translation>尚未与普通解码比较</translation>
+        <source>as fast as without guessing</source>
+        <translation>与不预先猜测时一样快</translation>
     </message>
     <message>
-        <source>{}× plain speed on this machine</source>
-        <translation>在这台电脑上为普通解码速度的 {} 倍</translation>
+        <source>about {}× as fast as without guessing</source>
+        <translation>速度约为不预先猜测时的 {} 倍</translation>
     </message>
     <message>
-        <source>speculation did not pay here: {}× plain decoding</source>
-        <translation>推测解码在此没有收益：为普通解码速度的 {} 倍</translation>
+        <source>slower than without guessing (about {}×)</source>
+        <translation>比不预先猜测时慢（约 {} 倍）</translation>
     </message>
     <message>
         <source>The answer reached its longest length.</source>
@@ -550,68 +561,72 @@
         <translation>{} token/秒</translation>
     </message>
     <message>
-        <source>first token after {} ms</source>
-        <translation>首个 token 用时 {} 毫秒</translation>
+        <source>{}× as fast as without guessing, on this computer</source>
+        <translation>在这台电脑上，速度为不预先猜测时的 {} 倍</translation>
     </message>
     <message>
-        <source>first token after {} s</source>
-        <translation>首个 token 用时 {} 秒</translation>
+        <source>First token after {}</source>
+        <translation>首个 token 用时 {}</translation>
     </message>
     <message>
-        <source>{rate} % accepted ({accepted} of {drafted})</source>
-        <translation>接受率 {rate}%（{accepted}/{drafted}）</translation>
+        <source>{rate} % of the guesses accepted ({accepted} of {drafted})</source>
+        <translation>猜测的接受率 {rate}%（{accepted}/{drafted}）</translation>
     </message>
     <message>
-        <source>{} tokens per round</source>
-        <translation>每轮 {} 个 token</translation>
+        <source>{} tokens per step</source>
+        <translation>每步 {} 个 token</translation>
     </message>
     <message>
-        <source>draft</source>
-        <translation>草稿</translation>
+        <source>draft model</source>
+        <translation>草稿模型</translation>
+    </message>
+    <message>
+        <source>earlier text</source>
+        <translation>前文</translation>
+    </message>
+    <message>
+        <source>the model itself</source>
+        <translation>模型自己</translation>
+    </message>
+    <message>
+        <source>Tokens from: {}</source>
+        <translation>token 来源：{}</translation>
+    </message>
+    <message>
+        <source>guessing</source>
+        <translation>猜测</translation>
+    </message>
+    <message>
+        <source>checking</source>
+        <translation>检查</translation>
+    </message>
+    <message>
+        <source>Time saved (estimate): {}</source>
+        <translation>节省的时间（估算）：{}</translation>
+    </message>
+    <message>
+        <source>Time lost (estimate): {}</source>
+        <translation>损失的时间（估算）：{}</translation>
+    </message>
+    <message>
+        <source>{} s</source>
+        <translation>{} 秒</translation>
     </message>
     <message>
         <source>EAGLE-3 head</source>
         <translation>EAGLE-3 草稿头</translation>
     </message>
     <message>
-        <source>n-gram</source>
-        <translation>n-gram</translation>
-    </message>
-    <message>
         <source>usual words</source>
         <translation>常用词</translation>
-    </message>
-    <message>
-        <source>target</source>
-        <translation>目标</translation>
-    </message>
-    <message>
-        <source>Tokens by origin: {}</source>
-        <translation>token 来源：{}</translation>
-    </message>
-    <message>
-        <source>verify</source>
-        <translation>验证</translation>
     </message>
     <message>
         <source>other</source>
         <translation>其他</translation>
     </message>
     <message>
-        <source>{part} {time} ms</source>
-        <translation>{part} {time} 毫秒</translation>
-    </message>
-    <message>
         <source>Time: {}</source>
         <translation>用时：{}</translation>
-    </message>
-    <message>
-        <source>Estimate: {} ms saved against plain decoding</source>
-        <translation>估算：比普通解码节省 {} 毫秒</translation>
-    </message>
-    <message>
-        <source>Estimate: {} ms lost against plain decoding</source>
-        <translation>估算：比普通解码多用 {} 毫秒</translation>
     </message>
     <message>
         <source>Prompt: {tokens} tokens, {known} of them read before</source>
@@ -731,8 +746,8 @@
         <translation>中英混合</translation>
     </message>
     <message>
-        <source>plain</source>
-        <translation>普通解码</translation>
+        <source>without guessing</source>
+        <translation>不预先猜测</translation>
     </message>
     <message>
         <source>auto</source>
@@ -774,8 +789,8 @@
         <translation>加速比图表</translation>
     </message>
     <message>
-        <source>{name}: {mean} times plain decoding</source>
-        <translation>{name}：普通解码的 {mean} 倍</translation>
+        <source>{name}: {mean} times as fast as without guessing</source>
+        <translation>{name}：速度为不预先猜测时的 {mean} 倍</translation>
     </message>
 </context>
 <context>
@@ -833,6 +848,10 @@
         <translation>不到 1 分钟</translation>
     </message>
     <message>
+        <source>about a minute</source>
+        <translation>约 1 分钟</translation>
+    </message>
+    <message>
         <source>about {} minutes</source>
         <translation>约 {} 分钟</translation>
     </message>
@@ -868,6 +887,14 @@
         <translation>用时约为三倍，建议因此更准确。</translation>
     </message>
     <message>
+        <source>Maximum answer length in tokens</source>
+        <translation>回答最大长度（token）</translation>
+    </message>
+    <message>
+        <source>Extent</source>
+        <translation>规模</translation>
+    </message>
+    <message>
         <source>At least one class of prompts is raced.</source>
         <translation>至少要有一类提示词参加。</translation>
     </message>
@@ -876,16 +903,20 @@
         <translation>提示词类别</translation>
     </message>
     <message>
+        <source>Quick (2 minutes)</source>
+        <translation>快速（2 分钟）</translation>
+    </message>
+    <message>
+        <source>Choose what is measured</source>
+        <translation>自选测量内容</translation>
+    </message>
+    <message>
         <source>Prompts of each class</source>
         <translation>每类提示词数</translation>
     </message>
     <message>
         <source>Repeats</source>
         <translation>重复次数</translation>
-    </message>
-    <message>
-        <source>Longest answer in tokens</source>
-        <translation>回答最大长度（token）</translation>
     </message>
 </context>
 <context>
@@ -899,12 +930,12 @@
         <translation>开始基准测试</translation>
     </message>
     <message>
-        <source>Nothing has been measured on this computer yet.</source>
-        <translation>这台电脑上还没有测试结果。</translation>
+        <source>Measures on this computer what guessing ahead brings, with the model of the open chat. Every way to guess answers the same prompts, in changing order. Chats wait until it has ended.</source>
+        <translation>用当前对话的模型，测量预先猜测在这台电脑上的效果。每种猜测方式都以轮换的顺序回答相同的提示词。测试结束之前，对话需要等待。</translation>
     </message>
     <message>
-        <source>Measures on this machine what guessing ahead brings, with the model of the open chat: every way to decode answers the same prompts from a cold start, in changing order. Chats wait until it has ended.</source>
-        <translation>用当前对话的模型，测量推测解码在这台电脑上的效果：每种解码方式都从冷启动开始、以轮换的顺序回答相同的提示词。测试结束之前，对话需要等待。</translation>
+        <source>Nothing has been measured on this computer yet.</source>
+        <translation>这台电脑上还没有测试结果。</translation>
     </message>
     <message>
         <source>Progress of the benchmark</source>
@@ -916,10 +947,6 @@
     <message>
         <source>no draft model</source>
         <translation>无草稿模型</translation>
-    </message>
-    <message>
-        <source>{target} with {draft}: speedup over plain decoding</source>
-        <translation>{target} 搭配 {draft}：相对普通解码的加速比</translation>
     </message>
     <message>
         <source>{device}, {cores} cores · {system} · OpenVINO {openvino} · Headstart {headstart} · {when}</source>
@@ -934,24 +961,36 @@
         <translation>自动模式与 {peer}（对方的最佳设置）相比：{ratio} 倍（{low} 至 {high}）</translation>
     </message>
     <message>
-        <source>Some texts differ from those of plain decoding ({}).</source>
-        <translation>与普通解码不同的文本数（{}）。</translation>
-    </message>
-    <message>
-        <source>Every setting wrote the same texts as plain decoding.</source>
-        <translation>所有方式生成的文本都与普通解码相同。</translation>
-    </message>
-    <message>
         <source>Class</source>
         <translation>类别</translation>
     </message>
     <message>
-        <source>plain, ms/token</source>
-        <translation>普通解码，毫秒/token</translation>
-    </message>
-    <message>
         <source>Speedups by class</source>
         <translation>各类别的加速比</translation>
+    </message>
+    <message>
+        <source>{target} with {draft}: speed against writing without guessing</source>
+        <translation>{target}，搭配 {draft}：与不预先猜测相比的速度</translation>
+    </message>
+    <message>
+        <source>The answers are too short for a speed.</source>
+        <translation>回答太短，无法测速。</translation>
+    </message>
+    <message>
+        <source>Automatic: {}× as fast as without guessing</source>
+        <translation>自动：速度为不预先猜测时的 {} 倍</translation>
+    </message>
+    <message>
+        <source>Some texts differ from those without guessing ({}).</source>
+        <translation>部分文本与不预先猜测时不同（{}）。</translation>
+    </message>
+    <message>
+        <source>Every setting wrote the same texts as without guessing.</source>
+        <translation>每种设置生成的文本都与不预先猜测时相同。</translation>
+    </message>
+    <message>
+        <source>Without guessing, tokens/s</source>
+        <translation>不预先猜测，token/秒</translation>
     </message>
     <message>
         <source>Save picture…</source>
@@ -1248,8 +1287,8 @@
         <translation>有一个文件尚未读完，因此没有附加；请在原处重新附加。</translation>
     </message>
     <message>
-        <source>Editing your message: sending makes a new version and asks again.</source>
-        <translation>正在编辑您的消息：发送后将生成新版本并重新提问。</translation>
+        <source>Editing: sending creates a new version.</source>
+        <translation>正在编辑：发送后会生成新版本。</translation>
     </message>
     <message>
         <source>Editing the answer: sending keeps your words as a new version.</source>
@@ -1514,16 +1553,16 @@
         <translation>退出代码 {}</translation>
     </message>
     <message>
-        <source>The engine stopped unexpectedly ({}, as the system does when memory runs out).</source>
-        <translation>引擎意外停止（{}，内存不足时系统会这样做）。</translation>
-    </message>
-    <message>
         <source>The engine stopped unexpectedly ({}).</source>
         <translation>引擎意外停止（{}）。</translation>
     </message>
     <message>
         <source>The engine did not stop in time and was ended.</source>
         <translation>引擎未能及时停止，已被强制结束。</translation>
+    </message>
+    <message>
+        <source>The system ended the model, probably because memory ran out. Your text is kept.</source>
+        <translation>系统终止了模型，可能是内存不足。您的文本已保留。</translation>
     </message>
     <message>
         <source>It was loading a model, which may need more memory than there is.</source>
@@ -1861,7 +1900,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>An NPU decides itself how it keeps keys and values: leave out --kv-precision.</source>
-        <translation>NPU 自行决定键与值的精度：请将键与值改为自动。</translation>
+        <translation>NPU 自行决定键与值的精度：请将缓存精度改为自动。</translation>
     </message>
     <message>
         <source>An NPU has arithmetic of its own: leave out --numerics exact, or use --device CPU.</source>
@@ -1873,7 +1912,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>An NPU takes no guesses from the text: use a draft model, or --speculation off.</source>
-        <translation>NPU 不能从文本中猜测：请使用草稿模型，或关闭推测解码。</translation>
+        <translation>NPU 不能从文本中猜测：请使用草稿模型，或关闭预先猜测。</translation>
     </message>
     <message>
         <source>An address must not hold a password; give the key with --key instead.</source>
@@ -1897,7 +1936,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>Exact numerics keep keys and values in 32 bits: leave out --kv-precision u8.</source>
-        <translation>精确运算以 32 位保存键与值：请将键与值改为自动。</translation>
+        <translation>精确运算以 32 位保存键与值：请将缓存精度改为自动。</translation>
     </message>
     <message>
         <source>Exporting {name} needs about {wanted} of memory, but only {free} is free; close other programs, or export a smaller model.</source>
@@ -1906,10 +1945,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Exporting {name} needs {wanted} of disk space at {place}, but only {free} is free; make room, or choose another --output.</source>
         <translation>导出 {name} 需要 {wanted} 磁盘空间（位于 {place}），但可用空间仅 {free}；请在该处腾出空间。</translation>
-    </message>
-    <message>
-        <source>Fixed speculation needs a number of assistant tokens: set 1 to 16, or use automatic.</source>
-        <translation>固定推测需要辅助 token 数：请设为 1 至 16，或改用自动。</translation>
     </message>
     <message>
         <source>Headstart runs a model on one device, not on {device}; present: {here}. Choose one with {option}, or AUTO.</source>
@@ -1977,7 +2012,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>OpenVINO GenAI cannot bound its guesses under a confidence threshold, and sixty in one round were seen: {ours}, or --num-assistant-tokens alone.</source>
-        <translation>设有置信度阈值时，OpenVINO GenAI 无法限制猜测数量，曾在一轮中猜测六十个：请{ours}，或只设辅助 token 数。</translation>
+        <translation>设有置信度阈值时，OpenVINO GenAI 无法限制猜测数量，曾在一轮中猜测六十个：请{ours}，或只设每步猜测数（token）。</translation>
     </message>
     <message>
         <source>OpenVINO GenAI cannot run {name} ({way}) on {device} ({reason}); {remedy}.</source>
@@ -1993,7 +2028,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue 4190): {ours}, --temperature 0 or --speculation off.</source>
-        <translation>有草稿模型预先猜测时，OpenVINO GenAI 会弄乱采样得到的回答（其问题编号 4190）：请{ours}，或将温度设为 0，或关闭推测解码。</translation>
+        <translation>有草稿模型预先猜测时，OpenVINO GenAI 会弄乱采样得到的回答（其问题编号 4190）：请{ours}，或将温度设为 0，或关闭预先猜测。</translation>
     </message>
     <message>
         <source>OpenVINO GenAI has no acceptance threshold: {ours}.</source>
@@ -2292,6 +2327,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>模型没有 token {id}：请去掉它的偏置。</translation>
     </message>
     <message>
+        <source>Hugging Face cannot be reached</source>
+        <translation>无法连接 Hugging Face</translation>
+    </message>
+    <message>
         <source>The tokenizer in {folder} is damaged ({reason}); export the model again.</source>
         <translation>{folder} 中的分词器已损坏（{reason}）；请重新导出模型。</translation>
     </message>
@@ -2386,6 +2425,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>To check a passphrase takes {memory} MiB of memory; close other programs and try again.</source>
         <translation>核对密码短语需要 {memory} MiB 内存；请关闭其他程序后重试。</translation>
+    </message>
+    <message>
+        <source>To guess a fixed number ahead, set the guesses per step (1 to 16), or use automatic.</source>
+        <translation>要固定预先猜测的数量，请将每步猜测数设为 1 至 16，或改用自动。</translation>
     </message>
     <message>
         <source>Tuning needs {least} seconds at least, not {seconds}.</source>
@@ -2856,6 +2899,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 正忙{in_brackets}，要求等待 {seconds} 秒；请在此之后重试。</translation>
     </message>
     <message>
+        <source>{name} is an image. Images are not supported: these models read text only.</source>
+        <translation>{name} 是图片。不支持图片：这些模型只能读取文本。</translation>
+    </message>
+    <message>
         <source>{name} is busy{in_brackets}; try again in a while.</source>
         <translation>{name} 正忙{in_brackets}；请稍后再试。</translation>
     </message>
@@ -3080,8 +3127,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{place} 的内容与导出时不同；请重新复制该文件夹，或重新导出。</translation>
     </message>
     <message>
-        <source>{recipe} cannot be fetched: {failures}. Check the name and the network.</source>
-        <translation>无法获取 {recipe}：{failures}。请检查名称和网络。</translation>
+        <source>{recipe} was not downloaded: {failures}. Check the name and the network.</source>
+        <translation>{recipe} 未能下载：{failures}。请检查名称和网络。</translation>
     </message>
     <message>
         <source>{source!r} is no recipe, no folder, no .gguf file and no hub id; did you mean {names}?</source>
@@ -3210,6 +3257,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>下一个版本</translation>
     </message>
     <message>
+        <source>Show the details</source>
+        <translation>显示详情</translation>
+    </message>
+    <message>
+        <source>Details</source>
+        <translation>详情</translation>
+    </message>
+    <message>
         <source>Version {number} of {count}</source>
         <translation>第 {number} 个版本，共 {count} 个</translation>
     </message>
@@ -3247,6 +3302,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <source>Get a model</source>
         <translation>获取模型</translation>
     </message>
+    <message>
+        <source>running…</source>
+        <translation>正在运行…</translation>
+    </message>
 </context>
 <context>
     <name>Legend</name>
@@ -3255,32 +3314,32 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>token 颜色图例</translation>
     </message>
     <message>
-        <source>Proposed by</source>
-        <translation>来源</translation>
+        <source>Guessed by</source>
+        <translation>猜测来源</translation>
+    </message>
+    <message>
+        <source>EAGLE-3 head</source>
+        <translation>EAGLE-3 草稿头</translation>
+    </message>
+    <message>
+        <source>earlier text</source>
+        <translation>前文</translation>
+    </message>
+    <message>
+        <source>unmarked: the model itself</source>
+        <translation>无标记：模型自己</translation>
+    </message>
+    <message>
+        <source>The model checked every token. Colours show who guessed it: the draft model (a small model), the EAGLE-3 head, earlier text that is repeated, or a table of what usually follows what. What has no colour nobody guessed: the model wrote it itself.</source>
+        <translation>每个 token 都经过模型检查。颜色表示它由谁猜出：草稿模型（一个小模型）、EAGLE-3 草稿头、重复出现的前文，或统计常见后续的词表。没有颜色的部分没有被猜出，由模型自己生成。</translation>
     </message>
     <message>
         <source>draft model</source>
         <translation>草稿模型</translation>
     </message>
     <message>
-        <source>EAGLE-3</source>
-        <translation>EAGLE-3 草稿头</translation>
-    </message>
-    <message>
-        <source>n-gram</source>
-        <translation>n-gram</translation>
-    </message>
-    <message>
         <source>usual words</source>
         <translation>常用词</translation>
-    </message>
-    <message>
-        <source>target</source>
-        <translation>目标</translation>
-    </message>
-    <message>
-        <source>The target confirmed every token. Colours show who proposed it: the draft model, the EAGLE-3 head, repeated text (n-grams), a table of what usually follows what, or the target itself.</source>
-        <translation>每个 token 都经过目标模型确认；颜色表示它由谁猜出：草稿模型、EAGLE-3 草稿头、重复的文本 (n-gram)、统计常见后续的语料表，或只由目标模型自己生成。</translation>
     </message>
 </context>
 <context>
@@ -3298,36 +3357,68 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>接受率</translation>
     </message>
     <message>
-        <source>By position</source>
-        <translation>按位置</translation>
+        <source>First / last guess</source>
+        <translation>首个/末个猜测</translation>
     </message>
     <message>
-        <source>Guessed ahead</source>
-        <translation>草稿长度</translation>
+        <source>Guesses per step</source>
+        <translation>每步猜测数</translation>
     </message>
     <message>
-        <source>Saved (estimate)</source>
+        <source>Time saved (estimate)</source>
         <translation>节省的时间（估算）</translation>
     </message>
     <message>
-        <source>Time</source>
-        <translation>用时</translation>
+        <source>Time spent</source>
+        <translation>用时分布</translation>
+    </message>
+    <message>
+        <source>Against writing without guessing, in this answer so far, as the engine reckons it.</source>
+        <translation>本回答到目前为止与不预先猜测相比，由引擎估算。</translation>
+    </message>
+    <message>
+        <source>While the answer grows: of the last steps. At its end: of the whole answer.</source>
+        <translation>生成过程中：最近几步的数据；结束后：整个回答的数据。</translation>
+    </message>
+    <message>
+        <source>Share of the guesses that the model accepts.</source>
+        <translation>模型接受的猜测所占的比例。</translation>
+    </message>
+    <message>
+        <source>Share of the first guesses of a step that are accepted, and of the last ones.</source>
+        <translation>每步首个猜测被接受的比例，以及末个猜测被接受的比例。</translation>
+    </message>
+    <message>
+        <source>Tokens guessed before the model checks them all at once.</source>
+        <translation>模型一次检查之前所猜测的 token 数。</translation>
+    </message>
+    <message>
+        <source>Guessing, checking the guesses, and the rest.</source>
+        <translation>猜测、检查猜测和其他部分的用时。</translation>
+    </message>
+    <message>
+        <source>{first} / {last} %</source>
+        <translation>{first}/{last}%</translation>
+    </message>
+    <message>
+        <source>{} s</source>
+        <translation>{} 秒</translation>
+    </message>
+    <message>
+        <source>guess</source>
+        <translation>猜测</translation>
+    </message>
+    <message>
+        <source>check</source>
+        <translation>检查</translation>
     </message>
     <message>
         <source>{} tokens/s</source>
         <translation>{} token/秒</translation>
     </message>
     <message>
-        <source>{} tokens</source>
-        <translation>{} token</translation>
-    </message>
-    <message>
         <source>nothing yet</source>
         <translation>暂无</translation>
-    </message>
-    <message>
-        <source>{} s saved</source>
-        <translation>省 {} 秒</translation>
     </message>
     <message>
         <source>{} s lost</source>
@@ -3336,18 +3427,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>What writes this answer does not reckon what guessing saves.</source>
         <translation>撰写这个回答的引擎不计算猜测省下的时间。</translation>
-    </message>
-    <message>
-        <source>Against plain decoding, in this answer so far, as the engine reckons it from its usual speed.</source>
-        <translation>本回答到目前为止与普通解码相比，由引擎按其平常速度估算。</translation>
-    </message>
-    <message>
-        <source>draft</source>
-        <translation>草稿</translation>
-    </message>
-    <message>
-        <source>verify</source>
-        <translation>验证</translation>
     </message>
     <message>
         <source>other</source>
@@ -3400,8 +3479,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>LoadingChoices</name>
     <message>
-        <source>With {tokens} tokens of context: {full} in 16 bits, {small} in 8 bits, which saves {saved}.</source>
-        <translation>上下文为 {tokens} 个 token 时：16 位占用 {full}，8 位占用 {small}，可节省 {saved}。</translation>
+        <source>With {tokens} tokens of context: {full} of memory in 16 bits, {small} in 8 bits.</source>
+        <translation>上下文为 {tokens} 个 token 时：16 位占用 {full} 内存，8 位占用 {small}。</translation>
     </message>
     <message>
         <source>it uses the EAGLE-3 head {} on a processor only</source>
@@ -3524,20 +3603,20 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>组合</translation>
     </message>
     <message>
+        <source>Model: </source>
+        <translation>模型：</translation>
+    </message>
+    <message>
+        <source>Draft model: </source>
+        <translation>草稿模型：</translation>
+    </message>
+    <message>
         <source>{role}{parameters} parameters · {quality}</source>
         <translation>{role}{parameters} 参数 · {quality}</translation>
     </message>
     <message>
         <source>cannot be used</source>
         <translation>无法使用</translation>
-    </message>
-    <message>
-        <source>Target: </source>
-        <translation>目标：</translation>
-    </message>
-    <message>
-        <source>Draft: </source>
-        <translation>草稿：</translation>
     </message>
 </context>
 <context>
@@ -3551,16 +3630,20 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>自动：{}</translation>
     </message>
     <message>
+        <source>{name} ({size} on disk)</source>
+        <translation>{name}（磁盘 {size}）</translation>
+    </message>
+    <message>
         <source>As the server has it</source>
         <translation>由服务器决定</translation>
     </message>
     <message>
-        <source>None (n-grams only)</source>
-        <translation>无（仅 n-gram）</translation>
+        <source>None (guess from earlier text)</source>
+        <translation>无（根据前文猜测）</translation>
     </message>
     <message>
-        <source>this is the target itself</source>
-        <translation>这就是目标模型本身</translation>
+        <source>this is the model itself</source>
+        <translation>这就是该模型本身</translation>
     </message>
     <message>
         <source>comparing the tokenizers…</source>
@@ -3586,8 +3669,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>未测量质量</translation>
     </message>
     <message>
-        <source>agrees with its source on {share} % of {tokens} tokens · KL {kl} · perplexity ×{ratio}</source>
-        <translation>{tokens} 个 token 中有 {share}% 与原始模型一致 · KL {kl} · 困惑度 ×{ratio}</translation>
+        <source>quality {} % of the original</source>
+        <translation>质量为原模型的 {}%</translation>
+    </message>
+    <message>
+        <source>Chooses the same next token as its source on {share} % of {tokens} tokens · KL {kl} · perplexity ×{ratio}</source>
+        <translation>在 {tokens} 个 token 中，有 {share}% 与源模型选出的下一个 token 相同 · KL {kl} · 困惑度 ×{ratio}</translation>
     </message>
     <message>
         <source>NPU: OpenVINO GenAI runs models of symmetric weights, their longest prompt compiled in; not tried yet.</source>
@@ -3653,11 +3740,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>EAGLE-3 草稿头</translation>
     </message>
     <message>
-        <source>n-grams of the text</source>
-        <translation>文本中的 n-gram</translation>
+        <source>earlier text</source>
+        <translation>前文</translation>
     </message>
     <message>
-        <source>{model} on {device}, {numerics} numerics; guesses come from: {guessing}</source>
+        <source>{model} on {device}, {numerics} arithmetic; guesses come from: {guessing}</source>
         <translation>{model}，运行于 {device}，数值运算：{numerics}；猜测来源：{guessing}</translation>
     </message>
     <message>
@@ -3693,6 +3780,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>All Models…</source>
         <translation>所有模型…</translation>
+    </message>
+    <message>
+        <source>{} of memory</source>
+        <translation>{} 内存</translation>
     </message>
     <message>
         <source>{}, {} too much</source>
@@ -3766,6 +3857,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <source>Dismiss</source>
         <translation>关闭</translation>
     </message>
+    <message>
+        <source>Saved to {}</source>
+        <translation>已保存到 {}</translation>
+    </message>
+    <message>
+        <source>Show in folder</source>
+        <translation>在文件夹中显示</translation>
+    </message>
 </context>
 <context>
     <name>NumberEditor</name>
@@ -3776,6 +3875,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{}: automatic</source>
         <translation>{}：自动</translation>
+    </message>
+    <message>
+        <source>{typed} is out of bounds ({low} to {high}); {value} is used.</source>
+        <translation>{typed} 超出范围（{low} 至 {high}）；已改用 {value}。</translation>
     </message>
 </context>
 <context>
@@ -3969,16 +4072,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>模型</translation>
     </message>
     <message>
-        <source>Guessing ahead</source>
-        <translation>推测解码</translation>
+        <source>Guess ahead</source>
+        <translation>预先猜测</translation>
     </message>
     <message>
         <source>Answers</source>
         <translation>回答</translation>
     </message>
     <message>
-        <source>Changes apply at once. A chat&apos;s own settings come before these.</source>
-        <translation>更改立即生效。对话自身的设置优先于此处的设置。</translation>
+        <source>Changes apply at once, except the language. A chat&apos;s own settings come first.</source>
+        <translation>除语言外，更改立即生效。对话自身的设置优先。</translation>
     </message>
     <message>
         <source>Show</source>
@@ -4284,8 +4387,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>RaceController</name>
     <message>
-        <source>{}, with exact numerics</source>
-        <translation>{}，使用精确数值运算</translation>
+        <source>{}, with exact arithmetic</source>
+        <translation>{}，使用精确运算</translation>
     </message>
     <message>
         <source>A race is running; stop it on its page, or wait for its end.</source>
@@ -4296,36 +4399,36 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>先读取一遍提示词，让双方从相同的状态开始…</translation>
     </message>
     <message>
-        <source>Plain: one token at a time…</source>
-        <translation>普通解码：每次一个 token…</translation>
+        <source>Without guessing: one token at a time…</source>
+        <translation>不预先猜测：每次一个 token…</translation>
     </message>
     <message>
-        <source>With speculation: several tokens at a time, where the guesses hold…</source>
-        <translation>推测解码：猜中时每次多个 token…</translation>
+        <source>Guessing ahead: several tokens at a time, where guesses are accepted…</source>
+        <translation>预先猜测：猜测被接受时每次多个 token…</translation>
     </message>
     <message>
-        <source>Plain once more, to see how steady this computer is…</source>
-        <translation>再来一次普通解码，看看这台电脑的速度是否稳定…</translation>
+        <source>Without guessing once more, to see how steady this computer is…</source>
+        <translation>再来一次不预先猜测，看看这台电脑的速度是否稳定…</translation>
+    </message>
+    <message>
+        <source>earlier text</source>
+        <translation>前文</translation>
+    </message>
+    <message>
+        <source>a draft model</source>
+        <translation>草稿模型</translation>
+    </message>
+    <message>
+        <source>an EAGLE-3 head</source>
+        <translation>EAGLE-3 草稿头</translation>
+    </message>
+    <message>
+        <source>{model}, guesses from: {guessing}; on {device}, {numerics} arithmetic</source>
+        <translation>{model}，猜测来源：{guessing}；运行于 {device}，数值运算：{numerics}</translation>
     </message>
     <message>
         <source>Stopped.</source>
         <translation>已停止。</translation>
-    </message>
-    <message>
-        <source>an EAGLE-3 head and n-grams</source>
-        <translation>EAGLE-3 草稿头和 n-gram</translation>
-    </message>
-    <message>
-        <source>{model} with {guessing}, on {device}, {numerics} numerics</source>
-        <translation>{model}，搭配{guessing}，运行于 {device}，数值运算：{numerics}</translation>
-    </message>
-    <message>
-        <source>a draft model and n-grams</source>
-        <translation>草稿模型和 n-gram</translation>
-    </message>
-    <message>
-        <source>n-grams of the text</source>
-        <translation>文本中的 n-gram</translation>
     </message>
     <message>
         <source>Both at once, at the times that were just measured…</source>
@@ -4337,6 +4440,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>At 0 the likeliest token is always taken; the seed then changes nothing.</source>
         <translation>为 0 时总是选取概率最高的 token，此时随机种子不起作用。</translation>
+    </message>
+    <message>
+        <source>Maximum answer length in tokens</source>
+        <translation>回答最大长度（token）</translation>
     </message>
     <message>
         <source>Code</source>
@@ -4381,10 +4488,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Temperature</source>
         <translation>温度</translation>
-    </message>
-    <message>
-        <source>Longest answer in tokens</source>
-        <translation>回答最大长度（token）</translation>
     </message>
     <message>
         <source>Prompt</source>
@@ -4437,10 +4540,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>开始竞速</translation>
     </message>
     <message>
-        <source>The same request on an idle engine, with exact numerics: plain, with speculation, and plain once more. Speculation may only save time: both texts must be equal, token for token.</source>
-        <translation>在空闲的引擎上用精确数值运算执行同一请求：先用普通解码，再用推测解码，最后再用一次普通解码。推测解码只能节省时间：两份文本的每个 token 都必须相同。</translation>
-    </message>
-    <message>
         <source>Stop</source>
         <translation>停止</translation>
     </message>
@@ -4449,12 +4548,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>双方同时重放</translation>
     </message>
     <message>
-        <source>Plain</source>
-        <translation>普通解码</translation>
+        <source>The model answers one request three times: without guessing, guessing ahead, and without once more. Guessing only saves time: with exact arithmetic both texts must be equal, token for token.</source>
+        <translation>模型对同一请求回答三次：不预先猜测、预先猜测，再不预先猜测一次。猜测只节省时间：在精确运算下，两份文本的每个 token 都必须相同。</translation>
     </message>
     <message>
-        <source>With speculation</source>
-        <translation>推测解码</translation>
+        <source>Without guessing</source>
+        <translation>不预先猜测</translation>
+    </message>
+    <message>
+        <source>Guessing ahead</source>
+        <translation>预先猜测</translation>
     </message>
     <message>
         <source>{equal} of {total} tokens equal: both wrote the same.</source>
@@ -4473,8 +4576,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>回答太短，无法测速。</translation>
     </message>
     <message>
-        <source>{plain} ms per token plain (mean of two answers; the slower took {noise}× as long), {other} ms with speculation</source>
-        <translation>每个 token：普通解码 {plain} 毫秒（两次回答的平均值；较慢的一次用时为另一次的 {noise} 倍），推测解码 {other} 毫秒</translation>
+        <source>{plain} → {other} tokens/s</source>
+        <translation>{plain} → {other} token/秒</translation>
+    </message>
+    <message>
+        <source>Without guessing: mean of two answers. The slower of them took {noise}× as long as the other; a gain below that is noise.</source>
+        <translation>不预先猜测：两次回答的平均值，较慢的一次用时为另一次的 {noise} 倍；低于这一倍数的提升属于波动。</translation>
     </message>
 </context>
 <context>
@@ -4600,8 +4707,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>请求</translation>
     </message>
     <message>
-        <source>None yet. Requests are listed here with their outcome, without what was asked.</source>
-        <translation>尚无请求。每个请求及其结果都会列在这里，但不列出所问的内容。</translation>
+        <source>No requests yet. Prompts are never logged.</source>
+        <translation>还没有请求。提示词从不记录。</translation>
     </message>
     <message>
         <source>Time</source>
@@ -4818,8 +4925,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>出错</translation>
     </message>
     <message>
-        <source>Answer programs of this computer</source>
-        <translation>应答这台电脑上的程序</translation>
+        <source>Local API server</source>
+        <translation>本地 API 服务器</translation>
     </message>
     <message>
         <source>The server is being started</source>
@@ -4893,80 +5000,96 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>设备</translation>
     </message>
     <message>
-        <source>Device of the draft</source>
-        <translation>草稿模型的设备</translation>
-    </message>
-    <message>
-        <source>Numerics</source>
-        <translation>数值运算</translation>
-    </message>
-    <message>
         <source>Context</source>
         <translation>上下文</translation>
+    </message>
+    <message>
+        <source>Tokens of context to make room for; higher allows longer chats and takes more memory.</source>
+        <translation>为上下文预留的 token 数；越高，对话可以越长，占用的内存也越多。</translation>
     </message>
     <message>
         <source>Engine</source>
         <translation>引擎</translation>
     </message>
     <message>
-        <source>Keys and values</source>
-        <translation>键与值</translation>
-    </message>
-    <message>
         <source>System prompt</source>
         <translation>系统提示词</translation>
-    </message>
-    <message>
-        <source>Speculation</source>
-        <translation>推测解码</translation>
-    </message>
-    <message>
-        <source>Assistant tokens</source>
-        <translation>辅助 token 数</translation>
     </message>
     <message>
         <source>Confidence threshold</source>
         <translation>置信度阈值</translation>
     </message>
     <message>
+        <source>Guessing stops below this confidence of the draft model; higher guesses less, and more of it is accepted.</source>
+        <translation>草稿模型的置信度低于此值时停止猜测；越高，猜测越少，但被接受的比例越大。</translation>
+    </message>
+    <message>
+        <source>Below 1 guesses are accepted that may change the answer; 1 changes nothing.</source>
+        <translation>小于 1 时会接受可能改变回答的猜测；为 1 时回答不变。</translation>
+    </message>
+    <message>
         <source>Temperature</source>
         <translation>温度</translation>
+    </message>
+    <message>
+        <source>How freely words are chosen; 0 always takes the likeliest, higher gives more variety and more mistakes.</source>
+        <translation>选词的随机程度；0 表示总是选取概率最高的词，越高则变化越多、错误也越多。</translation>
     </message>
     <message>
         <source>Top-p</source>
         <translation>Top-p</translation>
     </message>
     <message>
+        <source>Share of the likeliest tokens to choose from; higher gives more variety.</source>
+        <translation>从累计概率达到此值的 token 中选取；越高，变化越多。</translation>
+    </message>
+    <message>
         <source>Top-k</source>
         <translation>Top-k</translation>
+    </message>
+    <message>
+        <source>Number of the likeliest tokens to choose from; higher gives more variety, 0 takes all.</source>
+        <translation>从概率最高的若干个 token 中选取；越高，变化越多；0 表示不限。</translation>
     </message>
     <message>
         <source>Min-p</source>
         <translation>Min-p</translation>
     </message>
     <message>
+        <source>Least likelihood relative to the likeliest token; higher gives less variety.</source>
+        <translation>相对于最可能的 token 的最低概率；越高，变化越少。</translation>
+    </message>
+    <message>
         <source>Repetition penalty</source>
         <translation>重复惩罚</translation>
+    </message>
+    <message>
+        <source>Above 1, words of prompt and answer are repeated less; far above 1 the text becomes odd.</source>
+        <translation>大于 1 时，减少重复提示词和回答中已有的词；远大于 1 时，文本会变得怪异。</translation>
     </message>
     <message>
         <source>Presence penalty</source>
         <translation>存在惩罚</translation>
     </message>
     <message>
+        <source>Against words already in the answer; higher brings more new words.</source>
+        <translation>减少回答中已经出现过的词；越高，新词越多。</translation>
+    </message>
+    <message>
         <source>Frequency penalty</source>
         <translation>频率惩罚</translation>
+    </message>
+    <message>
+        <source>Against words often in the answer; higher repeats them less.</source>
+        <translation>减少回答中频繁出现的词；越高，重复越少。</translation>
     </message>
     <message>
         <source>Seed</source>
         <translation>随机种子</translation>
     </message>
     <message>
-        <source>Longest answer</source>
-        <translation>回答最大长度</translation>
-    </message>
-    <message>
-        <source>Stop texts</source>
-        <translation>停止文本</translation>
+        <source>The same seed chooses the same words; another seed gives another answer.</source>
+        <translation>相同的种子会选出相同的词；换一个种子就会得到另一个回答。</translation>
     </message>
     <message>
         <source>Port</source>
@@ -5057,12 +5180,12 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>界面语言，下次启动时生效。</translation>
     </message>
     <message>
-        <source>Nothing moves or blinks by itself.</source>
-        <translation>界面元素不会自行移动或闪烁。</translation>
+        <source>Colour tokens by who guessed them.</source>
+        <translation>按猜测来源为 token 着色。</translation>
     </message>
     <message>
-        <source>Colour tokens by who proposed them.</source>
-        <translation>按来源为 token 着色。</translation>
+        <source>Nothing moves or blinks by itself.</source>
+        <translation>界面元素不会自行移动或闪烁。</translation>
     </message>
     <message>
         <source>Enter sends; otherwise Ctrl+Enter does.</source>
@@ -5109,40 +5232,60 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>运行模型的设备；“自动”采用调优的结果，否则用处理器。</translation>
     </message>
     <message>
+        <source>Draft device</source>
+        <translation>草稿模型的设备</translation>
+    </message>
+    <message>
         <source>Device that runs the draft model; automatic takes what tuning found, or else that of the model.</source>
         <translation>运行草稿模型的设备；“自动”采用调优的结果，否则与模型相同。</translation>
+    </message>
+    <message>
+        <source>Arithmetic</source>
+        <translation>数值运算</translation>
     </message>
     <message>
         <source>Fast arithmetic, or exact: the same results.</source>
         <translation>快速运算，或精确运算：结果始终相同。</translation>
     </message>
     <message>
-        <source>Tokens of context to make room for.</source>
-        <translation>为上下文预留的 token 数。</translation>
+        <source>Guesses per step</source>
+        <translation>每步猜测数</translation>
+    </message>
+    <message>
+        <source>Most tokens guessed in one step; higher saves time where guesses are accepted, and loses it where not.</source>
+        <translation>每步最多猜测的 token 数；越高，猜测被接受时越省时间，不被接受时则浪费时间。</translation>
     </message>
     <message>
         <source>Who runs the model: automatic takes Headstart wherever it works, and OpenVINO GenAI elsewhere.</source>
         <translation>由谁运行模型：自动时凡 Headstart 可用之处用它，其余用 OpenVINO GenAI。</translation>
     </message>
     <message>
+        <source>Cache precision</source>
+        <translation>缓存精度</translation>
+    </message>
+    <message>
+        <source>Maximum answer length</source>
+        <translation>回答最大长度</translation>
+    </message>
+    <message>
+        <source>Longest answer in tokens; higher allows longer answers.</source>
+        <translation>回答的最大长度，单位为 token；越高，回答可以越长。</translation>
+    </message>
+    <message>
+        <source>Stop sequences</source>
+        <translation>停止序列</translation>
+    </message>
+    <message>
+        <source>Where programs of this computer find the local API server.</source>
+        <translation>这台电脑上的程序在此端口找到本地 API 服务器。</translation>
+    </message>
+    <message>
+        <source>Guess ahead</source>
+        <translation>预先猜测</translation>
+    </message>
+    <message>
         <source>Who decides how far to guess ahead.</source>
         <translation>由谁决定预先猜测多少。</translation>
-    </message>
-    <message>
-        <source>Most tokens guessed in one round.</source>
-        <translation>每轮最多猜测的 token 数。</translation>
-    </message>
-    <message>
-        <source>Guessing stops below this confidence of the draft.</source>
-        <translation>草稿模型的置信度低于此值时停止猜测。</translation>
-    </message>
-    <message>
-        <source>Below 1 guesses are accepted that may change the answer.</source>
-        <translation>小于 1 时会接受可能改变回答的猜测。</translation>
-    </message>
-    <message>
-        <source>Longest answer in tokens.</source>
-        <translation>回答的最大长度，单位为 token。</translation>
     </message>
     <message>
         <source>Gigabytes for what a model has read of your chats. An old chat then answers at once, even after a restart. 0 keeps nothing. If your chats are encrypted, so is this.</source>
@@ -5153,44 +5296,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>模型以何种精度记住对话：8 位占用更少内存，但被拒绝的猜测会留下痕迹。自动为 16 位，精确运算时为 32 位。</translation>
     </message>
     <message>
-        <source>How freely words are chosen; 0 always takes the likeliest.</source>
-        <translation>选词的随机程度；0 表示总是选取概率最高的词。</translation>
-    </message>
-    <message>
-        <source>Share of the likeliest tokens to choose from.</source>
-        <translation>从累计概率达到此值的 token 中选取。</translation>
-    </message>
-    <message>
-        <source>Number of the likeliest tokens to choose from; 0 takes all.</source>
-        <translation>从概率最高的若干个 token 中选取；0 表示不限。</translation>
-    </message>
-    <message>
-        <source>Least likelihood relative to the likeliest token.</source>
-        <translation>相对于最可能的 token 的最低概率。</translation>
-    </message>
-    <message>
-        <source>Above 1, words of prompt and answer are repeated less.</source>
-        <translation>大于 1 时，减少重复提示词和回答中已有的词。</translation>
-    </message>
-    <message>
-        <source>Against words already in the answer.</source>
-        <translation>减少回答中已经出现过的词。</translation>
-    </message>
-    <message>
-        <source>Against words often in the answer.</source>
-        <translation>减少回答中频繁出现的词。</translation>
-    </message>
-    <message>
-        <source>The same seed chooses the same words.</source>
-        <translation>相同的种子会选出相同的词。</translation>
-    </message>
-    <message>
         <source>The answer ends before one of these texts.</source>
         <translation>回答在出现其中任一文本之前结束。</translation>
-    </message>
-    <message>
-        <source>Where programs of this computer find the local server.</source>
-        <translation>这台电脑上的程序在此端口找到本地服务器。</translation>
     </message>
     <message>
         <source>System prompts by name.</source>
@@ -5216,16 +5323,16 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>“自动”采用模型自己的值。</translation>
     </message>
     <message>
-        <source>Headstart chooses how far to guess ahead on this machine, within the bounds set here.</source>
-        <translation>Headstart 会在此处设定的范围内，按这台电脑上的实际收益决定猜测多少。</translation>
+        <source>Headstart chooses how far to guess ahead on this computer, within the bounds set here.</source>
+        <translation>Headstart 会在此处设定的范围内，决定在这台电脑上预先猜测多少。</translation>
     </message>
     <message>
-        <source>Headstart always guesses this many tokens ahead.</source>
-        <translation>始终预先猜测这么多 token，无论是否有收益。</translation>
+        <source>Headstart always guesses this many tokens ahead, whether that saves time or not.</source>
+        <translation>Headstart 始终预先猜测这么多 token，无论是否节省时间。</translation>
     </message>
     <message>
-        <source>Plain decoding: the model writes one token at a time.</source>
-        <translation>普通解码：模型每次生成一个 token。</translation>
+        <source>Nothing is guessed: the model writes one token at a time.</source>
+        <translation>不作猜测：模型每次生成一个 token。</translation>
     </message>
 </context>
 <context>
@@ -5233,6 +5340,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Settings of this chat</source>
         <translation>本对话的设置</translation>
+    </message>
+    <message>
+        <source>Advanced</source>
+        <translation>高级</translation>
     </message>
     <message>
         <source>Reset</source>
@@ -5251,12 +5362,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>将这些设置用于所有没有自身设置的对话</translation>
     </message>
     <message>
-        <source>Models</source>
-        <translation>模型</translation>
-    </message>
-    <message>
-        <source>Guessing ahead</source>
-        <translation>推测解码</translation>
+        <source>Guess ahead</source>
+        <translation>预先猜测</translation>
     </message>
     <message>
         <source>Answers</source>
@@ -5447,28 +5554,28 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>EAGLE-3 草稿头</translation>
     </message>
     <message>
-        <source>N-gram of the text</source>
-        <translation>文本中的 n-gram</translation>
+        <source>Earlier text</source>
+        <translation>前文</translation>
     </message>
     <message>
-        <source>Table of usual words</source>
-        <translation>常用词表</translation>
+        <source>Usual words</source>
+        <translation>常用词</translation>
     </message>
     <message>
-        <source>Target</source>
-        <translation>目标模型</translation>
+        <source>The model itself</source>
+        <translation>模型自己</translation>
+    </message>
+    <message>
+        <source>{origin}. Nothing was guessed in this step.</source>
+        <translation>{origin}。这一步没有猜测。</translation>
+    </message>
+    <message>
+        <source>{origin}. This step: {drafter} guessed {drafted}, {accepted} accepted.</source>
+        <translation>{origin}。这一步：{drafter}猜测 {drafted} 个，接受 {accepted} 个。</translation>
     </message>
     <message>
         <source>Who guessed this is not reported</source>
         <translation>回答者没有说明这是由谁猜测的</translation>
-    </message>
-    <message>
-        <source>{origin}. Nothing was guessed in this round.</source>
-        <translation>{origin}。本轮没有猜测。</translation>
-    </message>
-    <message>
-        <source>{origin}. Round: {drafter} guessed {drafted}, {accepted} held.</source>
-        <translation>{origin}。本轮：{drafter}猜测 {drafted} 个，接受 {accepted} 个。</translation>
     </message>
 </context>
 <context>
@@ -5493,7 +5600,7 @@ The model is loaded a second time there and takes its memory again.</source>
     </message>
     <message>
         <source>Guessing ahead</source>
-        <translation>推测解码</translation>
+        <translation>预先猜测</translation>
     </message>
     <message>
         <source>Loading the model…</source>
@@ -5623,12 +5730,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>{}：换用其他精度和线程数</translation>
     </message>
     <message>
-        <source>Guessing ahead: with n-grams of the text alone</source>
-        <translation>推测解码：只用文本的 n-gram</translation>
-    </message>
-    <message>
         <source>Guessing ahead: with its draft model, and without</source>
-        <translation>推测解码：用或不用其草稿模型</translation>
+        <translation>预先猜测：用或不用其草稿模型</translation>
     </message>
     <message>
         <source>{}; with other installed draft models that fit</source>
@@ -5649,6 +5752,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>A tuning is going on; stop it on its page, or wait for its end.</source>
         <translation>正在调优；请在其页面上停止，或等它结束。</translation>
+    </message>
+    <message>
+        <source>Guessing ahead: with earlier text alone</source>
+        <translation>预先猜测：只根据前文</translation>
     </message>
     <message>
         <source>Cancelled; nothing was changed.</source>

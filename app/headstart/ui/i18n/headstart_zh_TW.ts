@@ -280,18 +280,25 @@
     </message>
 </context>
 <context>
+    <name>ActivityLine</name>
+    <message>
+        <source>Show</source>
+        <translation>顯示</translation>
+    </message>
+    <message>
+        <source>Show: {}</source>
+        <translation>顯示：{}</translation>
+    </message>
+    <message>
+        <source>ended</source>
+        <translation>已結束</translation>
+    </message>
+</context>
+<context>
     <name>AddModel</name>
     <message>
         <source>Add a model</source>
         <translation>新增模型</translation>
-    </message>
-    <message>
-        <source>Recipe, hub id, folder or .gguf file</source>
-        <translation>配方、Hub ID、資料夾或 .gguf 檔案</translation>
-    </message>
-    <message>
-        <source>Draft model: recipe, hub id, folder or .gguf file</source>
-        <translation>草稿模型：配方、Hub ID、資料夾或 .gguf 檔案</translation>
     </message>
     <message>
         <source>Precision of the weights</source>
@@ -306,16 +313,8 @@
         <translation>瀏覽</translation>
     </message>
     <message>
-        <source>none</source>
-        <translation>無</translation>
-    </message>
-    <message>
         <source>Model</source>
         <translation>模型</translation>
-    </message>
-    <message>
-        <source>Draft</source>
-        <translation>草稿模型</translation>
     </message>
     <message>
         <source>Weights</source>
@@ -326,8 +325,32 @@
         <translation>內含權重的資料夾或已匯出的模型…</translation>
     </message>
     <message>
+        <source>Choose from the list, or enter a Hugging Face name, a folder or a .gguf file. The model is checked after its conversion. You can also drop the folder of a converted model here.</source>
+        <translation>從清單中選擇，或輸入 Hugging Face 名稱、資料夾或 .gguf 檔案。模型轉換後會經過檢查。也可以把已轉換好的模型資料夾拖到這裡。</translation>
+    </message>
+    <message>
+        <source>Model: name, folder or .gguf file</source>
+        <translation>模型：名稱、資料夾或 .gguf 檔案</translation>
+    </message>
+    <message>
+        <source>Draft model: name, folder or .gguf file</source>
+        <translation>草稿模型：名稱、資料夾或 .gguf 檔案</translation>
+    </message>
+    <message>
+        <source>optional</source>
+        <translation>選填</translation>
+    </message>
+    <message>
         <source>GGUF file…</source>
         <translation>GGUF 檔案…</translation>
+    </message>
+    <message>
+        <source>Download and convert</source>
+        <translation>下載並轉換</translation>
+    </message>
+    <message>
+        <source>Draft model</source>
+        <translation>草稿模型</translation>
     </message>
     <message>
         <source>Folder of a model</source>
@@ -340,14 +363,6 @@
     <message>
         <source>GGUF files (*.gguf)</source>
         <translation>GGUF 檔案 (*.gguf)</translation>
-    </message>
-    <message>
-        <source>Export</source>
-        <translation>匯出</translation>
-    </message>
-    <message>
-        <source>A recipe, a hub id, a folder with weights or a .gguf file; the export checks what it makes. A model that was exported elsewhere can be dropped here as a folder.</source>
-        <translation>可以是配方、Hub ID、內含權重的資料夾或 .gguf 檔案；匯出時會檢查產生的結果。在別處匯出的模型可以直接將其資料夾拖放到此處。</translation>
     </message>
     <message>
         <source>{title} · licence: {licence} · downloads up to {download}, takes up to {result} on the disk</source>
@@ -404,18 +419,6 @@
         <translation>例如 {}</translation>
     </message>
     <message>
-        <source>the only one that it has</source>
-        <translation>它唯一的模型</translation>
-    </message>
-    <message>
-        <source>none, or as it is kept</source>
-        <translation>無，或沿用已儲存的金鑰</translation>
-    </message>
-    <message>
-        <source>those that the system trusts</source>
-        <translation>系統信任的憑證</translation>
-    </message>
-    <message>
         <source>Browse</source>
         <translation>瀏覽</translation>
     </message>
@@ -436,8 +439,20 @@
         <translation>加入伺服器</translation>
     </message>
     <message>
-        <source>A model may run on another computer, behind a server that speaks OpenAI&apos;s protocol: OpenVINO Model Server, vLLM, llama.cpp, another Headstart. Nothing is sent to it before you check or use it; a name that is there already is changed.</source>
-        <translation>模型可以在另一台電腦上執行，由支援 OpenAI 協定的伺服器提供：OpenVINO Model Server、vLLM、llama.cpp 或另一個 Headstart。在您檢查或使用之前，不會向它傳送任何內容；若名稱已存在，則修改該伺服器。</translation>
+        <source>optional: default model</source>
+        <translation>選填：預設模型</translation>
+    </message>
+    <message>
+        <source>optional: API key</source>
+        <translation>選填：API 金鑰</translation>
+    </message>
+    <message>
+        <source>optional: system certificates</source>
+        <translation>選填：系統憑證</translation>
+    </message>
+    <message>
+        <source>A model may run on another computer, behind a server that speaks OpenAI&apos;s protocol: OpenVINO Model Server, vLLM, llama.cpp, another Headstart. Nothing is sent to it before you check or use it. Using an existing name replaces that server.</source>
+        <translation>模型可以在另一台電腦上執行，由使用 OpenAI 協定的伺服器提供：OpenVINO Model Server、vLLM、llama.cpp 或另一個 Headstart。在您檢查或使用它之前，不會向它傳送任何內容。使用已有的名稱會取代該伺服器。</translation>
     </message>
     <message>
         <source>Name</source>
@@ -479,8 +494,8 @@
         <translation>各類別的最佳設定</translation>
     </message>
     <message>
-        <source>The fastest of the fixed settings, including the wait for the first token. Automatic speculation chooses by itself; its speedup is in the last column.</source>
-        <translation>在參加比較的固定設定中勝出者，含首個 token 的等待時間。自動推測會自行選擇，其加速比列在旁邊。</translation>
+        <source>What was the fastest for a whole answer, the wait for its first token included. Automatic needs none of these settings: it chooses for each step.</source>
+        <translation>完成整個回答最快的設定，含首個 token 的等待時間。「自動」不需要這些設定：它會為每一步自行選擇。</translation>
     </message>
     <message>
         <source>Class</source>
@@ -491,12 +506,8 @@
         <translation>最佳設定</translation>
     </message>
     <message>
-        <source>Speedup</source>
-        <translation>其加速比</translation>
-    </message>
-    <message>
-        <source>Speedup of automatic</source>
-        <translation>自動的加速比</translation>
+        <source>too little to tell: measure more</source>
+        <translation>資料太少，無法判斷：請多測一些</translation>
     </message>
 </context>
 <context>
@@ -506,16 +517,16 @@
         <translation>未進行推測</translation>
     </message>
     <message>
-        <source>not yet compared with plain decoding</source>
-        <translation>尚未與一般解碼比較</translation>
+        <source>as fast as without guessing</source>
+        <translation>與不預先猜測時一樣快</translation>
     </message>
     <message>
-        <source>{}× plain speed on this machine</source>
-        <translation>在這台電腦上為一般解碼速度的 {} 倍</translation>
+        <source>about {}× as fast as without guessing</source>
+        <translation>速度約為不預先猜測時的 {} 倍</translation>
     </message>
     <message>
-        <source>speculation did not pay here: {}× plain decoding</source>
-        <translation>推測解碼在此沒有效益：為一般解碼速度的 {} 倍</translation>
+        <source>slower than without guessing (about {}×)</source>
+        <translation>比不預先猜測時慢（約 {} 倍）</translation>
     </message>
     <message>
         <source>The answer reached its longest length.</source>
@@ -550,68 +561,72 @@
         <translation>{} token/秒</translation>
     </message>
     <message>
-        <source>first token after {} ms</source>
-        <translation>首個 token 費時 {} 毫秒</translation>
+        <source>{}× as fast as without guessing, on this computer</source>
+        <translation>在這台電腦上，速度為不預先猜測時的 {} 倍</translation>
     </message>
     <message>
-        <source>first token after {} s</source>
-        <translation>首個 token 費時 {} 秒</translation>
+        <source>First token after {}</source>
+        <translation>首個 token 用時 {}</translation>
     </message>
     <message>
-        <source>{rate} % accepted ({accepted} of {drafted})</source>
-        <translation>接受率 {rate}%（{accepted}/{drafted}）</translation>
+        <source>{rate} % of the guesses accepted ({accepted} of {drafted})</source>
+        <translation>猜測的接受率 {rate}%（{accepted}/{drafted}）</translation>
     </message>
     <message>
-        <source>{} tokens per round</source>
-        <translation>每輪 {} 個 token</translation>
+        <source>{} tokens per step</source>
+        <translation>每步 {} 個 token</translation>
     </message>
     <message>
-        <source>draft</source>
-        <translation>草稿</translation>
+        <source>draft model</source>
+        <translation>草稿模型</translation>
+    </message>
+    <message>
+        <source>earlier text</source>
+        <translation>前文</translation>
+    </message>
+    <message>
+        <source>the model itself</source>
+        <translation>模型自己</translation>
+    </message>
+    <message>
+        <source>Tokens from: {}</source>
+        <translation>token 來源：{}</translation>
+    </message>
+    <message>
+        <source>guessing</source>
+        <translation>猜測</translation>
+    </message>
+    <message>
+        <source>checking</source>
+        <translation>檢查</translation>
+    </message>
+    <message>
+        <source>Time saved (estimate): {}</source>
+        <translation>節省的時間（估算）：{}</translation>
+    </message>
+    <message>
+        <source>Time lost (estimate): {}</source>
+        <translation>損失的時間（估算）：{}</translation>
+    </message>
+    <message>
+        <source>{} s</source>
+        <translation>{} 秒</translation>
     </message>
     <message>
         <source>EAGLE-3 head</source>
         <translation>EAGLE-3 草稿頭</translation>
     </message>
     <message>
-        <source>n-gram</source>
-        <translation>n-gram</translation>
-    </message>
-    <message>
         <source>usual words</source>
         <translation>常用詞</translation>
-    </message>
-    <message>
-        <source>target</source>
-        <translation>目標</translation>
-    </message>
-    <message>
-        <source>Tokens by origin: {}</source>
-        <translation>token 來源：{}</translation>
-    </message>
-    <message>
-        <source>verify</source>
-        <translation>驗證</translation>
     </message>
     <message>
         <source>other</source>
         <translation>其他</translation>
     </message>
     <message>
-        <source>{part} {time} ms</source>
-        <translation>{part} {time} 毫秒</translation>
-    </message>
-    <message>
         <source>Time: {}</source>
         <translation>費時：{}</translation>
-    </message>
-    <message>
-        <source>Estimate: {} ms saved against plain decoding</source>
-        <translation>估算：比一般解碼節省 {} 毫秒</translation>
-    </message>
-    <message>
-        <source>Estimate: {} ms lost against plain decoding</source>
-        <translation>估算：比一般解碼多用 {} 毫秒</translation>
     </message>
     <message>
         <source>Prompt: {tokens} tokens, {known} of them read before</source>
@@ -731,8 +746,8 @@
         <translation>中英混合</translation>
     </message>
     <message>
-        <source>plain</source>
-        <translation>一般解碼</translation>
+        <source>without guessing</source>
+        <translation>不預先猜測</translation>
     </message>
     <message>
         <source>auto</source>
@@ -774,8 +789,8 @@
         <translation>加速比圖表</translation>
     </message>
     <message>
-        <source>{name}: {mean} times plain decoding</source>
-        <translation>{name}：一般解碼的 {mean} 倍</translation>
+        <source>{name}: {mean} times as fast as without guessing</source>
+        <translation>{name}：速度為不預先猜測時的 {mean} 倍</translation>
     </message>
 </context>
 <context>
@@ -833,6 +848,10 @@
         <translation>不到 1 分鐘</translation>
     </message>
     <message>
+        <source>about a minute</source>
+        <translation>約 1 分鐘</translation>
+    </message>
+    <message>
         <source>about {} minutes</source>
         <translation>約 {} 分鐘</translation>
     </message>
@@ -868,6 +887,14 @@
         <translation>用時約為三倍，建議因此更準確。</translation>
     </message>
     <message>
+        <source>Maximum answer length in tokens</source>
+        <translation>回答最大長度（token）</translation>
+    </message>
+    <message>
+        <source>Extent</source>
+        <translation>規模</translation>
+    </message>
+    <message>
         <source>At least one class of prompts is raced.</source>
         <translation>至少要有一類提示詞參加。</translation>
     </message>
@@ -876,16 +903,20 @@
         <translation>提示詞類別</translation>
     </message>
     <message>
+        <source>Quick (2 minutes)</source>
+        <translation>快速（2 分鐘）</translation>
+    </message>
+    <message>
+        <source>Choose what is measured</source>
+        <translation>自選測量內容</translation>
+    </message>
+    <message>
         <source>Prompts of each class</source>
         <translation>每類提示詞數</translation>
     </message>
     <message>
         <source>Repeats</source>
         <translation>重複次數</translation>
-    </message>
-    <message>
-        <source>Longest answer in tokens</source>
-        <translation>回答長度上限（token）</translation>
     </message>
 </context>
 <context>
@@ -899,12 +930,12 @@
         <translation>開始基準測試</translation>
     </message>
     <message>
-        <source>Nothing has been measured on this computer yet.</source>
-        <translation>這台電腦上還沒有測試結果。</translation>
+        <source>Measures on this computer what guessing ahead brings, with the model of the open chat. Every way to guess answers the same prompts, in changing order. Chats wait until it has ended.</source>
+        <translation>用目前對話的模型，測量預先猜測在這台電腦上的效果。每種猜測方式都以輪換的順序回答相同的提示詞。測試結束之前，對話需要等待。</translation>
     </message>
     <message>
-        <source>Measures on this machine what guessing ahead brings, with the model of the open chat: every way to decode answers the same prompts from a cold start, in changing order. Chats wait until it has ended.</source>
-        <translation>以目前對話的模型，測量推測解碼在這台電腦上的效果：每種解碼方式都從冷啟動開始、以輪替的順序回答相同的提示詞。測試結束之前，對話需要等待。</translation>
+        <source>Nothing has been measured on this computer yet.</source>
+        <translation>這台電腦上還沒有測試結果。</translation>
     </message>
     <message>
         <source>Progress of the benchmark</source>
@@ -916,10 +947,6 @@
     <message>
         <source>no draft model</source>
         <translation>無草稿模型</translation>
-    </message>
-    <message>
-        <source>{target} with {draft}: speedup over plain decoding</source>
-        <translation>{target} 搭配 {draft}：相對一般解碼的加速比</translation>
     </message>
     <message>
         <source>{device}, {cores} cores · {system} · OpenVINO {openvino} · Headstart {headstart} · {when}</source>
@@ -934,24 +961,36 @@
         <translation>自動模式與 {peer}（對方的最佳設定）相比：{ratio} 倍（{low} 至 {high}）</translation>
     </message>
     <message>
-        <source>Some texts differ from those of plain decoding ({}).</source>
-        <translation>與一般解碼不同的文字數（{}）。</translation>
-    </message>
-    <message>
-        <source>Every setting wrote the same texts as plain decoding.</source>
-        <translation>所有方式產生的文字都與一般解碼相同。</translation>
-    </message>
-    <message>
         <source>Class</source>
         <translation>類別</translation>
     </message>
     <message>
-        <source>plain, ms/token</source>
-        <translation>一般解碼，毫秒/token</translation>
-    </message>
-    <message>
         <source>Speedups by class</source>
         <translation>各類別的加速比</translation>
+    </message>
+    <message>
+        <source>{target} with {draft}: speed against writing without guessing</source>
+        <translation>{target}，搭配 {draft}：與不預先猜測相比的速度</translation>
+    </message>
+    <message>
+        <source>The answers are too short for a speed.</source>
+        <translation>回答太短，無法測速。</translation>
+    </message>
+    <message>
+        <source>Automatic: {}× as fast as without guessing</source>
+        <translation>自動：速度為不預先猜測時的 {} 倍</translation>
+    </message>
+    <message>
+        <source>Some texts differ from those without guessing ({}).</source>
+        <translation>部分文字與不預先猜測時不同（{}）。</translation>
+    </message>
+    <message>
+        <source>Every setting wrote the same texts as without guessing.</source>
+        <translation>每種設定產生的文字都與不預先猜測時相同。</translation>
+    </message>
+    <message>
+        <source>Without guessing, tokens/s</source>
+        <translation>不預先猜測，token/秒</translation>
     </message>
     <message>
         <source>Save picture…</source>
@@ -1248,8 +1287,8 @@
         <translation>有一個檔案尚未讀完，因此沒有附加；請在原處重新附加。</translation>
     </message>
     <message>
-        <source>Editing your message: sending makes a new version and asks again.</source>
-        <translation>正在編輯您的訊息：傳送後將建立新版本並重新提問。</translation>
+        <source>Editing: sending creates a new version.</source>
+        <translation>正在編輯：傳送後會產生新版本。</translation>
     </message>
     <message>
         <source>Editing the answer: sending keeps your words as a new version.</source>
@@ -1514,16 +1553,16 @@
         <translation>結束代碼 {}</translation>
     </message>
     <message>
-        <source>The engine stopped unexpectedly ({}, as the system does when memory runs out).</source>
-        <translation>引擎意外停止（{}，記憶體不足時系統會這樣做）。</translation>
-    </message>
-    <message>
         <source>The engine stopped unexpectedly ({}).</source>
         <translation>引擎意外停止（{}）。</translation>
     </message>
     <message>
         <source>The engine did not stop in time and was ended.</source>
         <translation>引擎未能及時停止，已強制結束。</translation>
+    </message>
+    <message>
+        <source>The system ended the model, probably because memory ran out. Your text is kept.</source>
+        <translation>系統終止了模型，可能是記憶體不足。您的文字已保留。</translation>
     </message>
     <message>
         <source>It was loading a model, which may need more memory than there is.</source>
@@ -1861,7 +1900,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>An NPU decides itself how it keeps keys and values: leave out --kv-precision.</source>
-        <translation>NPU 自行決定鍵與值的精度：請將鍵與值改為自動。</translation>
+        <translation>NPU 自行決定鍵與值的精度：請將快取精度改為自動。</translation>
     </message>
     <message>
         <source>An NPU has arithmetic of its own: leave out --numerics exact, or use --device CPU.</source>
@@ -1873,7 +1912,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>An NPU takes no guesses from the text: use a draft model, or --speculation off.</source>
-        <translation>NPU 不能從文字中猜測：請使用草稿模型，或關閉推測解碼。</translation>
+        <translation>NPU 不能從文字中猜測：請使用草稿模型，或關閉預先猜測。</translation>
     </message>
     <message>
         <source>An address must not hold a password; give the key with --key instead.</source>
@@ -1897,7 +1936,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>Exact numerics keep keys and values in 32 bits: leave out --kv-precision u8.</source>
-        <translation>精確運算以 32 位元保存鍵與值：請將鍵與值改為自動。</translation>
+        <translation>精確運算以 32 位元保存鍵與值：請將快取精度改為自動。</translation>
     </message>
     <message>
         <source>Exporting {name} needs about {wanted} of memory, but only {free} is free; close other programs, or export a smaller model.</source>
@@ -1906,10 +1945,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Exporting {name} needs {wanted} of disk space at {place}, but only {free} is free; make room, or choose another --output.</source>
         <translation>匯出 {name} 需要 {wanted} 磁碟空間（位於 {place}），但可用空間僅 {free}；請在該處騰出空間。</translation>
-    </message>
-    <message>
-        <source>Fixed speculation needs a number of assistant tokens: set 1 to 16, or use automatic.</source>
-        <translation>固定推測需要輔助 token 數：請設為 1 至 16，或改用自動。</translation>
     </message>
     <message>
         <source>Headstart runs a model on one device, not on {device}; present: {here}. Choose one with {option}, or AUTO.</source>
@@ -1977,7 +2012,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>OpenVINO GenAI cannot bound its guesses under a confidence threshold, and sixty in one round were seen: {ours}, or --num-assistant-tokens alone.</source>
-        <translation>設有信心閾值時，OpenVINO GenAI 無法限制猜測數量，曾在一輪中猜測六十個：請{ours}，或只設輔助 token 數。</translation>
+        <translation>設有信心閾值時，OpenVINO GenAI 無法限制猜測數量，曾在一輪中猜測六十個：請{ours}，或只設每步猜測數（token）。</translation>
     </message>
     <message>
         <source>OpenVINO GenAI cannot run {name} ({way}) on {device} ({reason}); {remedy}.</source>
@@ -1993,7 +2028,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue 4190): {ours}, --temperature 0 or --speculation off.</source>
-        <translation>有草稿模型預先猜測時，OpenVINO GenAI 會弄亂取樣得到的回答（其問題編號 4190）：請{ours}，或將溫度設為 0，或關閉推測解碼。</translation>
+        <translation>有草稿模型預先猜測時，OpenVINO GenAI 會弄亂取樣得到的回答（其問題編號 4190）：請{ours}，或將溫度設為 0，或關閉預先猜測。</translation>
     </message>
     <message>
         <source>OpenVINO GenAI has no acceptance threshold: {ours}.</source>
@@ -2292,6 +2327,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>模型沒有 token {id}：請去掉它的偏置。</translation>
     </message>
     <message>
+        <source>Hugging Face cannot be reached</source>
+        <translation>無法連線到 Hugging Face</translation>
+    </message>
+    <message>
         <source>The tokenizer in {folder} is damaged ({reason}); export the model again.</source>
         <translation>{folder} 中的分詞器已損毀（{reason}）；請重新匯出模型。</translation>
     </message>
@@ -2386,6 +2425,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>To check a passphrase takes {memory} MiB of memory; close other programs and try again.</source>
         <translation>核對通關片語需要 {memory} MiB 記憶體；請關閉其他程式後再試一次。</translation>
+    </message>
+    <message>
+        <source>To guess a fixed number ahead, set the guesses per step (1 to 16), or use automatic.</source>
+        <translation>要固定預先猜測的數量，請將每步猜測數設為 1 至 16，或改用自動。</translation>
     </message>
     <message>
         <source>Tuning needs {least} seconds at least, not {seconds}.</source>
@@ -2856,6 +2899,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 忙碌中{in_brackets}，要求等待 {seconds} 秒；請在此之後重試。</translation>
     </message>
     <message>
+        <source>{name} is an image. Images are not supported: these models read text only.</source>
+        <translation>{name} 是圖片。不支援圖片：這些模型只能讀取文字。</translation>
+    </message>
+    <message>
         <source>{name} is busy{in_brackets}; try again in a while.</source>
         <translation>{name} 忙碌中{in_brackets}；請稍後再試。</translation>
     </message>
@@ -3080,8 +3127,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{place} 的內容與匯出時不同；請重新複製該資料夾，或重新匯出。</translation>
     </message>
     <message>
-        <source>{recipe} cannot be fetched: {failures}. Check the name and the network.</source>
-        <translation>無法取得 {recipe}：{failures}。請檢查名稱和網路。</translation>
+        <source>{recipe} was not downloaded: {failures}. Check the name and the network.</source>
+        <translation>{recipe} 未能下載：{failures}。請檢查名稱和網路。</translation>
     </message>
     <message>
         <source>{source!r} is no recipe, no folder, no .gguf file and no hub id; did you mean {names}?</source>
@@ -3210,6 +3257,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>下一個版本</translation>
     </message>
     <message>
+        <source>Show the details</source>
+        <translation>顯示詳細資料</translation>
+    </message>
+    <message>
+        <source>Details</source>
+        <translation>詳細資料</translation>
+    </message>
+    <message>
         <source>Version {number} of {count}</source>
         <translation>第 {number} 個版本，共 {count} 個</translation>
     </message>
@@ -3247,6 +3302,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <source>Get a model</source>
         <translation>取得模型</translation>
     </message>
+    <message>
+        <source>running…</source>
+        <translation>正在執行…</translation>
+    </message>
 </context>
 <context>
     <name>Legend</name>
@@ -3255,32 +3314,32 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>token 顏色圖例</translation>
     </message>
     <message>
-        <source>Proposed by</source>
-        <translation>來源</translation>
+        <source>Guessed by</source>
+        <translation>猜測來源</translation>
+    </message>
+    <message>
+        <source>EAGLE-3 head</source>
+        <translation>EAGLE-3 草稿頭</translation>
+    </message>
+    <message>
+        <source>earlier text</source>
+        <translation>前文</translation>
+    </message>
+    <message>
+        <source>unmarked: the model itself</source>
+        <translation>無標記：模型自己</translation>
+    </message>
+    <message>
+        <source>The model checked every token. Colours show who guessed it: the draft model (a small model), the EAGLE-3 head, earlier text that is repeated, or a table of what usually follows what. What has no colour nobody guessed: the model wrote it itself.</source>
+        <translation>每個 token 都經過模型檢查。顏色表示它由誰猜出：草稿模型（一個小模型）、EAGLE-3 草稿頭、重複出現的前文，或統計常見後續的詞表。沒有顏色的部分沒有被猜出，由模型自己產生。</translation>
     </message>
     <message>
         <source>draft model</source>
         <translation>草稿模型</translation>
     </message>
     <message>
-        <source>EAGLE-3</source>
-        <translation>EAGLE-3 草稿頭</translation>
-    </message>
-    <message>
-        <source>n-gram</source>
-        <translation>n-gram</translation>
-    </message>
-    <message>
         <source>usual words</source>
         <translation>常用詞</translation>
-    </message>
-    <message>
-        <source>target</source>
-        <translation>目標</translation>
-    </message>
-    <message>
-        <source>The target confirmed every token. Colours show who proposed it: the draft model, the EAGLE-3 head, repeated text (n-grams), a table of what usually follows what, or the target itself.</source>
-        <translation>每個 token 都經過目標模型確認；顏色表示它由誰猜出：草稿模型、EAGLE-3 草稿頭、重複的文字 (n-gram)、統計常見後續的語料表，或只由目標模型自己產生。</translation>
     </message>
 </context>
 <context>
@@ -3298,36 +3357,68 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>接受率</translation>
     </message>
     <message>
-        <source>By position</source>
-        <translation>依位置</translation>
+        <source>First / last guess</source>
+        <translation>首個/末個猜測</translation>
     </message>
     <message>
-        <source>Guessed ahead</source>
-        <translation>草稿長度</translation>
+        <source>Guesses per step</source>
+        <translation>每步猜測數</translation>
     </message>
     <message>
-        <source>Saved (estimate)</source>
+        <source>Time saved (estimate)</source>
         <translation>節省的時間（估算）</translation>
     </message>
     <message>
-        <source>Time</source>
-        <translation>費時</translation>
+        <source>Time spent</source>
+        <translation>用時分布</translation>
+    </message>
+    <message>
+        <source>Against writing without guessing, in this answer so far, as the engine reckons it.</source>
+        <translation>本回答到目前為止與不預先猜測相比，由引擎估算。</translation>
+    </message>
+    <message>
+        <source>While the answer grows: of the last steps. At its end: of the whole answer.</source>
+        <translation>產生過程中：最近幾步的資料；結束後：整個回答的資料。</translation>
+    </message>
+    <message>
+        <source>Share of the guesses that the model accepts.</source>
+        <translation>模型接受的猜測所占的比例。</translation>
+    </message>
+    <message>
+        <source>Share of the first guesses of a step that are accepted, and of the last ones.</source>
+        <translation>每步首個猜測被接受的比例，以及末個猜測被接受的比例。</translation>
+    </message>
+    <message>
+        <source>Tokens guessed before the model checks them all at once.</source>
+        <translation>模型一次檢查之前所猜測的 token 數。</translation>
+    </message>
+    <message>
+        <source>Guessing, checking the guesses, and the rest.</source>
+        <translation>猜測、檢查猜測和其他部分的用時。</translation>
+    </message>
+    <message>
+        <source>{first} / {last} %</source>
+        <translation>{first}/{last}%</translation>
+    </message>
+    <message>
+        <source>{} s</source>
+        <translation>{} 秒</translation>
+    </message>
+    <message>
+        <source>guess</source>
+        <translation>猜測</translation>
+    </message>
+    <message>
+        <source>check</source>
+        <translation>檢查</translation>
     </message>
     <message>
         <source>{} tokens/s</source>
         <translation>{} token/秒</translation>
     </message>
     <message>
-        <source>{} tokens</source>
-        <translation>{} token</translation>
-    </message>
-    <message>
         <source>nothing yet</source>
         <translation>尚無</translation>
-    </message>
-    <message>
-        <source>{} s saved</source>
-        <translation>省 {} 秒</translation>
     </message>
     <message>
         <source>{} s lost</source>
@@ -3336,18 +3427,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>What writes this answer does not reckon what guessing saves.</source>
         <translation>撰寫這個回答的引擎不計算猜測省下的時間。</translation>
-    </message>
-    <message>
-        <source>Against plain decoding, in this answer so far, as the engine reckons it from its usual speed.</source>
-        <translation>本回答到目前為止與一般解碼相比，由引擎依其平常速度估算。</translation>
-    </message>
-    <message>
-        <source>draft</source>
-        <translation>草稿</translation>
-    </message>
-    <message>
-        <source>verify</source>
-        <translation>驗證</translation>
     </message>
     <message>
         <source>other</source>
@@ -3400,8 +3479,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>LoadingChoices</name>
     <message>
-        <source>With {tokens} tokens of context: {full} in 16 bits, {small} in 8 bits, which saves {saved}.</source>
-        <translation>上下文為 {tokens} 個 token 時：16 位元占用 {full}，8 位元占用 {small}，可節省 {saved}。</translation>
+        <source>With {tokens} tokens of context: {full} of memory in 16 bits, {small} in 8 bits.</source>
+        <translation>上下文為 {tokens} 個 token 時：16 位元占用 {full} 記憶體，8 位元占用 {small}。</translation>
     </message>
     <message>
         <source>it uses the EAGLE-3 head {} on a processor only</source>
@@ -3524,20 +3603,20 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>組合</translation>
     </message>
     <message>
+        <source>Model: </source>
+        <translation>模型：</translation>
+    </message>
+    <message>
+        <source>Draft model: </source>
+        <translation>草稿模型：</translation>
+    </message>
+    <message>
         <source>{role}{parameters} parameters · {quality}</source>
         <translation>{role}{parameters} 參數 · {quality}</translation>
     </message>
     <message>
         <source>cannot be used</source>
         <translation>無法使用</translation>
-    </message>
-    <message>
-        <source>Target: </source>
-        <translation>目標：</translation>
-    </message>
-    <message>
-        <source>Draft: </source>
-        <translation>草稿：</translation>
     </message>
 </context>
 <context>
@@ -3551,16 +3630,20 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>自動：{}</translation>
     </message>
     <message>
+        <source>{name} ({size} on disk)</source>
+        <translation>{name}（磁碟 {size}）</translation>
+    </message>
+    <message>
         <source>As the server has it</source>
         <translation>由伺服器決定</translation>
     </message>
     <message>
-        <source>None (n-grams only)</source>
-        <translation>無（僅 n-gram）</translation>
+        <source>None (guess from earlier text)</source>
+        <translation>無（根據前文猜測）</translation>
     </message>
     <message>
-        <source>this is the target itself</source>
-        <translation>這就是目標模型本身</translation>
+        <source>this is the model itself</source>
+        <translation>這就是該模型本身</translation>
     </message>
     <message>
         <source>comparing the tokenizers…</source>
@@ -3586,8 +3669,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>未測量品質</translation>
     </message>
     <message>
-        <source>agrees with its source on {share} % of {tokens} tokens · KL {kl} · perplexity ×{ratio}</source>
-        <translation>{tokens} 個 token 中有 {share}% 與原始模型一致 · KL {kl} · 困惑度 ×{ratio}</translation>
+        <source>quality {} % of the original</source>
+        <translation>品質為原模型的 {}%</translation>
+    </message>
+    <message>
+        <source>Chooses the same next token as its source on {share} % of {tokens} tokens · KL {kl} · perplexity ×{ratio}</source>
+        <translation>在 {tokens} 個 token 中，有 {share}% 與來源模型選出的下一個 token 相同 · KL {kl} · 困惑度 ×{ratio}</translation>
     </message>
     <message>
         <source>NPU: OpenVINO GenAI runs models of symmetric weights, their longest prompt compiled in; not tried yet.</source>
@@ -3653,11 +3740,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>EAGLE-3 草稿頭</translation>
     </message>
     <message>
-        <source>n-grams of the text</source>
-        <translation>文字中的 n-gram</translation>
+        <source>earlier text</source>
+        <translation>前文</translation>
     </message>
     <message>
-        <source>{model} on {device}, {numerics} numerics; guesses come from: {guessing}</source>
+        <source>{model} on {device}, {numerics} arithmetic; guesses come from: {guessing}</source>
         <translation>{model}，執行於 {device}，數值運算：{numerics}；猜測來源：{guessing}</translation>
     </message>
     <message>
@@ -3693,6 +3780,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>All Models…</source>
         <translation>所有模型…</translation>
+    </message>
+    <message>
+        <source>{} of memory</source>
+        <translation>{} 記憶體</translation>
     </message>
     <message>
         <source>{}, {} too much</source>
@@ -3766,6 +3857,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <source>Dismiss</source>
         <translation>關閉</translation>
     </message>
+    <message>
+        <source>Saved to {}</source>
+        <translation>已儲存至 {}</translation>
+    </message>
+    <message>
+        <source>Show in folder</source>
+        <translation>在資料夾中顯示</translation>
+    </message>
 </context>
 <context>
     <name>NumberEditor</name>
@@ -3776,6 +3875,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{}: automatic</source>
         <translation>{}：自動</translation>
+    </message>
+    <message>
+        <source>{typed} is out of bounds ({low} to {high}); {value} is used.</source>
+        <translation>{typed} 超出範圍（{low} 至 {high}）；已改用 {value}。</translation>
     </message>
 </context>
 <context>
@@ -3969,16 +4072,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>模型</translation>
     </message>
     <message>
-        <source>Guessing ahead</source>
-        <translation>推測解碼</translation>
+        <source>Guess ahead</source>
+        <translation>預先猜測</translation>
     </message>
     <message>
         <source>Answers</source>
         <translation>回答</translation>
     </message>
     <message>
-        <source>Changes apply at once. A chat&apos;s own settings come before these.</source>
-        <translation>變更立即生效。對話自身的設定優先於此處的設定。</translation>
+        <source>Changes apply at once, except the language. A chat&apos;s own settings come first.</source>
+        <translation>除語言外，變更立即生效。對話自身的設定優先。</translation>
     </message>
     <message>
         <source>Show</source>
@@ -4284,8 +4387,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>RaceController</name>
     <message>
-        <source>{}, with exact numerics</source>
-        <translation>{}，使用精確數值運算</translation>
+        <source>{}, with exact arithmetic</source>
+        <translation>{}，使用精確運算</translation>
     </message>
     <message>
         <source>A race is running; stop it on its page, or wait for its end.</source>
@@ -4296,36 +4399,36 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>先讀取一遍提示詞，讓雙方從相同的狀態開始…</translation>
     </message>
     <message>
-        <source>Plain: one token at a time…</source>
-        <translation>一般解碼：每次一個 token…</translation>
+        <source>Without guessing: one token at a time…</source>
+        <translation>不預先猜測：每次一個 token…</translation>
     </message>
     <message>
-        <source>With speculation: several tokens at a time, where the guesses hold…</source>
-        <translation>推測解碼：猜中時每次多個 token…</translation>
+        <source>Guessing ahead: several tokens at a time, where guesses are accepted…</source>
+        <translation>預先猜測：猜測被接受時每次多個 token…</translation>
     </message>
     <message>
-        <source>Plain once more, to see how steady this computer is…</source>
-        <translation>再來一次普通解碼，看看這台電腦的速度是否穩定…</translation>
+        <source>Without guessing once more, to see how steady this computer is…</source>
+        <translation>再來一次不預先猜測，看看這台電腦的速度是否穩定…</translation>
+    </message>
+    <message>
+        <source>earlier text</source>
+        <translation>前文</translation>
+    </message>
+    <message>
+        <source>a draft model</source>
+        <translation>草稿模型</translation>
+    </message>
+    <message>
+        <source>an EAGLE-3 head</source>
+        <translation>EAGLE-3 草稿頭</translation>
+    </message>
+    <message>
+        <source>{model}, guesses from: {guessing}; on {device}, {numerics} arithmetic</source>
+        <translation>{model}，猜測來源：{guessing}；執行於 {device}，數值運算：{numerics}</translation>
     </message>
     <message>
         <source>Stopped.</source>
         <translation>已停止。</translation>
-    </message>
-    <message>
-        <source>an EAGLE-3 head and n-grams</source>
-        <translation>EAGLE-3 草稿頭和 n-gram</translation>
-    </message>
-    <message>
-        <source>{model} with {guessing}, on {device}, {numerics} numerics</source>
-        <translation>{model}，搭配{guessing}，執行於 {device}，數值運算：{numerics}</translation>
-    </message>
-    <message>
-        <source>a draft model and n-grams</source>
-        <translation>草稿模型與 n-gram</translation>
-    </message>
-    <message>
-        <source>n-grams of the text</source>
-        <translation>文字中的 n-gram</translation>
     </message>
     <message>
         <source>Both at once, at the times that were just measured…</source>
@@ -4337,6 +4440,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>At 0 the likeliest token is always taken; the seed then changes nothing.</source>
         <translation>為 0 時總是選取機率最高的 token，此時隨機種子不起作用。</translation>
+    </message>
+    <message>
+        <source>Maximum answer length in tokens</source>
+        <translation>回答最大長度（token）</translation>
     </message>
     <message>
         <source>Code</source>
@@ -4381,10 +4488,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Temperature</source>
         <translation>溫度</translation>
-    </message>
-    <message>
-        <source>Longest answer in tokens</source>
-        <translation>回答長度上限（token）</translation>
     </message>
     <message>
         <source>Prompt</source>
@@ -4437,10 +4540,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>開始競速</translation>
     </message>
     <message>
-        <source>The same request on an idle engine, with exact numerics: plain, with speculation, and plain once more. Speculation may only save time: both texts must be equal, token for token.</source>
-        <translation>在閒置的引擎上用精確數值運算執行同一請求：先用普通解碼，再用推測解碼，最後再用一次普通解碼。推測解碼只能節省時間：兩份文字的每個 token 都必須相同。</translation>
-    </message>
-    <message>
         <source>Stop</source>
         <translation>停止</translation>
     </message>
@@ -4449,12 +4548,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>雙方同時重播</translation>
     </message>
     <message>
-        <source>Plain</source>
-        <translation>一般解碼</translation>
+        <source>The model answers one request three times: without guessing, guessing ahead, and without once more. Guessing only saves time: with exact arithmetic both texts must be equal, token for token.</source>
+        <translation>模型對同一請求回答三次：不預先猜測、預先猜測，再不預先猜測一次。猜測只節省時間：在精確運算下，兩份文字的每個 token 都必須相同。</translation>
     </message>
     <message>
-        <source>With speculation</source>
-        <translation>推測解碼</translation>
+        <source>Without guessing</source>
+        <translation>不預先猜測</translation>
+    </message>
+    <message>
+        <source>Guessing ahead</source>
+        <translation>預先猜測</translation>
     </message>
     <message>
         <source>{equal} of {total} tokens equal: both wrote the same.</source>
@@ -4473,8 +4576,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>回答太短，無法測速。</translation>
     </message>
     <message>
-        <source>{plain} ms per token plain (mean of two answers; the slower took {noise}× as long), {other} ms with speculation</source>
-        <translation>每個 token：普通解碼 {plain} 毫秒（兩次回答的平均值；較慢的一次用時為另一次的 {noise} 倍），推測解碼 {other} 毫秒</translation>
+        <source>{plain} → {other} tokens/s</source>
+        <translation>{plain} → {other} token/秒</translation>
+    </message>
+    <message>
+        <source>Without guessing: mean of two answers. The slower of them took {noise}× as long as the other; a gain below that is noise.</source>
+        <translation>不預先猜測：兩次回答的平均值，較慢的一次用時為另一次的 {noise} 倍；低於這一倍數的提升屬於波動。</translation>
     </message>
 </context>
 <context>
@@ -4600,8 +4707,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>要求</translation>
     </message>
     <message>
-        <source>None yet. Requests are listed here with their outcome, without what was asked.</source>
-        <translation>尚無要求。每個要求及其結果都會列在這裡，但不列出所問的內容。</translation>
+        <source>No requests yet. Prompts are never logged.</source>
+        <translation>還沒有請求。提示詞從不記錄。</translation>
     </message>
     <message>
         <source>Time</source>
@@ -4818,8 +4925,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>發生錯誤</translation>
     </message>
     <message>
-        <source>Answer programs of this computer</source>
-        <translation>回應這台電腦上的程式</translation>
+        <source>Local API server</source>
+        <translation>本機 API 伺服器</translation>
     </message>
     <message>
         <source>The server is being started</source>
@@ -4893,80 +5000,96 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>裝置</translation>
     </message>
     <message>
-        <source>Device of the draft</source>
-        <translation>草稿模型的裝置</translation>
-    </message>
-    <message>
-        <source>Numerics</source>
-        <translation>數值運算</translation>
-    </message>
-    <message>
         <source>Context</source>
         <translation>上下文</translation>
+    </message>
+    <message>
+        <source>Tokens of context to make room for; higher allows longer chats and takes more memory.</source>
+        <translation>為上下文預留的 token 數；越高，對話可以越長，占用的記憶體也越多。</translation>
     </message>
     <message>
         <source>Engine</source>
         <translation>引擎</translation>
     </message>
     <message>
-        <source>Keys and values</source>
-        <translation>鍵與值</translation>
-    </message>
-    <message>
         <source>System prompt</source>
         <translation>系統提示詞</translation>
-    </message>
-    <message>
-        <source>Speculation</source>
-        <translation>推測解碼</translation>
-    </message>
-    <message>
-        <source>Assistant tokens</source>
-        <translation>輔助 token 數</translation>
     </message>
     <message>
         <source>Confidence threshold</source>
         <translation>信心閾值</translation>
     </message>
     <message>
+        <source>Guessing stops below this confidence of the draft model; higher guesses less, and more of it is accepted.</source>
+        <translation>草稿模型的信心低於此值時停止猜測；越高，猜測越少，但被接受的比例越大。</translation>
+    </message>
+    <message>
+        <source>Below 1 guesses are accepted that may change the answer; 1 changes nothing.</source>
+        <translation>小於 1 時會接受可能改變回答的猜測；為 1 時回答不變。</translation>
+    </message>
+    <message>
         <source>Temperature</source>
         <translation>溫度</translation>
+    </message>
+    <message>
+        <source>How freely words are chosen; 0 always takes the likeliest, higher gives more variety and more mistakes.</source>
+        <translation>選詞的隨機程度；0 表示一律選取機率最高的詞，越高則變化越多、錯誤也越多。</translation>
     </message>
     <message>
         <source>Top-p</source>
         <translation>Top-p</translation>
     </message>
     <message>
+        <source>Share of the likeliest tokens to choose from; higher gives more variety.</source>
+        <translation>從累計機率達到此值的 token 中選取；越高，變化越多。</translation>
+    </message>
+    <message>
         <source>Top-k</source>
         <translation>Top-k</translation>
+    </message>
+    <message>
+        <source>Number of the likeliest tokens to choose from; higher gives more variety, 0 takes all.</source>
+        <translation>從機率最高的若干個 token 中選取；越高，變化越多；0 表示不限。</translation>
     </message>
     <message>
         <source>Min-p</source>
         <translation>Min-p</translation>
     </message>
     <message>
+        <source>Least likelihood relative to the likeliest token; higher gives less variety.</source>
+        <translation>相對於最可能的 token 的最低機率；越高，變化越少。</translation>
+    </message>
+    <message>
         <source>Repetition penalty</source>
         <translation>重複懲罰</translation>
+    </message>
+    <message>
+        <source>Above 1, words of prompt and answer are repeated less; far above 1 the text becomes odd.</source>
+        <translation>大於 1 時，減少重複提示詞和回答中已有的詞；遠大於 1 時，文字會變得怪異。</translation>
     </message>
     <message>
         <source>Presence penalty</source>
         <translation>存在懲罰</translation>
     </message>
     <message>
+        <source>Against words already in the answer; higher brings more new words.</source>
+        <translation>減少回答中已經出現過的詞；越高，新詞越多。</translation>
+    </message>
+    <message>
         <source>Frequency penalty</source>
         <translation>頻率懲罰</translation>
+    </message>
+    <message>
+        <source>Against words often in the answer; higher repeats them less.</source>
+        <translation>減少回答中頻繁出現的詞；越高，重複越少。</translation>
     </message>
     <message>
         <source>Seed</source>
         <translation>隨機種子</translation>
     </message>
     <message>
-        <source>Longest answer</source>
-        <translation>回答長度上限</translation>
-    </message>
-    <message>
-        <source>Stop texts</source>
-        <translation>停止文字</translation>
+        <source>The same seed chooses the same words; another seed gives another answer.</source>
+        <translation>相同的種子會選出相同的詞；換一個種子就會得到另一個回答。</translation>
     </message>
     <message>
         <source>Port</source>
@@ -5057,12 +5180,12 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>介面語言，下次啟動時生效。</translation>
     </message>
     <message>
-        <source>Nothing moves or blinks by itself.</source>
-        <translation>介面元素不會自行移動或閃爍。</translation>
+        <source>Colour tokens by who guessed them.</source>
+        <translation>依猜測來源為 token 著色。</translation>
     </message>
     <message>
-        <source>Colour tokens by who proposed them.</source>
-        <translation>依來源為 token 上色。</translation>
+        <source>Nothing moves or blinks by itself.</source>
+        <translation>介面元素不會自行移動或閃爍。</translation>
     </message>
     <message>
         <source>Enter sends; otherwise Ctrl+Enter does.</source>
@@ -5109,40 +5232,60 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>執行模型的裝置；「自動」採用調校的結果，否則用處理器。</translation>
     </message>
     <message>
+        <source>Draft device</source>
+        <translation>草稿模型的裝置</translation>
+    </message>
+    <message>
         <source>Device that runs the draft model; automatic takes what tuning found, or else that of the model.</source>
         <translation>執行草稿模型的裝置；「自動」採用調校的結果，否則與模型相同。</translation>
+    </message>
+    <message>
+        <source>Arithmetic</source>
+        <translation>數值運算</translation>
     </message>
     <message>
         <source>Fast arithmetic, or exact: the same results.</source>
         <translation>快速運算，或精確運算：結果始終相同。</translation>
     </message>
     <message>
-        <source>Tokens of context to make room for.</source>
-        <translation>為上下文保留的 token 數。</translation>
+        <source>Guesses per step</source>
+        <translation>每步猜測數</translation>
+    </message>
+    <message>
+        <source>Most tokens guessed in one step; higher saves time where guesses are accepted, and loses it where not.</source>
+        <translation>每步最多猜測的 token 數；越高，猜測被接受時越省時間，不被接受時則浪費時間。</translation>
     </message>
     <message>
         <source>Who runs the model: automatic takes Headstart wherever it works, and OpenVINO GenAI elsewhere.</source>
         <translation>由誰執行模型：自動時凡 Headstart 可用之處用它，其餘用 OpenVINO GenAI。</translation>
     </message>
     <message>
+        <source>Cache precision</source>
+        <translation>快取精度</translation>
+    </message>
+    <message>
+        <source>Maximum answer length</source>
+        <translation>回答最大長度</translation>
+    </message>
+    <message>
+        <source>Longest answer in tokens; higher allows longer answers.</source>
+        <translation>回答的最大長度，單位為 token；越高，回答可以越長。</translation>
+    </message>
+    <message>
+        <source>Stop sequences</source>
+        <translation>停止序列</translation>
+    </message>
+    <message>
+        <source>Where programs of this computer find the local API server.</source>
+        <translation>這台電腦上的程式在此連接埠找到本機 API 伺服器。</translation>
+    </message>
+    <message>
+        <source>Guess ahead</source>
+        <translation>預先猜測</translation>
+    </message>
+    <message>
         <source>Who decides how far to guess ahead.</source>
         <translation>由誰決定預先猜測多少。</translation>
-    </message>
-    <message>
-        <source>Most tokens guessed in one round.</source>
-        <translation>每輪最多猜測的 token 數。</translation>
-    </message>
-    <message>
-        <source>Guessing stops below this confidence of the draft.</source>
-        <translation>草稿模型的信心低於此值時停止猜測。</translation>
-    </message>
-    <message>
-        <source>Below 1 guesses are accepted that may change the answer.</source>
-        <translation>小於 1 時會接受可能改變回答的猜測。</translation>
-    </message>
-    <message>
-        <source>Longest answer in tokens.</source>
-        <translation>回答的長度上限，單位為 token。</translation>
     </message>
     <message>
         <source>Gigabytes for what a model has read of your chats. An old chat then answers at once, even after a restart. 0 keeps nothing. If your chats are encrypted, so is this.</source>
@@ -5153,44 +5296,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>模型以何種精度記住對話：8 位元占用較少記憶體，但被拒絕的猜測會留下痕跡。自動為 16 位元，精確運算時為 32 位元。</translation>
     </message>
     <message>
-        <source>How freely words are chosen; 0 always takes the likeliest.</source>
-        <translation>選詞的隨機程度；0 表示總是選取機率最高的詞。</translation>
-    </message>
-    <message>
-        <source>Share of the likeliest tokens to choose from.</source>
-        <translation>從累計機率達到此值的 token 中選取。</translation>
-    </message>
-    <message>
-        <source>Number of the likeliest tokens to choose from; 0 takes all.</source>
-        <translation>從機率最高的若干個 token 中選取；0 表示不限。</translation>
-    </message>
-    <message>
-        <source>Least likelihood relative to the likeliest token.</source>
-        <translation>相對於最可能的 token 的最低機率。</translation>
-    </message>
-    <message>
-        <source>Above 1, words of prompt and answer are repeated less.</source>
-        <translation>大於 1 時，減少重複提示詞與回答中已有的詞。</translation>
-    </message>
-    <message>
-        <source>Against words already in the answer.</source>
-        <translation>減少回答中已經出現過的詞。</translation>
-    </message>
-    <message>
-        <source>Against words often in the answer.</source>
-        <translation>減少回答中頻繁出現的詞。</translation>
-    </message>
-    <message>
-        <source>The same seed chooses the same words.</source>
-        <translation>相同的種子會選出相同的詞。</translation>
-    </message>
-    <message>
         <source>The answer ends before one of these texts.</source>
         <translation>回答在出現其中任一文字之前結束。</translation>
-    </message>
-    <message>
-        <source>Where programs of this computer find the local server.</source>
-        <translation>這台電腦上的程式在此連接埠找到本機伺服器。</translation>
     </message>
     <message>
         <source>System prompts by name.</source>
@@ -5216,16 +5323,16 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>「自動」採用模型自己的值。</translation>
     </message>
     <message>
-        <source>Headstart chooses how far to guess ahead on this machine, within the bounds set here.</source>
-        <translation>Headstart 會在此處設定的範圍內，依這台電腦上的實際效益決定猜測多少。</translation>
+        <source>Headstart chooses how far to guess ahead on this computer, within the bounds set here.</source>
+        <translation>Headstart 會在此處設定的範圍內，決定在這台電腦上預先猜測多少。</translation>
     </message>
     <message>
-        <source>Headstart always guesses this many tokens ahead.</source>
-        <translation>始終預先猜測這麼多 token，無論是否有效益。</translation>
+        <source>Headstart always guesses this many tokens ahead, whether that saves time or not.</source>
+        <translation>Headstart 一律預先猜測這麼多 token，無論是否節省時間。</translation>
     </message>
     <message>
-        <source>Plain decoding: the model writes one token at a time.</source>
-        <translation>一般解碼：模型每次產生一個 token。</translation>
+        <source>Nothing is guessed: the model writes one token at a time.</source>
+        <translation>不作猜測：模型每次產生一個 token。</translation>
     </message>
 </context>
 <context>
@@ -5233,6 +5340,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Settings of this chat</source>
         <translation>此對話的設定</translation>
+    </message>
+    <message>
+        <source>Advanced</source>
+        <translation>進階</translation>
     </message>
     <message>
         <source>Reset</source>
@@ -5251,12 +5362,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>將這些設定套用至所有沒有自身設定的對話</translation>
     </message>
     <message>
-        <source>Models</source>
-        <translation>模型</translation>
-    </message>
-    <message>
-        <source>Guessing ahead</source>
-        <translation>推測解碼</translation>
+        <source>Guess ahead</source>
+        <translation>預先猜測</translation>
     </message>
     <message>
         <source>Answers</source>
@@ -5447,28 +5554,28 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>EAGLE-3 草稿頭</translation>
     </message>
     <message>
-        <source>N-gram of the text</source>
-        <translation>文字中的 n-gram</translation>
+        <source>Earlier text</source>
+        <translation>前文</translation>
     </message>
     <message>
-        <source>Table of usual words</source>
-        <translation>常用詞表</translation>
+        <source>Usual words</source>
+        <translation>常用詞</translation>
     </message>
     <message>
-        <source>Target</source>
-        <translation>目標模型</translation>
+        <source>The model itself</source>
+        <translation>模型自己</translation>
+    </message>
+    <message>
+        <source>{origin}. Nothing was guessed in this step.</source>
+        <translation>{origin}。這一步沒有猜測。</translation>
+    </message>
+    <message>
+        <source>{origin}. This step: {drafter} guessed {drafted}, {accepted} accepted.</source>
+        <translation>{origin}。這一步：{drafter}猜測 {drafted} 個，接受 {accepted} 個。</translation>
     </message>
     <message>
         <source>Who guessed this is not reported</source>
         <translation>回答者沒有說明這是由誰猜測的</translation>
-    </message>
-    <message>
-        <source>{origin}. Nothing was guessed in this round.</source>
-        <translation>{origin}。本輪沒有猜測。</translation>
-    </message>
-    <message>
-        <source>{origin}. Round: {drafter} guessed {drafted}, {accepted} held.</source>
-        <translation>{origin}。本輪：{drafter}猜測 {drafted} 個，接受 {accepted} 個。</translation>
     </message>
 </context>
 <context>
@@ -5493,7 +5600,7 @@ The model is loaded a second time there and takes its memory again.</source>
     </message>
     <message>
         <source>Guessing ahead</source>
-        <translation>推測解碼</translation>
+        <translation>預先猜測</translation>
     </message>
     <message>
         <source>Loading the model…</source>
@@ -5623,12 +5730,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>{}：換用其他精度和執行緒數</translation>
     </message>
     <message>
-        <source>Guessing ahead: with n-grams of the text alone</source>
-        <translation>推測解碼：只用文字的 n-gram</translation>
-    </message>
-    <message>
         <source>Guessing ahead: with its draft model, and without</source>
-        <translation>推測解碼：用或不用其草稿模型</translation>
+        <translation>預先猜測：用或不用其草稿模型</translation>
     </message>
     <message>
         <source>{}; with other installed draft models that fit</source>
@@ -5649,6 +5752,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>A tuning is going on; stop it on its page, or wait for its end.</source>
         <translation>正在調校；請在其頁面上停止，或等它結束。</translation>
+    </message>
+    <message>
+        <source>Guessing ahead: with earlier text alone</source>
+        <translation>預先猜測：只根據前文</translation>
     </message>
     <message>
         <source>Cancelled; nothing was changed.</source>

@@ -82,7 +82,7 @@ class ServerSwitch(Card):
             ServerState.STOPPING: self.tr("Stopping"),
             ServerState.FAILED: self.tr("Failed"),
         }
-        self.switch = QCheckBox(self.tr("Answer programs of this computer"), self)
+        self.switch = QCheckBox(self.tr("Local API server"), self)
         dress(self.switch, "switch")
         self.setAccessibleName(self.switch.text())
         self._state = QLabel(self)
@@ -192,9 +192,7 @@ class RequestLog(Card):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, self.tr("Requests"))
         self._rows: dict[int, _Row] = {}
-        self._empty = muted(
-            self.tr("None yet. Requests are listed here with their outcome, without what was asked."), self
-        )
+        self._empty = muted(self.tr("No requests yet. Prompts are never logged."), self)
         self.table = FigureTable(self.tr("Requests"), self)
         self.table.hide()
         self.column.addWidget(self._empty)

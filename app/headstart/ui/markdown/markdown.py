@@ -17,7 +17,7 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType
 
 from headstart.ui.markdown.blocks import Block, Code, Item, Paragraph, Place, Rule, Span, Style, Table
-from headstart.ui.markdown.mathematics import readable
+from headstart.ui.markdown.mathematics import SUPERSCRIPTS, readable
 
 _CJK = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uac00-\ud7af\uff00-\uffef\u2018-\u201d\U00020000-\U0003ffff]")
 # A dollar sign is a sum of money unless the text hugs both signs and no digit follows (pandoc's rule).
@@ -30,6 +30,9 @@ _BREAK = re.compile(r"<br\s*/?>", re.I)
 _BARE_LINK = re.compile(r"https?://[^\s<>\"'`\u3000-\u303f\uff01-\uff5e]+", re.I)
 _NAME_BEFORE_HOST = re.compile(r"https?:[^?#]*?//[^/?#]*@", re.I)
 _SAFE = ("http://", "https://", "mailto:")
+_FOOTNOTE = re.compile(r"\[\^([\w-]{1,20})\]:?")
+_TAG = re.compile(r"<(/?)(b|strong|i|em|s|del)>", re.I)
+_TAG_STYLES = {"b": "strong", "i": "em", "del": "s"}
 _STYLES = {"strong": Style.BOLD, "em": Style.ITALIC, "s": Style.STRIKE}
 
 
@@ -100,6 +103,8 @@ class OffsetInline(ParserInline):
         super().__init__()
         self.ruler.before("escape", "formula", _formula)
         self.ruler.before("autolink", "line_break", _line_break)
+        self.ruler.before("autolink", "tag", _tag)
+        self.ruler.before("link", "footnote", _footnote)
         # Joined fragments would lose their offsets.
         self.ruler2.disable("fragments_join")
 
@@ -121,6 +126,9 @@ def to_spans(tokens: Sequence[Token], content: Content) -> tuple[Span, ...]:
             address, title = safe_address(str(token.attrs["href"])), str(token.attrs.get("title", ""))
         elif token.type == "link_close":
             address = title = ""
+        elif token.type == "tag":
+            mark = _STYLES[token.content]
+            style = style & ~mark if token.markup else style | mark
         elif token.tag in _STYLES:
             style = style | _STYLES[token.tag] if token.nesting > 0 else style & ~_STYLES[token.tag]
         else:
@@ -185,6 +193,8 @@ def _of_token(token: Token, content: Content) -> Iterator[Span]:
             yield from _text(token.content, content.text.index(token.content.split(" ")[0], start), content, Style.CODE)
         case "text_special":
             yield from _standing_for(token.content, (at, at + len(token.markup)), content, Style.PLAIN)
+        case "footnote":
+            yield from _standing_for(token.content, (at, token.meta["end"]), content, Style.PLAIN)
         case "formula":
             yield from _standing_for(readable(token.content), (at, token.meta["end"]), content, Style.MATH)
         case "image":
@@ -253,6 +263,37 @@ def _line_break(state: StateInline, silent: bool) -> bool:
     return True
 
 
+def _tag(state: StateInline, silent: bool) -> bool:
+    """A tag of HTML that only says how text looks, where it has its counterpart."""
+    match = _TAG.match(state.src, state.pos, state.posMax)
+    if not match:
+        return False
+    closes, name = match.groups()
+    around = state.src[: state.pos] if closes else state.src[match.end() :]
+    if f"<{'' if closes else '/'}{name.lower()}>" not in around.lower():
+        return False
+    if not silent:
+        token = state.push("tag", "", 0)
+        token.content, token.markup = _TAG_STYLES.get(name.lower(), name.lower()), closes
+    state.pos = match.end()
+    return True
+
+
+def _footnote(state: StateInline, silent: bool) -> bool:
+    """[^1], as a raised number, and [^1]: where a note begins."""
+    match = _FOOTNOTE.match(state.src, state.pos, state.posMax)
+    begins_line = not state.pos or state.src[state.pos - 1] == "\n"
+    if not match:
+        return False
+    end = match.end() if begins_line else match.end(1) + 1
+    if not silent:
+        token = state.push("footnote", "", 0)
+        token.content = "".join(SUPERSCRIPTS.get(letter, letter) for letter in match[1])
+        token.meta["end"] = end
+    state.pos = end
+    return True
+
+
 _DISPLAY = {"$$": "$$", "\\[": "\\]"}
 
 
@@ -277,7 +318,9 @@ def _display_formula(state: StateBlock, start: int, end: int, silent: bool) -> b
     for line in range(start, end):
         begin = first + 2 if line == start else state.bMarks[line]
         text = state.src[begin : state.eMarks[line]].rstrip()
-        if (line > start and state.isEmpty(line)) or state.sCount[line] < state.blkIndent:
+        # What is less indented than an item ends it, as a fence does.
+        is_outside = state.sCount[line] < (0 if silent else state.blkIndent)
+        if (line > start and state.isEmpty(line)) or is_outside:
             return False
         if text.endswith(closing):
             return silent or _push_formula(state, start, line)

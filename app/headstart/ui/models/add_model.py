@@ -20,8 +20,9 @@ from PySide6.QtWidgets import (
 from headstart import paths
 from headstart.exporter import FETCHED, SIZE, install_command
 from headstart.ui.spelling import amount
+from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import button, muted
-from headstart.ui.widgets.layouts import Card, row
+from headstart.ui.widgets.layouts import Card, file_place, keep_place, row
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import SMALL
 
@@ -125,15 +126,15 @@ class AddModel(Card):
         self._can_export, self._busy = True, False
         self._recipes: dict[str, Recipe] = {}
         text = self.tr(
-            "A recipe, a hub id, a folder with weights or a .gguf file; the export checks what it makes. A model "
-            "that was exported elsewhere can be dropped here as a folder."
+            "Choose from the list, or enter a Hugging Face name, a folder or a .gguf file. The model is checked after "
+            "its conversion. You can also drop the folder of a converted model here."
         )
         self._about = muted("", self, selectable=True)
-        self.source = self._box(self.tr("Recipe, hub id, folder or .gguf file"), (FIRST,))
-        self.draft = self._box(self.tr("Draft model: recipe, hub id, folder or .gguf file"), ("",))
+        self.source = self._box(self.tr("Model: name, folder or .gguf file"), (FIRST,))
+        self.draft = self._box(self.tr("Draft model: name, folder or .gguf file"), ("",))
         edit = self.draft.lineEdit()
         assert edit
-        edit.setPlaceholderText(self.tr("none"))
+        edit.setPlaceholderText(self.tr("optional"))
         self.weights = QComboBox(self)
         self.weights.setAccessibleName(self.tr("Precision of the weights"))
         for value in WEIGHTS:
@@ -143,7 +144,7 @@ class AddModel(Card):
         menu.addAction(self.tr("Folder with weights, or an exported model…"), self._ask_for_folder)
         menu.addAction(self.tr("GGUF file…"), self._ask_for_file)
         self._browse.setMenu(menu)
-        self._go = button(self.tr("Export"), self, "primary")
+        self._go = button(self.tr("Download and convert"), self, "primary")
         self._setup = ExporterSetupForm(self)
         self.column.addWidget(muted(text, self, selectable=True))
         self.column.addLayout(self._form())
@@ -152,6 +153,7 @@ class AddModel(Card):
         self.column.addWidget(self._setup)
         self._go.clicked.connect(self._act)
         self._setup.set_up.clicked.connect(lambda: self.setup_requested.emit(self._words()))
+        pass_wheel(self.source, self.draft, self.weights)
         for box in (self.source, self.draft, self.weights):
             box.currentTextChanged.connect(self._describe)
         self._describe()
@@ -207,7 +209,7 @@ class AddModel(Card):
         source.addWidget(self._browse)
         grid.addWidget(QLabel(self.tr("Model"), self), 0, 0)
         grid.addLayout(source, 0, 1)
-        grid.addWidget(QLabel(self.tr("Draft"), self), 1, 0)
+        grid.addWidget(QLabel(self.tr("Draft model"), self), 1, 0)
         grid.addWidget(self.draft, 1, 1)
         grid.addWidget(QLabel(self.tr("Weights"), self), 2, 0)
         grid.addWidget(self.weights, 2, 1, Qt.AlignmentFlag.AlignLeft)
@@ -216,14 +218,17 @@ class AddModel(Card):
 
     @Slot()
     def _ask_for_folder(self) -> None:
-        path = QFileDialog.getExistingDirectory(self, self.tr("Folder of a model"))
+        path = QFileDialog.getExistingDirectory(self, self.tr("Folder of a model"), file_place())
         if path:
+            keep_place(path)
             self.path_chosen.emit(path)
 
     @Slot()
     def _ask_for_file(self) -> None:
-        path, _ = QFileDialog.getOpenFileName(self, self.tr("GGUF file"), filter=self.tr("GGUF files (*.gguf)"))
+        kinds = self.tr("GGUF files (*.gguf)")
+        path, _ = QFileDialog.getOpenFileName(self, self.tr("GGUF file"), file_place(), kinds)
         if path:
+            keep_place(path)
             self.path_chosen.emit(path)
 
     @Slot()

@@ -256,7 +256,7 @@ class AddModelController(QObject):
         self._run = ExportRun(self)
         self._setup = ExporterSetup(self)
         self._next: tuple[str, ...] = ()
-        self._fetching = False
+        self._fetching = self._is_cancelled = False
         self._copy: BackgroundTask | None = None
         self._catalogue = Catalogue(self)
         self._catalogue.found.connect(self.recipes_found)
@@ -347,6 +347,7 @@ class AddModelController(QObject):
 
     @Slot()
     def _cancel(self) -> None:
+        self._is_cancelled = True
         self._run.cancel()
         self._setup.cancel()
         if self._copy:
@@ -383,7 +384,8 @@ class AddModelController(QObject):
     def _end(self, sentence: str, *, bad: bool) -> None:
         self._copy = None
         self._fetching = False
-        self._card.end(sentence, bad=bad)
+        self._card.end(sentence, bad=bad and not self._is_cancelled)
+        self._is_cancelled = False
         self.busy.emit(False)  # noqa: FBT003 - Qt's own signature
 
 

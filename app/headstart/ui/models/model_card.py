@@ -87,6 +87,7 @@ class NamedCard(Card):
         below = row(*buttons)
         below.setContentsMargins(0, SMALL, 0, 0)
         self.column.addLayout(below)
+        self.column.addWidget(self._state)  # below, so that it does not move the buttons
 
     def button(self, text: str, spoken: str, action: str, kind: str = "plain") -> QPushButton:
         """`spoken` has {} for the name."""
@@ -122,7 +123,6 @@ class RemoteServerCard(NamedCard):
             trusted = self.tr("Trusts the authority in {} too.").format(server.certificate)
             self.column.addWidget(muted(trusted, self))
         self.column.addWidget(self._key)
-        self.column.addWidget(self._state)
         self.add_buttons(self._use, self._check, self._remove)
 
 
@@ -145,10 +145,11 @@ class ModelCard(NamedCard):
     def _lay_out(self, entry: Entry) -> None:
         self.column.addLayout(self.heading())
         self.column.addLayout(self.badges(_badges(entry)))
-        for text, kind in _lines(entry):
-            self.column.addWidget(label(text, self, kind))
+        for text, kind, more in _lines(entry):
+            line = label(text, self, kind)
+            line.setToolTip(more)
+            self.column.addWidget(line)
         self.column.addWidget(self._memory)
-        self.column.addWidget(self._state)
         self._add_buttons(usable=not isinstance(entry, Broken))
 
     def _add_buttons(self, *, usable: bool) -> None:
@@ -165,18 +166,19 @@ def _badges(entry: Entry) -> list[str]:
     return [translate("ModelCard", "pair"), *facts] if isinstance(entry, Pair) else facts
 
 
-def _lines(entry: Entry) -> list[tuple[str, str]]:
+def _lines(entry: Entry) -> list[tuple[str, str, str]]:
+    """Text, kind of label, and what its tooltip says besides."""
     if isinstance(entry, Broken):
-        return [(said(entry.reason), "danger")]
+        return [(said(entry.reason), "danger", "")]
     models = model_choices.models_of(entry)
-    faults = [(said(model.misreading), "danger") for model in models if model.misreading]
-    return [*((_part(model, entry), "muted") for model in models), *faults]
+    faults = [(said(model.misreading), "danger", "") for model in models if model.misreading]
+    return [*((_part(model, entry), "muted", _quality_details(model)) for model in models), *faults]
 
 
 def _part(model: Model, entry: Model | Pair) -> str:
     role = ""
     if isinstance(entry, Pair):
-        role = translate("ModelCard", "Target: ") if model is entry.target else translate("ModelCard", "Draft: ")
+        role = translate("ModelCard", "Model: ") if model is entry.target else translate("ModelCard", "Draft model: ")
     return translate("ModelCard", "{role}{parameters} parameters · {quality}").format(
         role=role, parameters=_parameters(model), quality=_quality(model)
     )
@@ -197,10 +199,18 @@ def _quality(model: Model) -> str:
     found = model.manifest.quality
     if found is None:
         return translate("ModelFacts", "quality not measured")
-    return translate(
+    return translate("ModelFacts", "quality {} % of the original").format(decimal(found.top1_agreement * 100, 1))
+
+
+def _quality_details(model: Model) -> str:
+    found = model.manifest.quality
+    if found is None:
+        return ""
+    words = translate(
         "ModelFacts",
-        "agrees with its source on {share} % of {tokens} tokens · KL {kl} · perplexity ×{ratio}",
-    ).format(
+        "Chooses the same next token as its source on {share} % of {tokens} tokens · KL {kl} · perplexity ×{ratio}",
+    )
+    return words.format(
         share=decimal(found.top1_agreement * 100, 1),
         tokens=whole(found.tokens),
         kl=decimal(found.mean_kl, 4),

@@ -189,10 +189,10 @@ def kv_note(models: Sequence[Model], settings: Settings) -> str:
     known = [model.manifest for model in models]
     full, small = (memory.cache(known, settings.context, bits) for bits in (16, 8))
     words = translate(
-        "LoadingChoices", "With {tokens} tokens of context: {full} in 16 bits, {small} in 8 bits, which saves {saved}."
+        "LoadingChoices", "With {tokens} tokens of context: {full} of memory in 16 bits, {small} in 8 bits."
     )
     tokens = whole(memory.context_of(known[0], settings.context))
-    return words.format(tokens=tokens, full=amount(full), small=amount(small), saved=amount(full - small))
+    return words.format(tokens=tokens, full=amount(full), small=amount(small))
 
 
 def _against_ours(models: Sequence[Model], settings: Settings) -> str:
@@ -282,8 +282,8 @@ class ModelChoices(QObject):
             if isinstance(entry, Broken):
                 choices.append((entry.name, entry.name, said(entry.reason)))
             else:
-                size = amount(size_of(entry))
-                choices.append((entry.name, f"{entry.name} ({size})", ""))
+                size = self.tr("{name} ({size} on disk)").format(name=entry.name, size=amount(size_of(entry)))
+                choices.append((entry.name, size, ""))
         for server in self.servers:
             choices.append((remotes.model_name(server), model_words(server), ""))
         return choices
@@ -294,7 +294,7 @@ class ModelChoices(QObject):
         parts = {part.name: part for entry in self.usable for part in models_of(entry)}
         if remotes.is_remote(settings.model):
             return [("", self.tr("As the server has it"), "")]
-        choices: Choices = [("", self.tr("Automatic"), ""), (NO_DRAFT, self.tr("None (n-grams only)"), "")]
+        choices: Choices = [("", self.tr("Automatic"), ""), (NO_DRAFT, self.tr("None (guess from earlier text)"), "")]
         for name, draft in sorted(parts.items()):
             choices.append((name, name, self._misfit(target, draft, settings) if target else ""))
         return choices
@@ -315,7 +315,7 @@ class ModelChoices(QObject):
 
     def _misfit(self, target: Model, draft: Model, settings: Settings) -> str:
         if target.name == draft.name:
-            return self.tr("this is the target itself")
+            return self.tr("this is the model itself")
         difference = self._fits.difference(target, draft)
         if difference is None:
             return self.tr("comparing the tokenizers…")
@@ -368,5 +368,5 @@ class ModelSwitch(QObject):
     def _need(self, entry: Model | Pair) -> str:
         models = models_of(entry)
         lack = self._choices.lack(models, self.settings)
-        needed = amount(memory_of(models, self.settings))
+        needed = self.tr("{} of memory").format(amount(memory_of(models, self.settings)))
         return self.tr("{}, {} too much").format(needed, amount(lack)) if lack else needed

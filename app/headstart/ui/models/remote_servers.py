@@ -27,7 +27,7 @@ from headstart.ui.models.model_card import RemoteServerCard
 from headstart.ui.models.model_loader import LoadTest
 from headstart.ui.translation import said
 from headstart.ui.widgets.labels import Heading, StatusLine, button, muted
-from headstart.ui.widgets.layouts import Card, confirms
+from headstart.ui.widgets.layouts import Card, confirms, file_place, keep_place
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 
 
@@ -49,10 +49,10 @@ class AddRemoteServer(Card):
         self.setAccessibleName(self.tr("Add a server"))
         self.name = self._field(self.tr("such as {}").format("office"))
         self.address = self._field(self.tr("such as {}").format("https://host:8000/v1"))
-        self.model = self._field(self.tr("the only one that it has"))
-        self.key = self._field(self.tr("none, or as it is kept"))
+        self.model = self._field(self.tr("optional: default model"))
+        self.key = self._field(self.tr("optional: API key"))
         self.key.setEchoMode(QLineEdit.EchoMode.Password)
-        self.certificate = self._field(self.tr("those that the system trusts"))
+        self.certificate = self._field(self.tr("optional: system certificates"))
         self._browse = button(self.tr("Browse"), self)
         self._browse.setAccessibleName(self.tr("Browse for a certificate"))
         self._add = button(self.tr("Add"), self, "primary")
@@ -61,13 +61,13 @@ class AddRemoteServer(Card):
         self._state.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         about = self.tr(
             "A model may run on another computer, behind a server that speaks OpenAI's protocol: OpenVINO Model "
-            "Server, vLLM, llama.cpp, another Headstart. Nothing is sent to it before you check or use it; a name "
-            "that is there already is changed."
+            "Server, vLLM, llama.cpp, another Headstart. Nothing is sent to it before you check or use it. "
+            "Using an existing name replaces that server."
         )
         self.column.addWidget(muted(about, self, selectable=True))
         self.column.addLayout(self._grid())
-        self.column.addWidget(self._state)
         self.column.addWidget(self._add, 0, Qt.AlignmentFlag.AlignLeft)
+        self.column.addWidget(self._state)  # below, so that it does not move the button
         self._browse.clicked.connect(self._ask_for_certificate)
         self._add.clicked.connect(self._submit)
         for edit in self._edits():
@@ -115,8 +115,9 @@ class AddRemoteServer(Card):
     @Slot()
     def _ask_for_certificate(self) -> None:
         kinds = self.tr("Certificates (*.pem *.crt)")
-        path, _ = QFileDialog.getOpenFileName(self, self.tr("Certificate of an authority"), filter=kinds)
+        path, _ = QFileDialog.getOpenFileName(self, self.tr("Certificate of an authority"), file_place(), kinds)
         if path:
+            keep_place(path)
             self.certificate.setText(path)
 
     @Slot()

@@ -88,7 +88,7 @@ _TRANSLATED: tuple[Any, ...] = (
     QT_TRANSLATE_NOOP("Benchmark", "arithmetic"),
     QT_TRANSLATE_NOOP("Benchmark", "json"),
     QT_TRANSLATE_NOOP("Benchmark", "mixed"),
-    QT_TRANSLATE_NOOP("Benchmark", "plain"),
+    QT_TRANSLATE_NOOP("Benchmark", "without guessing"),
     QT_TRANSLATE_NOOP("Benchmark", "auto"),
     QT_TRANSLATE_NOOP("Benchmark", "draft"),
     QT_TRANSLATE_NOOP("Benchmark", "eagle"),
@@ -107,6 +107,8 @@ def kind_word(kind: str) -> str:
 
 def contestant_word(name: str) -> str:
     """A way to decode, such as "fixed 3"; other programs keep their names."""
+    if name == PLAIN:
+        return translate("Benchmark", "without guessing")
     way, *figure = name.split(" ")
     return " ".join((translate("Benchmark", way), *figure))
 
@@ -156,7 +158,7 @@ class BenchmarkChart(QWidget):
         """Other bars."""
         self._groups = tuple(groups)
         said = (
-            self.tr("{name}: {mean} times plain decoding").format(
+            self.tr("{name}: {mean} times as fast as without guessing").format(
                 name=contestant_word(bar.contestant), mean=decimal(bar.mean, 2)
             )
             for group in self._groups[:1]

@@ -27,6 +27,8 @@ from headstart.ui.performance.benchmark_chart import contestant_word, kind_word
 from headstart.ui.performance.benchmark_page import CSV, PNG, BenchmarkPage, BenchmarkRecord
 from headstart.ui.performance.engine_job import EngineJob
 from headstart.ui.spelling import decimal, listed
+from headstart.ui.widgets.layouts import file_place, keep_place
+from headstart.ui.widgets.progress import tell_saved
 
 _PEERS = 3  # ways of other programs to decode, for an estimate; the engine says the exact number of answers
 _ASSUMED_MS = 100.0  # per token, before anything was measured
@@ -65,11 +67,12 @@ class BenchmarkController(EngineJob):
 
     @Slot()
     def _show_extent(self) -> None:
+        known = self._measured_ms or (benchmark_chart.plain_ms(self._record.result.prompts) if self._record else None)
+        self._page.form.ms_per_token = known or _ASSUMED_MS
         size = self._page.form.size_wanted()
         prompts = read_prompts(size.prompts, size.kinds)
         own = len(playable(SWEEP, {DRAFT_ONLY}) if size.sweep else USUAL)
         heats = len(prompts) * size.repeats * (own + (_PEERS if size.with_peer else 0))
-        known = self._measured_ms or (benchmark_chart.plain_ms(self._record.result.prompts) if self._record else None)
         time = self._duration(heats * size.tokens * (known or _ASSUMED_MS))
         basis = self.tr("at the speed last measured here") if known else self.tr("at ten tokens a second")
         self._page.form.show_extent(
@@ -150,6 +153,8 @@ class BenchmarkController(EngineJob):
         minutes = milliseconds / 60_000
         if minutes < 1.0:
             return self.tr("under a minute")
+        if minutes < 1.5:
+            return self.tr("about a minute")
         if minutes < 90.0:
             return self.tr("about {} minutes").format(round(minutes))
         return self.tr("about {} hours").format(decimal(minutes / 60, 1))
@@ -169,9 +174,15 @@ class BenchmarkController(EngineJob):
     def _export(self, kind: str) -> None:
         assert self._record
         proposal = f"headstart-benchmark-{self._record.when[:10]}.{kind}"
-        name, _ = QFileDialog.getSaveFileName(self._page, self.tr("Save the benchmark"), proposal, f"*.{kind}")
+        place = file_place(proposal)
+        name, _ = QFileDialog.getSaveFileName(self._page, self.tr("Save the benchmark"), place, f"*.{kind}")
         path = Path(name if Path(name).suffix else f"{name}.{kind}")  # by which Qt chooses a picture's format
-        if name and not self._write(path, kind, self._record):
+        if not name:
+            return
+        keep_place(name)
+        if self._write(path, kind, self._record):
+            tell_saved(self._page.notice, path)
+        else:
             self._page.notice.say(self.tr("{} cannot be written; choose another place.").format(name), bad=True)
 
     def _write(self, path: Path, kind: str, record: BenchmarkRecord) -> bool:

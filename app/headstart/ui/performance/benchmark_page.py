@@ -12,10 +12,11 @@ from typing import Any
 
 from PySide6.QtCore import QDateTime, QLocale, Qt, Signal, Slot
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QCheckBox, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QPushButton, QVBoxLayout, QWidget
 
 from headstart import own_folder
 from headstart.engine.bench.prompts import KINDS, USUAL_KINDS, read_prompts
+from headstart.engine.bench.race import AUTO, USUAL
 from headstart.engine.bench.result import ALL, BenchResult, advice
 from headstart.engine.protocol import BenchSize
 from headstart.engine.wire import from_data
@@ -24,12 +25,15 @@ from headstart.ui.performance.benchmark_chart import BenchmarkChart, Group, advi
 from headstart.ui.performance.engine_job import NOTHING, JobPage, number_field
 from headstart.ui.spelling import decimal, listed, titled, whole
 from headstart.ui.widgets.figure_table import FigureTable
+from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import button, label, muted, section
 from headstart.ui.widgets.layouts import Card, TitledField, flowing
 from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 
 _ALL = 1000  # more prompts than any class has
+_QUICK_KINDS = ("code", "explanation")
+_QUICK_MS, _QUICK_TOKENS = 100_000, (16, 160)  # for answers, which leaves time to load; least and most of an answer
 
 
 class BenchmarkForm(Card):
@@ -39,6 +43,11 @@ class BenchmarkForm(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, spacing=MEDIUM)
+        self.ms_per_token = 100.0  # by which a quick run is sized
+        self.extent = QComboBox(self)
+        for title in (self.tr("Quick (2 minutes)"), self.tr("Choose what is measured")):
+            self.extent.addItem(title)
+        pass_wheel(self.extent)
         counts = Counter(prompt.kind for prompt in read_prompts(_ALL, KINDS))
         self.prompts = number_field(self, 1, min(counts.values()), 1)
         self.repeats = number_field(self, 1, 9, 2)
@@ -52,16 +61,28 @@ class BenchmarkForm(Card):
         self.sweep.setToolTip(self.tr("Takes about three times as long, and makes the advice exact."))
         self.kinds = {kind: QCheckBox(kind_word(kind), self) for kind in KINDS}
         self._extent = muted("", self)
+        self._extent.setMinimumHeight(2 * self._extent.fontMetrics().lineSpacing())  # or the button below moves
+        self._extent.setAlignment(Qt.AlignmentFlag.AlignTop)
         named = (
             (self.tr("Prompts of each class"), self.prompts),
             (self.tr("Repeats"), self.repeats),
-            (self.tr("Longest answer in tokens"), self.tokens),
+            (self.tr("Maximum answer length in tokens"), self.tokens),
         )
         classes = flowing(self.kinds.values(), self)
-        self.column.addWidget(flowing([TitledField(text, field, self, above=True) for text, field in named], self))
-        self.column.addWidget(TitledField(self.tr("Classes of prompts"), classes, self, above=True))
-        self.column.addWidget(flowing((self.peer, self.sweep), self))
+        self._chosen = QWidget(self)
+        chosen = QVBoxLayout(self._chosen)
+        chosen.setContentsMargins(0, 0, 0, 0)
+        chosen.setSpacing(MEDIUM)
+        fields = [TitledField(text, field, self, above=True) for text, field in named]
+        chosen.addWidget(flowing(fields, self))
+        chosen.addWidget(TitledField(self.tr("Classes of prompts"), classes, self, above=True))
+        chosen.addWidget(flowing((self.peer, self.sweep), self))
+        self.column.addWidget(flowing([TitledField(self.tr("Extent"), self.extent, self)], self))
+        self.column.addWidget(self._chosen)
         self.column.addWidget(self._extent)
+        self.extent.currentIndexChanged.connect(self._show_fields)
+        self.extent.currentIndexChanged.connect(self.changed)
+        self._show_fields()
         for kind, box in self.kinds.items():
             box.setChecked(kind in USUAL_KINDS)
             box.toggled.connect(self._keep_one)
@@ -72,7 +93,14 @@ class BenchmarkForm(Card):
         self._keep_one()
 
     def size_wanted(self) -> BenchSize:
-        """What the fields say."""
+        """What the fields say, or what takes two minutes."""
+        if self.is_quick:
+            kinds: tuple[str, ...] = _QUICK_KINDS
+            least, most = _QUICK_TOKENS
+            fitting = int(_QUICK_MS / (len(kinds) * len(USUAL) * self.ms_per_token))
+            if fitting < least:
+                kinds, fitting = kinds[:1], fitting * len(kinds)
+            return BenchSize(1, min(max(fitting, least), most), 1, with_peer=False, kinds=kinds)
         return BenchSize(
             self.prompts.value(),
             self.tokens.value(),
@@ -82,9 +110,18 @@ class BenchmarkForm(Card):
             self.sweep.isChecked(),
         )
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether a short run is wanted."""
+        return bool(self.extent.currentIndex() == 0)
+
     def show_extent(self, sentence: str) -> None:
         """How much this measures, and for how long."""
         self._extent.setText(sentence)
+
+    @Slot()
+    def _show_fields(self) -> None:
+        self._chosen.setVisible(not self.is_quick)
 
     @Slot()
     def _keep_one(self) -> None:
@@ -163,6 +200,9 @@ def _rows(result: BenchResult) -> Iterator[tuple[object, ...]]:
                 yield (prompt.kind, prompt.id, name, repeat, *figures, *speedups, score.equals_plain)
 
 
+_ENOUGH = 3  # answers of each way to decode, for advice
+
+
 class AdviceTable(QWidget):
     """The setting that was the fastest for each class."""
 
@@ -171,8 +211,8 @@ class AdviceTable(QWidget):
         self.table = FigureTable(self.tr("Best setting by class"), self)
         remark = muted(
             self.tr(
-                "The fastest of the fixed settings, including the wait for the first token. Automatic speculation "
-                "chooses by itself; its speedup is in the last column."
+                "What was the fastest for a whole answer, the wait for its first token included. Automatic needs none "
+                "of these settings: it chooses for each step."
             ),
             self,
         )
@@ -184,11 +224,12 @@ class AdviceTable(QWidget):
 
     def show_result(self, result: BenchResult) -> None:
         """Another benchmark."""
-        titles = (self.tr("Class"), self.tr("Best setting"), self.tr("Speedup"), self.tr("Speedup of automatic"))
-        self.table.begin(titles, widened=2, words=(0, 1))
+        self.table.begin((self.tr("Class"), self.tr("Best setting")), widened=1, words=(0, 1))
+        answers = Counter(prompt.kind for prompt in result.prompts)
         for each in advice(result):
-            automatic = NOTHING if each.auto is None else _times(each.auto)
-            self.table.add([kind_word(each.kind), advice_word(each), _times(each.speedup), automatic])
+            is_told = answers[each.kind] * result.setting.repeats >= _ENOUGH
+            best = advice_word(each) if is_told else self.tr("too little to tell: measure more")
+            self.table.add([kind_word(each.kind), best])
 
 
 PNG, CSV, JSON = "png", "csv", "json"
@@ -202,12 +243,13 @@ class BenchmarkReport(Card):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._title = label("", self, "section", selectable=True)
+        self._headline = label("", self, selectable=True)
         self._where = muted("", self, selectable=True)
         self.chart = BenchmarkChart(self)
         self.table = FigureTable(self.tr("Speedups by class"), self)
         self._remarks = muted("", self, selectable=True)
         self.advice = AdviceTable(self)
-        for part in (self._title, self._where, self.chart, self.table, self._remarks, self.advice):
+        for part in (self._title, self._headline, self._where, self.chart, self.table, self._remarks, self.advice):
             self.column.addWidget(part)
         self.column.addWidget(flowing(self._buttons(), self))
 
@@ -215,6 +257,7 @@ class BenchmarkReport(Card):
         """Another record."""
         groups = benchmark_chart.groups(record.result)
         self._title.setText(self._heading(record))
+        self._headline.setText(self._gain(record.result))
         self._where.setText(self._place(record))
         self.chart.show_groups(groups)
         self._fill(groups)
@@ -228,7 +271,16 @@ class BenchmarkReport(Card):
     def _heading(self, record: BenchmarkRecord) -> str:
         setting = record.result.setting
         draft = setting.draft or self.tr("no draft model")
-        return self.tr("{target} with {draft}: speedup over plain decoding").format(target=setting.target, draft=draft)
+        return self.tr("{target} with {draft}: speed against writing without guessing").format(
+            target=setting.target, draft=draft
+        )
+
+    def _gain(self, result: BenchResult) -> str:
+        """What guessing ahead brings, in one number."""
+        mean = result.standings[AUTO].decoding[ALL].mean if AUTO in result.standings else None
+        if mean is None:
+            return self.tr("The answers are too short for a speed.")
+        return self.tr("Automatic: {}× as fast as without guessing").format(decimal(mean, 2))
 
     def _place(self, record: BenchmarkRecord) -> str:
         machine = record.result.machine
@@ -267,16 +319,16 @@ class BenchmarkReport(Card):
         others = benchmark_chart.differing(result)
         if others:
             counts = listed(titled(contestant_word(name), whole(count)) for name, count in others.items())
-            said.append(self.tr("Some texts differ from those of plain decoding ({}).").format(counts))
+            said.append(self.tr("Some texts differ from those without guessing ({}).").format(counts))
         else:
-            said.append(self.tr("Every setting wrote the same texts as plain decoding."))
+            said.append(self.tr("Every setting wrote the same texts as without guessing."))
         return said
 
     def _fill(self, groups: Sequence[Group]) -> None:
         names = [contestant_word(bar.contestant) for bar in groups[0].bars]
-        self.table.begin([self.tr("Class"), self.tr("plain, ms/token"), *names], widened=2)
+        self.table.begin([self.tr("Class"), self.tr("Without guessing, tokens/s"), *names], widened=2)
         for group in groups:
-            plain = NOTHING if group.plain_ms is None else decimal(group.plain_ms, 1)
+            plain = NOTHING if group.plain_ms is None else decimal(1000 / group.plain_ms, 1)
             means = [NOTHING if bar.mean is None else _times(bar.mean) for bar in group.bars]
             item = self.table.add([kind_word(group.kind), plain, *means])
             for column, bar in enumerate(group.bars, start=2):
@@ -308,8 +360,8 @@ class BenchmarkPage(JobPage):
             self.tr("Benchmark"),
             self.tr("Start the benchmark"),
             self.tr(
-                "Measures on this machine what guessing ahead brings, with the model of the open chat: every way to "
-                "decode answers the same prompts from a cold start, in changing order. Chats wait until it has ended."
+                "Measures on this computer what guessing ahead brings, with the model of the open chat. Every way to "
+                "guess answers the same prompts, in changing order. Chats wait until it has ended."
             ),
             parent,
         )

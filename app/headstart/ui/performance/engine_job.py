@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QHBoxLayout, QSpinBox, QWidget
 
@@ -12,7 +12,7 @@ from headstart.errors import HeadstartError
 from headstart.settings import Settings
 from headstart.ui.models.model_loader import ModelLoader, no_model
 from headstart.ui.translation import said
-from headstart.ui.widgets.focus import ends
+from headstart.ui.widgets.focus import ends, pass_wheel
 from headstart.ui.widgets.labels import button, muted
 from headstart.ui.widgets.layouts import Page
 from headstart.ui.widgets.progress import NoticeBar
@@ -32,17 +32,21 @@ def number_field(parent: QWidget, low: int, high: int, value: int, step: int = 1
     field.setValue(value)
     field.setMinimumWidth(_NUMBER_WIDTH)
     inset(field)
+    pass_wheel(field)
     return field
 
 
 class JobPage(Page):
     """Start or Stop, and a sentence beside them."""
 
+    worked = Signal(str)  # what goes on now; empty at the end
+
     def __init__(
         self, title: str, start: str, introduction: str, parent: QWidget | None = None, *, widest: int = _WIDEST
     ) -> None:
         super().__init__(widest, parent)
         self.set_title(title)
+        self.is_running = False
         self._introduction = muted(introduction, self)
         self._form: QWidget | None = None
         self._shown_while_running: tuple[QWidget, ...] = ()
@@ -68,6 +72,7 @@ class JobPage(Page):
     def say(self, sentence: str) -> None:
         """Say what is going on, or why nothing can start."""
         self._sentence.setText(sentence)
+        self.worked.emit((sentence or self.tr("running…")) if self.is_running else "")
 
     def request(self) -> object | None:
         """What the form asks for; None where it is not complete."""
@@ -76,9 +81,10 @@ class JobPage(Page):
     def lay_out(self, form: QWidget, *while_running: QWidget) -> None:
         """`form` is disabled while the job runs; `while_running` are shown only then."""
         self._form, self._shown_while_running = form, while_running
-        for part in (self._introduction, form, self.notice):
+        for part in (self._introduction, form):
             self.column.addWidget(part)
         self.column.addLayout(self.row)
+        self.column.addWidget(self.notice)  # below, so that it does not move the buttons
         for part in while_running:
             self.column.addWidget(part)
 
@@ -96,6 +102,9 @@ class JobPage(Page):
         if reason or self.sentence == self._reason:
             self.say(reason)
         self._reason = reason
+        if running != self.is_running:
+            self.is_running = running
+            self.say(self.sentence)
 
     @Slot()
     def _show_models(self) -> None:
@@ -153,7 +162,7 @@ class EngineJob(QObject):
 
     @Slot()
     def _refresh(self) -> None:
-        if not self._page.isHidden():
+        if not self._page.isHidden() or self.is_running or self._page.is_running:
             self._page.show_state(running=self.is_running, reason="" if self.is_running else self._obstacle())
             self._show_more()
 

@@ -137,7 +137,7 @@ class RaceController(EngineJob):
 
     def _show_more(self) -> None:
         if self._leg is not None and self._loader.status:
-            exact = self.tr("{}, with exact numerics").format(self._loader.status)
+            exact = self.tr("{}, with exact arithmetic").format(self._loader.status)
             self._page.say(titled(exact, self._loader.loading.step))
         self._page.show_replay(possible=len(self._lanes) == len(_LANES) and not self.is_running)
 
@@ -174,11 +174,11 @@ class RaceController(EngineJob):
             case _Leg.WARM_UP:
                 return self.tr("Reading the prompt once, so that both start alike…")
             case _Leg.PLAIN:
-                return self.tr("Plain: one token at a time…")
+                return self.tr("Without guessing: one token at a time…")
             case _Leg.SPECULATIVE:
-                return self.tr("With speculation: several tokens at a time, where the guesses hold…")
+                return self.tr("Guessing ahead: several tokens at a time, where guesses are accepted…")
             case _Leg.AGAIN:
-                return self.tr("Plain once more, to see how steady this computer is…")
+                return self.tr("Without guessing once more, to see how steady this computer is…")
 
     @Slot(int, object)
     def _take_steps(self, generation: int, steps: tuple[Step, ...]) -> None:
@@ -225,17 +225,17 @@ class RaceController(EngineJob):
         result = RaceResult(self._lanes[_Leg.PLAIN], self._lanes[_Leg.SPECULATIVE], again)
         self._page.show_result(result)
         self._end(self._setting())
-        if not self._still:
+        if not self._still and not self._page.isHidden():
             self._play()
 
     def _setting(self) -> str:
         """What was raced."""
         facts = self._link.facts
         assert facts
-        guessing = self.tr("n-grams of the text")
+        guessing = self.tr("earlier text")
         if facts.draft or facts.head:
-            guessing = self.tr("a draft model and n-grams") if facts.draft else self.tr("an EAGLE-3 head and n-grams")
-        return self.tr("{model} with {guessing}, on {device}, {numerics} numerics").format(
+            guessing = self.tr("a draft model") if facts.draft else self.tr("an EAGLE-3 head")
+        return self.tr("{model}, guesses from: {guessing}; on {device}, {numerics} arithmetic").format(
             model=self._loader.name(self._settings()),
             guessing=guessing,
             device=facts.device,
@@ -275,14 +275,11 @@ class RaceController(EngineJob):
 
     @Slot()
     def _leave(self) -> None:
-        """Another page is shown: a race ends, and chats get their numerics back."""
+        """Another page is shown: a race goes on; without one, chats get their numerics back."""
         if self._replay.is_running:
             self._replay.finish()
             self._show_end()
-        if self._leg is not None:
-            self._link.cancel()  # its end follows
-        else:
-            self._restore()
+        self._restore()
 
     def _restore(self) -> None:
         is_there = self._loader.is_ready or bool(self._loader.status)

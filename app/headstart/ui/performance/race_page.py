@@ -20,8 +20,10 @@ from PySide6.QtWidgets import (
 from headstart.engine.engine import Finish, Step
 from headstart.ui.performance.engine_job import NOTHING, JobPage, number_field
 from headstart.ui.spelling import decimal
-from headstart.ui.widgets.labels import Heading, Legend, button, label, muted, section
+from headstart.ui.widgets.focus import pass_wheel
+from headstart.ui.widgets.labels import Heading, button, label, muted, section
 from headstart.ui.widgets.layouts import Card, TitledField, flowing
+from headstart.ui.widgets.legend import Legend
 from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.stylesheet import dress, inset, mark
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, current, mono_families
@@ -229,12 +231,13 @@ class RaceForm(Card):
         self.temperature.setSingleStep(0.1)
         self.temperature.setToolTip(self.tr("At 0 the likeliest token is always taken; the seed then changes nothing."))
         inset(self.temperature)
+        pass_wheel(self.temperature, self.examples)
         self.tokens = number_field(self, 8, 2048, 240, step=40)
         named: tuple[tuple[str, QWidget], ...] = (
             (self.tr("Example"), self.examples),
             (self.tr("Seed"), self.seed),
             (self.tr("Temperature"), self.temperature),
-            (self.tr("Longest answer in tokens"), self.tokens),
+            (self.tr("Maximum answer length in tokens"), self.tokens),
         )
         self.column.addWidget(self.prompt)
         self.column.addWidget(flowing([TitledField(text, field, self, above=True) for text, field in named], self))
@@ -300,8 +303,8 @@ class RacePage(JobPage):
             self.tr("Race"),
             self.tr("Start the race"),
             self.tr(
-                "The same request on an idle engine, with exact numerics: plain, with speculation, and plain once "
-                "more. Speculation may only save time: both texts must be equal, token for token."
+                "The model answers one request three times: without guessing, guessing ahead, and without once more. "
+                "Guessing only saves time: with exact arithmetic both texts must be equal, token for token."
             ),
             parent,
             widest=_WIDEST,
@@ -311,8 +314,9 @@ class RacePage(JobPage):
         self._replay = button(self.tr("Replay both at once"), self)
         self._speedup = Heading("", 2.6, self)
         self._speeds = label("", self, selectable=True)
+        self._measured = muted("", self, selectable=True)
         self._proof = label("", self, selectable=True)
-        self.lanes = (RaceLane(self.tr("Plain"), self), RaceLane(self.tr("With speculation"), self))
+        self.lanes = (RaceLane(self.tr("Without guessing"), self), RaceLane(self.tr("Guessing ahead"), self))
         self.lay_out(self.form)
         self.row.insertWidget(self.row.count() - 1, self._replay)
         self.column.addWidget(self._band())
@@ -344,6 +348,7 @@ class RacePage(JobPage):
         speedup, matches = result.speedup, result.matches
         self._speedup.setText(NOTHING if speedup is None else f"{decimal(speedup, 2)}×")
         self._speeds.setText(self._pace(result))
+        self._measured.setText(self._measurement(result))
         equal = self.tr("{equal} of {total} tokens equal: both wrote the same.")
         differ = self.tr("{equal} of {total} tokens equal; the first difference is at token {first}.")
         words = (equal if all(matches) else differ).format(
@@ -359,10 +364,18 @@ class RacePage(JobPage):
         plain, other, noise = result.plain_ms, result.speculative.finish.stats.tpot_ms, result.noise
         if plain is None or other is None or noise is None:
             return self.tr("The answer is too short for a speed.")
+        return self.tr("{plain} → {other} tokens/s").format(
+            plain=decimal(1000 / plain, 1), other=decimal(1000 / other, 1)
+        )
+
+    def _measurement(self, result: RaceResult) -> str:
+        """How the speeds were measured."""
+        if result.speedup is None or result.noise is None:
+            return ""
         return self.tr(
-            "{plain} ms per token plain (mean of two answers; the slower took {noise}× as long), {other} ms with "
-            "speculation"
-        ).format(plain=decimal(plain, 1), noise=decimal(noise, 2), other=decimal(other, 1))
+            "Without guessing: mean of two answers. The slower of them took {noise}× as long as the other; a gain "
+            "below that is noise."
+        ).format(noise=decimal(result.noise, 2))
 
     def _band(self) -> QWidget:
         self._verdict = QFrame(self)
@@ -371,6 +384,7 @@ class RacePage(JobPage):
         words.setSpacing(TINY)
         words.addWidget(self._proof)
         words.addWidget(self._speeds)
+        words.addWidget(self._measured)
         row = QHBoxLayout(self._verdict)
         row.setContentsMargins(LARGE, SMALL, LARGE, SMALL)
         row.setSpacing(LARGE)

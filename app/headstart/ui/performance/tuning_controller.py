@@ -85,7 +85,7 @@ class TuningController(EngineJob):
         options = wanted.options
         is_open = Open.DEVICE in options.open
         first = self.tr("{}: in other precisions and with other numbers of threads").format(wanted.name)
-        second = self.tr("Guessing ahead: with n-grams of the text alone")
+        second = self.tr("Guessing ahead: with earlier text alone")
         if options.draft:
             second = self.tr("Guessing ahead: with its draft model, and without")
         if Open.DRAFT in options.open:

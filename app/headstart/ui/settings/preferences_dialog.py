@@ -59,7 +59,7 @@ class PreferencesDialog(Dialog):
             (self.tr("Appearance"), in_section("appearance")),
             (self.tr("Chat"), in_section("chat")),
             (self.tr("Model"), in_section("model")),
-            (self.tr("Guessing ahead"), in_section("speculation")),
+            (self.tr("Guess ahead"), in_section("speculation")),
             (self.tr("Answers"), SAMPLING),
         ]
 
@@ -89,7 +89,7 @@ class PreferencesDialog(Dialog):
         column = QVBoxLayout(self)
         column.setContentsMargins(SMALL, SMALL, SMALL, 0)
         column.addLayout(middle, 1)
-        remark = muted(self.tr("Changes apply at once. A chat's own settings come before these."), self)
+        remark = muted(self.tr("Changes apply at once, except the language. A chat's own settings come first."), self)
         remark.setContentsMargins(MEDIUM, SMALL, MEDIUM, 0)
         column.addWidget(remark)
         column.addLayout(foot)

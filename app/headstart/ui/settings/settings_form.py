@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QEvent, QSignalBlocker, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QPaintEvent, QWheelEvent
+from PySide6.QtGui import QPaintEvent, QValidator
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -27,7 +27,8 @@ from headstart.parameters import Mode
 from headstart.settings import Settings, about, defaults, in_section
 from headstart.ui.settings.presets import Preset, PresetButton
 from headstart.ui.translation import translate
-from headstart.ui.widgets.labels import button, muted, section
+from headstart.ui.widgets.focus import pass_wheel
+from headstart.ui.widgets.labels import StatusLine, button, muted, section
 from headstart.ui.widgets.stylesheet import dress, inset
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY
 
@@ -98,10 +99,7 @@ class ChoiceBox(QComboBox):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-
-    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
-        event.ignore()
+        pass_wheel(self)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002, N802
         """As Qt paints it, but with an ellipsis where the text is cut."""
@@ -116,7 +114,7 @@ class ChoiceBox(QComboBox):
 
 
 _TYPING_MS = 600
-_WIDTH = 88
+_WIDTH, _BOX_WIDTH = 88, 132
 _POPUP = 520  # widest list of choices
 _LARGEST = 2**31 - 1  # of a spin box
 _NAMES = frozenset({"model", "draft"})  # whose choices are names: as long as people make them
@@ -146,14 +144,15 @@ class SettingEditor(QWidget):
         field.setToolTip(meaning(self.name))
         self.label.setBuddy(field)
 
-    def _row(self, *fields: QWidget) -> None:
-        row = QHBoxLayout(self)
+    def _row(self, *fields: QWidget) -> QHBoxLayout:
+        row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(SMALL)
         self.label.setWordWrap(True)
         row.addWidget(self.label, 1)
         for field in fields:
             row.addWidget(field)
+        return row
 
     def _column(self, field: QWidget) -> None:
         column = QVBoxLayout(self)
@@ -171,10 +170,13 @@ class ChoiceEditor(SettingEditor):
         self._box = ChoiceBox(self)
         self._box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self._box.setMinimumContentsLength(8)
-        self._box.setMinimumWidth(_WIDTH * 2)
+        self._box.setMinimumWidth(_BOX_WIDTH)
         self._adopt(self._box)
         self.label.setMinimumWidth(_WIDTH)
-        (self._column if name in _NAMES else self._row)(self._box)
+        if name in _NAMES:
+            self._column(self._box)
+        else:
+            self.setLayout(self._row(self._box))
         for value in about()[name].choices:
             self._box.addItem(word(value), value)
         self._box.activated.connect(self._emit)
@@ -209,7 +211,7 @@ class CheckEditor(SettingEditor):
         self._box = QCheckBox(title(name), self)
         self._adopt(self._box)
         self.label.hide()  # the box shows the title
-        self._row(self._box)
+        self.setLayout(self._row(self._box))
         self._box.clicked.connect(self._emit)
 
     def show_value(self, value: Any) -> None:
@@ -238,7 +240,13 @@ class NumberEditor(SettingEditor):
         self._automatic = QCheckBox(self.tr("Auto"), self)
         self._automatic.setAccessibleName(self.tr("{}: automatic").format(title(name)))
         self._automatic.setVisible(defaults()[name] is None)
-        self._row(self._automatic, self._spin)
+        self._bounds = StatusLine(self)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(TINY)
+        column.addLayout(self._row(self._automatic, self._spin))
+        column.addWidget(self._bounds)
+        self._spin.corrected.connect(self._tell_bounds)
         self._spin.valueChanged.connect(self._emit)
         self._automatic.toggled.connect(self._toggle)
 
@@ -265,8 +273,20 @@ class NumberEditor(SettingEditor):
         low = known.low if known.low is not None else (known.above or 0.0) + 0.01
         self._spin.setRange(low, _LARGEST if known.high is None else min(known.high, _LARGEST))
 
+    @Slot(str, float)
+    def _tell_bounds(self, typed: str, value: float) -> None:
+        """Say until the next change that another value was taken than the one typed."""
+        words = self.tr("{typed} is out of bounds ({low} to {high}); {value} is used.").format(
+            typed=typed,
+            low=self._spin.textFromValue(self._spin.minimum()),
+            high=self._spin.textFromValue(self._spin.maximum()),
+            value=self._spin.textFromValue(value),
+        )
+        self._bounds.say(words, bad=True)
+
     @Slot()
     def _emit(self) -> None:
+        self._bounds.say("")
         if not self._automatic.isChecked():
             self.edited.emit(self.name, self._kind(self._spin.value()))
 
@@ -338,12 +358,33 @@ def _sample(name: str) -> Any:
     return about()[name].start if defaults()[name] is None else defaults()[name]
 
 
+_INVALID = QValidator.State.Invalid
+
+
 class _NumberBox(QDoubleSpinBox):
-    """Wide enough for six digits, not for the largest number. Ignores the wheel."""
+    """Wide enough for six digits, not for the largest number. Ignores the wheel; corrects what is out of bounds."""
+
+    corrected = Signal(str, float)  # what was typed, and the nearest value that is possible
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        pass_wheel(self)
+        self._typed = ""  # what was out of bounds
+        self.editingFinished.connect(self._tell)
+
+    def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
+        """Let a number out of bounds be typed: Qt swallows its keys, which makes another number unseen."""
+        state, text, position = super().validate(text, position)
+        is_number = self._number(text) is not None
+        return QValidator.State.Intermediate if is_number and state == _INVALID else state, text, position
+
+    def fixup(self, text: str) -> str:
+        """The nearest number that is possible."""
+        number = self._number(text)
+        if number is None:
+            return str(super().fixup(text))
+        self._typed = text
+        return self.textFromValue(min(max(number, self.minimum()), self.maximum())) + self.suffix()
 
     def sizeHint(self) -> QSize:  # noqa: N802
         digits = self.fontMetrics().horizontalAdvance("0" * 6) + 3 * MEDIUM
@@ -352,8 +393,15 @@ class _NumberBox(QDoubleSpinBox):
     def minimumSizeHint(self) -> QSize:  # noqa: N802
         return self.sizeHint()
 
-    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
-        event.ignore()
+    def _number(self, text: str) -> float | None:
+        number, is_number = self.locale().toDouble(text.removesuffix(self.suffix()).strip())
+        return number if is_number else None
+
+    @Slot()
+    def _tell(self) -> None:
+        typed, self._typed = self._typed, ""
+        if typed:
+            self.corrected.emit(typed, self.value())
 
 
 class PresetEditor(TextEditor):
@@ -451,6 +499,7 @@ class PresetEditor(TextEditor):
 Section = tuple[str, tuple[str, ...]]  # heading, or empty; names of settings
 Choices = list[tuple[str, str, str]]  # value, text, reason why not or empty
 _NOTED = ("kv_precision",)
+_CLEAR = ("font_size", "zoom")  # whose titles say it all
 
 
 class SettingsForm(QWidget):
@@ -515,10 +564,10 @@ class SettingsForm(QWidget):
             self._notes[name] = muted("", self)
             self._notes[name].hide()
             self._column.addWidget(self._notes[name])
-        if explained:
+        if explained and name not in _CLEAR:
             self._column.addWidget(muted(meaning(name), self))
             self._column.addSpacing(SMALL)
-        if name == "assistant_confidence_threshold":
+        if name == "speculation":
             self._column.addWidget(self._hint)
             self._column.addSpacing(SMALL if explained else 0)
 
@@ -543,9 +592,11 @@ def _heading(text: str, parent: QWidget) -> QLabel:
 def _hint(speculation: str) -> str:
     hints = {
         "auto": translate(
-            "SettingsForm", "Headstart chooses how far to guess ahead on this machine, within the bounds set here."
+            "SettingsForm", "Headstart chooses how far to guess ahead on this computer, within the bounds set here."
         ),
-        "fixed": translate("SettingsForm", "Headstart always guesses this many tokens ahead."),
-        "off": translate("SettingsForm", "Plain decoding: the model writes one token at a time."),
+        "fixed": translate(
+            "SettingsForm", "Headstart always guesses this many tokens ahead, whether that saves time or not."
+        ),
+        "off": translate("SettingsForm", "Nothing is guessed: the model writes one token at a time."),
     }
     return hints[speculation]

@@ -1,17 +1,17 @@
 """The settings of the open chat: model pair, system prompt, speculation, sampling."""
 
-from PySide6.QtCore import QEvent, Signal
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtCore import QEvent, Signal, Slot
+from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QVBoxLayout, QWidget
 
 from headstart.parameters import SamplingParams, declared
 from headstart.settings import in_section
 from headstart.ui.settings.settings_form import Section, SettingsForm
+from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.labels import button
-from headstart.ui.widgets.layouts import scrolled, set_margins
+from headstart.ui.widgets.layouts import row, scrolled, set_margins
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 
-_LOADED = ("model", "draft")
 SAMPLING = (*(each.name for each in declared(SamplingParams)), "max_new_tokens", "stop")
 _BAR = 12  # pixels of the scroll bar beside the settings
 
@@ -21,7 +21,7 @@ def _besides(section: str, *left_out: str) -> tuple[str, ...]:
 
 
 class SidePanel(QFrame):
-    """A form with buttons for all chats; `edited` is that of the form."""
+    """Everyday settings, the others folded, and buttons for all chats. `edited` is that of the first form."""
 
     reset_requested = Signal()
     adopt_requested = Signal()  # use these settings for every chat that has none of its own
@@ -30,14 +30,19 @@ class SidePanel(QFrame):
         super().__init__(parent)
         self.setObjectName("panel")
         self.setAccessibleName(self.tr("Settings of this chat"))
-        self._form = SettingsForm(self._sections(), self)
-        self.forms, self.edited = (self._form,), self._form.edited
+        self._form = SettingsForm(self._everyday(), self)
+        self._advanced = SettingsForm(self._rest(), self)
+        self.forms, self.edited = (self._form, self._advanced), self._form.edited
+        self._fold = button(self.tr("Advanced"), self, "flat")
+        self._fold.setCheckable(True)
         self._reset = button(self.tr("Reset"), self)
         self._reset.setToolTip(self.tr("Back to the settings of all chats"))
         self._adopt = button(self.tr("Use for all chats"), self)
         self._adopt.setToolTip(self.tr("Make these the settings of every chat that has none of its own"))
         self._buttons = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._lay_out()
+        self._unfold(False)  # noqa: FBT003 - as Qt's own signal has it
+        self._fold.toggled.connect(self._unfold)
         self._reset.clicked.connect(self.reset_requested)
         self._adopt.clicked.connect(self.adopt_requested)
 
@@ -57,14 +62,22 @@ class SidePanel(QFrame):
         fits = words + SMALL + 2 * MEDIUM + _BAR <= self.width()
         self._buttons.setDirection(QBoxLayout.Direction.LeftToRight if fits else QBoxLayout.Direction.TopToBottom)
 
-    def _sections(self) -> list[Section]:
+    def _everyday(self) -> list[Section]:
+        guessing, answers = ("speculation", "num_assistant_tokens"), ("temperature", "max_new_tokens")
+        return [("", ("model", "system_prompt", *guessing, *answers))]
+
+    def _rest(self) -> list[Section]:
+        shown = self._form.names
         return [
-            (self.tr("Models"), _LOADED),
-            ("", ("system_prompt",)),
-            (self.tr("Guessing ahead"), _besides("speculation", "acceptance_threshold")),
-            (self.tr("Answers"), SAMPLING),
-            (self.tr("Loading"), _besides("model", *_LOADED)),
+            (self.tr("Guess ahead"), ("draft", *_besides("speculation", "acceptance_threshold", *shown))),
+            (self.tr("Answers"), tuple(name for name in SAMPLING if name not in shown)),
+            (self.tr("Loading"), _besides("model", "draft", *shown)),
         ]
+
+    @Slot(bool)
+    def _unfold(self, unfolded: bool) -> None:
+        self._fold.setIcon(icon("unfolded" if unfolded else "folded", QPalette.ColorRole.WindowText))
+        self._advanced.setVisible(unfolded)
 
     def _lay_out(self) -> None:
         set_margins(self._buttons, start=MEDIUM, top=SMALL, end=MEDIUM + _BAR, bottom=MEDIUM)
@@ -74,5 +87,15 @@ class SidePanel(QFrame):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        column.addWidget(scrolled(self._form, self), 1)
+        inner = QWidget(self)
+        forms = QVBoxLayout(inner)
+        forms.setContentsMargins(0, 0, 0, 0)
+        forms.setSpacing(0)
+        for form in self.forms:
+            form.setMinimumWidth(1)  # or words wrap for a width that a narrow panel has not
+        forms.addWidget(self._form)
+        forms.addLayout(row(self._fold))
+        forms.addWidget(self._advanced)
+        forms.addStretch(1)
+        column.addWidget(scrolled(inner, self), 1)
         column.addLayout(self._buttons)

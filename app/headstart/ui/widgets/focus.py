@@ -91,6 +91,22 @@ def ends(button: QAbstractButton) -> None:
     button.setProperty(_ENDS, True)  # noqa: FBT003 - Qt's own signature
 
 
+class _WheelPasser(QObject):
+    """Lets the page behind a field scroll."""
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:  # noqa: N802
+        if event.type() == QEvent.Type.Wheel:
+            event.ignore()
+        return event.type() == QEvent.Type.Wheel
+
+
+def pass_wheel(*fields: QWidget) -> None:
+    """Have these fields leave the wheel to the page that they are on: it must scroll, and change no value."""
+    for field in fields:
+        field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        field.installEventFilter(_WheelPasser(field))
+
+
 def stops(columns: Iterable[QWidget]) -> list[QWidget]:
     """What Tab leads to, column after column."""
     return [stop for column in columns for stop in _in_order(column)]

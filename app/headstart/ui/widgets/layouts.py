@@ -1,9 +1,10 @@
 """Cards, rows, pages that scroll, and dialogs."""
 
 from collections.abc import Iterable
+from pathlib import Path
 
-from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QGuiApplication, QHideEvent, QPalette, QResizeEvent, QShowEvent
+from PySide6.QtCore import QCoreApplication, QDir, QEvent, QPoint, QRect, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QGuiApplication, QHideEvent, QKeySequence, QPalette, QResizeEvent, QShortcut, QShowEvent
 from PySide6.QtWidgets import (
     QApplication,
     QBoxLayout,
@@ -237,11 +238,36 @@ class Dialog(QDialog):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setStyleSheet(stylesheet.sheet(current(), QApplication.font()))
+        QShortcut(QKeySequence("Ctrl+Q"), self).activated.connect(self._quit)  # that of the window rests meanwhile
 
     def event(self, event: QEvent) -> bool:
         if event.type() in {QEvent.Type.ApplicationPaletteChange, QEvent.Type.ApplicationFontChange}:
             self.setStyleSheet(stylesheet.sheet(current(), QApplication.font()))
         return super().event(event)
+
+    @Slot()
+    def _quit(self) -> None:
+        parent = self.parentWidget()
+        self.close()
+        if parent:
+            parent.window().close()
+
+
+_LAST_FOLDER = "last folder"  # the property of the application that has it
+
+
+def file_place(name: str = "") -> str:
+    """Where a file dialog begins, with a proposed name: in the folder that one used last, at first the home folder."""
+    application = QCoreApplication.instance()
+    assert application, "dialogs need one"
+    return QDir(application.property(_LAST_FOLDER) or QDir.homePath()).filePath(name)
+
+
+def keep_place(chosen: str) -> None:
+    """Begin the next file dialog beside this file or in this folder."""
+    application = QCoreApplication.instance()
+    assert application, "dialogs need one"
+    application.setProperty(_LAST_FOLDER, chosen if Path(chosen).is_dir() else str(Path(chosen).parent))
 
 
 def confirms(parent: QWidget, title: str, question: str, action: str) -> bool:

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 from enum import StrEnum
+from pathlib import Path
 
-from PySide6.QtCore import QElapsedTimer, QTimer, Signal, Slot
+from PySide6.QtCore import QElapsedTimer, QTimer, QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
@@ -15,13 +17,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from headstart.ui.spelling import whole
+from headstart.ui.spelling import place, whole
+from headstart.ui.translation import translate
 from headstart.ui.widgets.focus import ends
 from headstart.ui.widgets.icons import icon
-from headstart.ui.widgets.labels import StatusLine, button, label, section
+from headstart.ui.widgets.labels import ElidedLabel, StatusLine, button, label, section
 from headstart.ui.widgets.layouts import Card, set_margins
 from headstart.ui.widgets.stylesheet import dress, mark
-from headstart.ui.widgets.theme import SMALL, TINY
+from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY
 
 
 class Cause(StrEnum):
@@ -83,11 +86,13 @@ class NoticeBar(QFrame):
         bad: bool = False,
         cause: Cause | None = None,
         action_name: str = "",
+        dismissible: bool = True,
     ) -> None:
         """Show a sentence, and a button `action` that does `act`. `cause` hides it when retracted.
 
-        `action_name`: what screen readers say for the button.
+        `action_name`: what screen readers say for the button. `dismissible`: whether it can go without an action.
         """
+        self._close.setVisible(dismissible)
         self._act, self._cause = act, cause
         self._label.setText(sentence)
         self._label.setAccessibleName(sentence)
@@ -109,6 +114,17 @@ class NoticeBar(QFrame):
         self.hide()
         if self._act:
             self._act()
+
+
+def tell_saved(notice: NoticeBar, path: Path) -> None:
+    """Say where a file is, with the way to its folder."""
+    folder = QUrl.fromLocalFile(str(path.parent))
+    notice.say(
+        translate("NoticeBar", "Saved to {}").format(place(path)),
+        translate("NoticeBar", "Show in folder"),
+        lambda: QDesktopServices.openUrl(folder),
+        cause=Cause.FILE,
+    )
 
 
 _PARTS = 1000
@@ -196,6 +212,53 @@ class WorkBar(QFrame):
         self.hide()
 
 
+class ActivityLine(QFrame):
+    """Long work of a page while another page is shown, and the way there; hidden otherwise."""
+
+    page_requested = Signal()
+
+    def __init__(self, title: str, parent: QWidget | None = None) -> None:
+        """`title` is that of the page."""
+        super().__init__(parent)
+        dress(self, "bar")
+        self._title = title
+        self._is_away, self._has_ended = True, False
+        self._label = ElidedLabel(self)
+        self._show = button(self.tr("Show"), self, "flat")
+        self._show.setAccessibleName(self.tr("Show: {}").format(title))
+        row = QHBoxLayout(self)
+        set_margins(row, start=MEDIUM, top=0, end=TINY, bottom=0)
+        row.setSpacing(SMALL)
+        row.addWidget(self._label, 1)
+        row.addWidget(self._show)
+        self._show.clicked.connect(self.page_requested)
+        self.hide()
+
+    @property
+    def text(self) -> str:
+        """What is said; empty if hidden."""
+        return "" if self.isHidden() else self._label.text()
+
+    @Slot(str)
+    def follow(self, words: str) -> None:
+        """What goes on now; empty: it has ended, which is said until somebody looks."""
+        self._has_ended = self._is_away and not words and bool(self._label.text())
+        shown = self.tr("ended") if self._has_ended else words
+        self._label.show_text(f"{self._title} · {shown}" if shown else "")
+        self._update()
+
+    def set_away(self, *, away: bool) -> None:
+        """Whether another page is shown."""
+        self._is_away = away
+        if self._has_ended and not away:
+            self._has_ended = False
+            self._label.show_text("")
+        self._update()
+
+    def _update(self) -> None:
+        self.setVisible(self._is_away and bool(self._label.text()))
+
+
 _LONG = 5  # seconds after which the time of a step is shown
 _TICK = 1000  # ms
 _LOG_LINES = 2000
@@ -206,6 +269,7 @@ class WorkCard(Card):
     """Progress of long work with its log; shown from `begin` until the user dismisses it after `end`."""
 
     begun = Signal()
+    worked = Signal(str)  # what goes on now; empty at the end
     cancel_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -302,6 +366,8 @@ class WorkCard(Card):
         self._current = text
         self._clock.start()
         self._step.say(text, kind)
+        title = self._title.text()
+        self.worked.emit((f"{title} · {text}" if text else title) if self._running else "")
 
     def _show_state(self) -> None:
         self._cancel.setText(self.tr("Cancel") if self._running else self.tr("Dismiss"))

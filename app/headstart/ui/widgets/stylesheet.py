@@ -129,6 +129,7 @@ QHeaderView::section {
 FigureTable::item { padding: 0 ${tiny}px; }
 FigureTable QHeaderView::section { padding: 4px 7px; }
 QDialog { background: $surface; }
+QDialogButtonBox { dialogbuttonbox-buttons-have-icons: 0; }
 QScrollBar:vertical { background: transparent; width: 12px; margin: 0; border: none; }
 QScrollBar:horizontal { background: transparent; height: 12px; margin: 0; border: none; }
 QScrollBar::handle { background: $border; border-radius: ${tiny}px; margin: 2px; }

@@ -1,0 +1,79 @@
+"""The legend of token colours."""
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QTextCharFormat, QTextCursor, QTextDocument
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
+
+from headstart.ui.widgets.layouts import Flow
+from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.theme import LARGE, SMALL, current
+
+_MARGIN = 2  # pixels around a text
+
+
+class Swatch(QWidget):
+    """A text marked as one origin marks it."""
+
+    def __init__(self, text: str, origin: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._text, self._origin = text, origin
+        self.setAccessibleName(text)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        return self._document().size().toSize()
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, ARG002
+        painter = QPainter(self)
+        document = self._document()
+        painter.translate(0, (self.height() - document.size().height()) / 2)
+        document.drawContents(painter, QRectF(self.rect()))
+        painter.end()
+
+    def _document(self) -> QTextDocument:
+        """A document as in the transcript, so that the underline is the same."""
+        document = QTextDocument()
+        document.setDefaultFont(self.font())
+        document.setDocumentMargin(_MARGIN)
+        form = QTextCharFormat()
+        form.setForeground(QColor(current().text))
+        if mark := current().origins.get(self._origin):
+            form.setBackground(QColor(mark.background))
+            form.setUnderlineStyle(mark.underline)
+            form.setUnderlineColor(QColor(mark.line))
+        QTextCursor(document).insertText(self._text, form)
+        return document
+
+
+class Legend(QWidget):
+    """What the colours of tokens mean, in as many rows as it needs."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("legend")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.setAccessibleName(self.tr("Legend of token colours"))
+        lead = QLabel(self.tr("Guessed by"), self)
+        dress(lead, "muted")
+        lead.setContentsMargins(0, _MARGIN, 0, _MARGIN)
+        self._swatches = (
+            Swatch(self.tr("draft model"), "draft", self),
+            Swatch(self.tr("EAGLE-3 head"), "eagle", self),
+            Swatch(self.tr("earlier text"), "n-gram", self),
+            Swatch(self.tr("usual words"), "table", self),
+            Swatch(self.tr("unmarked: the model itself"), "target", self),
+        )
+        inner = QWidget(self)
+        flow = Flow(inner, SMALL)
+        for part in (lead, *self._swatches):
+            flow.addWidget(part)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(LARGE, 0, LARGE, SMALL)
+        row.addWidget(inner)
+        self.setToolTip(
+            self.tr(
+                "The model checked every token. Colours show who guessed it: the draft model (a small model), the "
+                "EAGLE-3 head, earlier text that is repeated, or a table of what usually follows what. What has no "
+                "colour nobody guessed: the model wrote it itself."
+            )
+        )
