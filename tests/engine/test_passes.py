@@ -209,3 +209,27 @@ def test_what_was_read_for_one_answer_is_there_for_the_next_in_whichever_sequenc
     second = ask(engines[2], wanted)
     assert second.essence == first.essence
     assert second.stats.reused_tokens == first.stats.prompt_tokens - 1
+
+
+def test_a_long_prompt_lets_others_go_first_between_its_parts(
+    shared: list[BranchingRunner], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headstart.engine.runners.paged.CHUNK", 64)
+    monkeypatch.setattr(passes, "_PATIENCE", 0.3)
+    begun, read = threading.Event(), list[int]()
+
+    def slow(wanted: Any, cancel: CancelEvent | None) -> None:
+        read.append(int(wanted.get_tensor("input_ids").size))
+        begun.set()
+        time.sleep(0.05)
+        infer(wanted, cancel)
+
+    def write() -> None:
+        assert begun.wait(10)
+        for token in range(4):
+            shared[1].forward([token])
+
+    monkeypatch.setattr(passes, "infer", slow)
+    with shared[0].at_work(), shared[1].at_work():
+        at_once([partial(shared[0].forward, probe_ids(640, 300, seed=1)), write])
+    assert read == [64, 1, 64, 1, 64, 1, 64, 1, 44]

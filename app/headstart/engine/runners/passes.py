@@ -118,18 +118,19 @@ class Passes:
                     self._waiting.remove(wanted)
                     raise Interrupted
                 is_time = len(self._waiting) >= self._at_work or time.monotonic() >= patient_until
-                if is_time and not self._is_busy:
-                    return self._take(wanted)
+                together = self._together(wanted)
+                if is_time and not self._is_busy and self._waiting[0] in together:  # nobody is overtaken
+                    self._waiting = [each for each in self._waiting if each not in together]
+                    self._is_busy = True
+                    return together
             self._changed.wait(_LOOK)
         return []
 
-    def _take(self, wanted: Pass) -> list[Pass]:
-        together = [wanted]
-        if wanted.count <= _SHORT:
-            together += [each for each in self._waiting if each is not wanted and each.count <= _SHORT]
-        self._waiting = [each for each in self._waiting if each not in together]
-        self._is_busy = True
-        return together
+    def _together(self, wanted: Pass) -> list[Pass]:
+        """It, and what is read in the same pass."""
+        if wanted.count > _SHORT:
+            return [wanted]
+        return [wanted, *(each for each in self._waiting if each is not wanted and each.count <= _SHORT)]
 
     def _read(self, together: Sequence[Pass], cancel: CancelEvent | None) -> None:
         count = sum(each.count for each in together)
