@@ -48,11 +48,11 @@ class Pass:
 class Passes:
     """One inference request that sequences share. While one alone is at work, its passes are as they ever were."""
 
-    def __init__(self, compiled: Any, block: int, *, can_branch: bool) -> None:
-        """`block`: tokens of a block of keys and values."""
+    def __init__(self, compiled: Any, block: int, *, sequences: int, can_branch: bool) -> None:
+        """`block`: tokens of a block of keys and values. `sequences`: how many there can be."""
         self._request = compiled.create_infer_request()
         self._inputs = Inputs(self._request, compiled)
-        self._block, self._can_branch = block, can_branch
+        self._block, self._can_branch, self._sequences = block, can_branch, sequences
         self._gives_hidden = len(compiled.outputs) > 1
         given = [port for port in compiled.inputs if HIDDEN_STATES in port.names]
         self._width = given[0].partial_shape[-1].get_length() if given else 0
@@ -84,7 +84,7 @@ class Passes:
     def run(self, wanted: Pass, cancel: CancelEvent | None) -> Logits:
         """Read it, alone or together with what other threads want to read; its logits.
 
-        They are the model's own memory, valid until the next pass, where no other sequence is at work. Raises
+        They are the model's own memory, valid until the next pass, where there can be one sequence alone. Raises
         Interrupted when `cancel` is set before its pass, or before the end of a pass of its own.
         """
         raise_if_set(cancel)
@@ -151,7 +151,7 @@ class Passes:
     def _hand_out(self, together: Sequence[Pass]) -> None:
         logits = self._request.get_output_tensor(0).data[:, 0]
         hidden = self._request.get_output_tensor(1).data[:, 0] if self._gives_hidden else None
-        if self.is_shared:  # another thread may begin the next pass at any time
+        if self._sequences > 1:  # another thread may begin the next pass at any time, also one that is not at work yet
             logits, hidden = logits.copy(), None if hidden is None else hidden.copy()
         row = token = 0
         for each in together:
