@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import FinishReason, LoadOptions, Numerics, Request, Sampling, Speculation, Step
+from headstart.engine.engine import Finish, FinishReason, LoadOptions, Numerics, Request, Sampling, Speculation, Step
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.runners import passes
 from headstart.engine.runners.paged import BranchingRunner
@@ -209,3 +209,68 @@ def test_what_was_read_for_one_answer_is_there_for_the_next_in_whichever_sequenc
     second = ask(engines[2], wanted)
     assert second.essence == first.essence
     assert second.stats.reused_tokens == first.stats.prompt_tokens - 1
+
+
+def test_a_long_prompt_lets_others_go_first_between_its_parts(
+    shared: list[BranchingRunner], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headstart.engine.runners.paged.CHUNK", 64)
+    monkeypatch.setattr(passes, "_PATIENCE", 0.3)
+    begun, read = threading.Event(), list[int]()
+
+    def slow(wanted: Any, cancel: CancelEvent | None) -> None:
+        read.append(int(wanted.get_tensor("input_ids").size))
+        begun.set()
+        time.sleep(0.05)
+        infer(wanted, cancel)
+
+    def write() -> None:
+        assert begun.wait(10)
+        for token in range(4):
+            shared[1].forward([token])
+
+    monkeypatch.setattr(passes, "infer", slow)
+    with shared[0].at_work(), shared[1].at_work():
+        at_once([partial(shared[0].forward, probe_ids(640, 300, seed=1)), write])
+    assert read == [64, 1, 64, 1, 64, 1, 64, 1, 44]
+
+
+def test_logits_stay_what_they_are_when_another_sequence_begins(shared: list[BranchingRunner]) -> None:
+    with shared[0].at_work():
+        logits = shared[0].forward([1, 2, 3])
+        before = logits.copy()
+        with shared[1].at_work():
+            shared[1].forward([7, 8, 9])
+        assert np.array_equal(logits, before)
+
+
+def test_an_answer_that_is_stopped_does_not_wait_for_the_prompt_of_another(
+    engines: list[LocalEngine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads_prompt, stopped, stop = threading.Event(), threading.Event(), CancelEvent()
+
+    def waiting(wanted: Any, cancel: CancelEvent | None) -> None:
+        if wanted.get_tensor("input_ids").size > 100:
+            reads_prompt.set()
+            assert stopped.wait(5)
+        infer(wanted, cancel)
+
+    def stop_early() -> FinishReason:
+        reason = FinishReason.STOP
+        for event in engines[1].generate(request(CODE, tokens=500, speculation=PLAIN), stop):
+            if isinstance(event, Step) and not reads_prompt.is_set():
+                with monkeypatch.context() as patch:
+                    patch.setattr(passes, "infer", waiting)
+                    prompt.start()
+                    assert reads_prompt.wait(30)
+                threading.Timer(0.1, stop.set).start()
+            elif isinstance(event, Finish):
+                reason = event.reason
+        stopped.set()
+        return reason
+
+    prompt = threading.Thread(target=ask, args=(engines[0], request("word " * 150, tokens=2)))
+    started = time.monotonic()
+    assert stop_early() is FinishReason.CANCELLED
+    assert time.monotonic() - started < 4
+    prompt.join()

@@ -37,7 +37,7 @@ from headstart.engine.engine import (
 from headstart.engine.opening import Opened, Tell
 from headstart.engine.process import client as process_client
 from headstart.engine.process.client import EngineClient
-from headstart.engine.process.host import Host
+from headstart.engine.process.host import Host, Places
 from headstart.engine.process.watch import Patience
 from headstart.engine.supervision import Journal, RestartBudget, program
 from headstart.errors import BrokenModelError, EngineLostError, HeadstartError, ProtocolError, Translatable
@@ -163,6 +163,19 @@ def test_all_who_have_an_answer_written_hear_that_the_engine_was_killed(client: 
         psutil.Process(pid_of(client)).kill()
         assert all("unexpectedly" in sentence for sentence in sentences)
     assert text_of(list(client.generate(ask("next")))) == "You wrote: next "
+
+
+def test_an_answer_that_is_cancelled_before_its_turn_ends_no_other(client: EngineClient) -> None:
+    before, stop = client.pid, CancelEvent()
+    first = client.generate(ask("toy: words 2000"))
+    next(first)
+    with ThreadPoolExecutor(1) as pool:
+        second = pool.submit(lambda: list(client.generate(ask("toy: words 2000"), stop)))
+        stop.set()
+        assert len(text_of(list(first)).split()) == 2000  # which takes longer than a cancelled one may
+        assert isinstance(ended := second.result(10)[-1], Finish)
+    assert ended.reason is FinishReason.CANCELLED
+    assert client.pid == before
 
 
 def test_an_engine_deaf_to_cancel_is_ended(client: EngineClient) -> None:
@@ -476,6 +489,38 @@ def test_a_title_keeps_nobody_waiting_where_several_answers_are_written() -> Non
     assert protocol.TitleWritten(2, None) in reports
     assert isinstance(reports[-1], protocol.Finished)
     assert reports[-1].generation == 3
+
+
+def test_the_end_of_all_answers_keeps_no_new_ones_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    give_back = Places.give_back
+
+    def asking_meanwhile(self: Places, place: int) -> bool:
+        are_free = give_back(self, place)
+        if are_free:
+            host.receive(protocol.encode(asking("toy: words 5000", 2, 5000)))
+            time.sleep(0.2)  # it begins
+        return are_free
+
+    monkeypatch.setattr(Places, "give_back", asking_meanwhile)
+    heard = queue.SimpleQueue[protocol.Report]()
+    host = Host(TwoToys(0.01), heard.put, "")
+    serving = threading.Thread(target=host.serve)
+    serving.start()
+    ended, asked = list[int](), False
+    for order in (LOAD_TOY, asking("toy: words 3", 1)):
+        host.receive(protocol.encode(order))
+    while len(ended) < 2:
+        report = heard.get(timeout=60)
+        if isinstance(report, protocol.Finished):
+            ended.append(report.generation)
+        if isinstance(report, protocol.Stepped) and report.generation == 2 and not asked:
+            monkeypatch.setattr(Places, "give_back", give_back)
+            time.sleep(0.3)  # until the end of all is told
+            host.receive(protocol.encode(asking("toy: words 3", 3)))
+            asked = True
+    host.close()
+    serving.join()
+    assert ended == [1, 3]
 
 
 def test_without_a_model_no_title_is_written(wire: Wire) -> None:

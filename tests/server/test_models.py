@@ -150,6 +150,33 @@ def test_as_many_are_answered_at_once_as_are_allowed_and_one_model_at_a_time() -
     assert max(map(len, seen)) == 2
 
 
+def test_no_model_is_loaded_for_a_client_that_has_left() -> None:
+    class Slow(ScriptedEngine):
+        def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
+            assert may_end.wait(PATIENCE)
+            yield from super().generate(request, cancel)
+
+    def load(name: str) -> tuple[Engine, int]:
+        loaded.append(name)
+        return Slow([name]), 64
+
+    may_end, loaded = threading.Event(), list[str]()
+    models = LoadedModels(lambda: [Served(name, 100) for name in NAMES], load)
+    with serving(ScriptedEngine(), models=models, limits=Limits(parallel=2)) as server:
+        with stream(server, chat_body("1", "true", "beta")) as first:
+            assert first.readline() == b": loading beta\n"
+            body = chat_body("2", "true", "Alpha")
+            with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)) as second:
+                second.request("POST", "/v1/chat/completions", body, {"api-key": KEY})
+                time.sleep(0.3)
+            time.sleep(0.3)
+            may_end.set()
+            assert first.read().endswith(b"[DONE]\n\n")
+        with stream(server, chat_body("3", "true", "beta")) as third:
+            assert third.read().endswith(b"[DONE]\n\n")
+    assert loaded == ["beta"]
+
+
 def test_a_client_with_many_requests_does_not_hold_up_another(shelf: Shelf) -> None:
     accepted = {"many": keys.digest("many"), "other": keys.digest("other")}
     shelf.may_load.clear()

@@ -119,9 +119,10 @@ class LocalEngine:
             return
         runner = self.target.runner
         with runner.at_work() if isinstance(runner, PagedRunner) else nullcontext():
-            yield from self._generate(request, cancel)
-        if self._is_one_of_several:
-            self._prefixes[0].keep()  # whoever goes on with this text may get another sequence
+            for event in self._generate(request, cancel):
+                if isinstance(event, Finish) and self._is_one_of_several:
+                    self._prefixes[0].keep()  # whoever goes on with this text may get another sequence
+                yield event
 
     def _generate(self, request: Request, cancel: CancelEvent | None) -> Iterator[Event]:
         tally = Tally()

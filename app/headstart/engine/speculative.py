@@ -100,7 +100,8 @@ class Decoder:
         pending = sequence.context[-1]
         filler = [pending] * (size - 1 - draft.size)
         ids = [pending, *draft.tokens, *filler]
-        return require_finite(self._target.forward(ids, draft.branches, len(ids)))
+        cancel = sequence.cancel if self._target.sharing > 1 else None  # others' passes may come first, and take long
+        return require_finite(self._target.forward(ids, draft.branches, len(ids), cancel))
 
     def _choose(self, sequence: Sequence, draft: Draft, logits: Logits) -> list[int]:
         """The guesses that hold, then the target's own token. `logits`: see `_verify`."""

@@ -194,15 +194,17 @@ class Worker:
     def _work(self) -> None:
         while not self._stopped:
             turn = self._next()
-            if turn and turn.answer.work.set_running_or_notify_cancel():
+            if turn:
                 self._begin(turn)
-            elif turn is None and not self._stopped:
+            elif not self._stopped:
                 self.models.release()
 
     def _begin(self, turn: _Turn) -> None:
         """Have a thread of its own answer it, once no other model is at work."""
         with self._changed:
             self._changed.wait_for(lambda: all(other.model.id == turn.model.id for other in self._at_work))
+            if not turn.answer.work.set_running_or_notify_cancel():  # no model is loaded for a client that has left
+                return
             self._at_work.append(turn)
         threading.Thread(target=self._answer, args=(turn, self._opened(turn)), daemon=True, name="answer").start()
 

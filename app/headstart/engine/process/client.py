@@ -251,7 +251,7 @@ class EngineClient:
         process.send(Generate(generation, request))
         ended = False
         try:
-            for report in self._reports_of(generation, process, inbox, cancel or CancelEvent()):
+            for report in self._reports_of(generation, process, post, cancel or CancelEvent()):
                 ended = isinstance(report, Finished | Failed)
                 match report:
                     case Prefilled():
@@ -261,13 +261,13 @@ class EngineClient:
                     case Finished():
                         yield report.finish
                     case Failed():
-                        raise self._fault(report)
+                        raise self._fault(report, process)
         finally:
             if not ended and self._process is process:  # the caller left early
                 stop = CancelEvent()
                 stop.set()
                 with contextlib.suppress(HeadstartError):
-                    list(self._reports_of(generation, process, inbox, stop))
+                    list(self._reports_of(generation, process, post, stop, begun=True))
             del post.answers[generation]
 
     def describe(self) -> Description:
@@ -279,10 +279,11 @@ class EngineClient:
         self._drop(CLOSE_GRACE)
 
     def _reports_of(
-        self, generation: int, process: EngineProcess, inbox: Inbox, cancel: CancelEvent
+        self, generation: int, process: EngineProcess, post: Post, cancel: CancelEvent, *, begun: bool = False
     ) -> Iterator[Report]:
-        """The reports of one answer up to its end."""
+        """The reports of one answer up to its end. Before it has `begun`, it may wait for others."""
         deadline = float("inf")
+        inbox = post.answers[generation]
 
         def stop() -> None:
             nonlocal deadline
@@ -293,9 +294,12 @@ class EngineClient:
             while True:
                 report = self._next(LOOK, process, inbox)
                 if report:
+                    begun = True
                     yield report
                     if isinstance(report, Finished | Failed):
                         return
+                if cancel.is_set() and not begun and len(post.answers) > 1:  # it ends at its turn
+                    deadline = time.monotonic() + CANCEL_GRACE
                 if time.monotonic() > deadline:
                     self._drop(0.0, process)
                     raise EngineLostError("The engine did not stop in time and was ended; it starts again when needed.")
@@ -334,7 +338,7 @@ class EngineClient:
                 case Loading() as progress if tell:
                     tell(progress)
                 case Failed() as report if report.order == type(order).__name__:
-                    raise self._fault(report)
+                    raise self._fault(report, process)
                 case report if isinstance(report, wanted):
                     return report
 
@@ -368,10 +372,10 @@ class EngineClient:
             "The engine stopped unexpectedly ({ending}); see {path}.", ending=how, path=self._journal.path
         )
 
-    def _fault(self, report: Failed) -> HeadstartError:
+    def _fault(self, report: Failed, process: EngineProcess) -> HeadstartError:
         error: HeadstartError = getattr(errors, report.kind)(report.sentence)
         if isinstance(error, OutOfMemoryError):  # a process that ran out of memory is not reliable, and returns none
-            self._drop(CLOSE_GRACE)
+            self._drop(CLOSE_GRACE, process)
         return error
 
     def _drop(self, grace: float, process: EngineProcess | None = None) -> None:

@@ -260,7 +260,7 @@ class Host:
                     place = self._places.take()
                     threading.Thread(target=self._write_beside, args=(order, place), daemon=True, name="answer").start()
                     continue
-                if not isinstance(order, ReadAhead | WriteTitle):  # which are given up, and keep nobody waiting
+                if not isinstance(order, ReadAhead | WriteTitle | Rest):  # which keep nobody waiting
                     self._places.wait()
             self._carry_out(order)
 
@@ -354,7 +354,6 @@ class Host:
     def _write(self, turn: Turn, engine: Engine | None = None) -> None:
         """Errors go to the client; to the user of this process only if it is not reliable any more."""
         self._change_turns(1)
-        self._send(TurnTaken(Prefill(0, 0)))
         try:
             for event in turn.write(engine or self._model().engine):
                 self._give_sign(event)
@@ -366,13 +365,16 @@ class Host:
         else:
             turn.end()
         finally:
-            if not self._change_turns(-1):
-                self._send(TurnEnded())
+            self._change_turns(-1)
 
-    def _change_turns(self, more: int) -> int:
+    def _change_turns(self, more: int) -> None:
+        """Tell of it in the same order."""
         with self._turn_changes:
             self._turns += more
-            return self._turns
+            if more > 0:
+                self._send(TurnTaken(Prefill(0, 0)))
+            elif not self._turns:
+                self._send(TurnEnded())
 
     def _give_sign(self, event: Event) -> None:
         if isinstance(event, Prefill):

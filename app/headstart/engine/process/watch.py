@@ -3,6 +3,7 @@
 Only time in which this side ran is counted: a sleeping computer or a stopped terminal is not a hung engine.
 """
 
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -100,6 +101,7 @@ class Watch:
 
     def __init__(self, patience: Patience | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         """The process is being started. `clock` gives seconds."""
+        self._noting = threading.Lock()  # answers at the same time are followed by a thread each
         self._patience, self._clock = patience or Patience(), clock
         self._orders: list[Order] = []
         self._in_turn = False  # an answer for the local server is at work
@@ -116,14 +118,19 @@ class Watch:
         return self._started and not self._orders and not self._in_turn
 
     def note_order(self, order: Order) -> None:
-        """An order was sent."""
-        if type(order).__name__ in _WORK:
-            if self.is_idle:
-                self._begin()
-            self._orders.append(order)
+        """An order was sent; from any thread."""
+        with self._noting:
+            if type(order).__name__ in _WORK:
+                if self.is_idle:
+                    self._begin()
+                self._orders.append(order)
 
     def note_report(self, report: Report) -> None:
-        """A report came."""
+        """A report came; on any thread."""
+        with self._noting:
+            self._note_report(report)
+
+    def _note_report(self, report: Report) -> None:
         if isinstance(report, _ASIDE) or (isinstance(report, Failed) and report.order and report.order not in _WORK):
             return
         match report:

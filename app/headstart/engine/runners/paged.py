@@ -169,7 +169,7 @@ class PagedRunner:
         self.block = int(values.partial_shape[2].get_length())
         blocks = -(-(context + _SPARE) // self.block)
         self.context = context
-        self._passes = Passes(compiled, self.block, can_branch=self.can_branch)
+        self._passes = Passes(compiled, self.block, sequences=sequences, can_branch=self.can_branch)
         self.caches = []
         for port in caches:
             shape = [sequences * blocks if size.is_dynamic else size.get_length() for size in port.partial_shape]

@@ -48,11 +48,11 @@ class Pass:
 class Passes:
     """One inference request that sequences share. While one alone is at work, its passes are as they ever were."""
 
-    def __init__(self, compiled: Any, block: int, *, can_branch: bool) -> None:
-        """`block`: tokens of a block of keys and values."""
+    def __init__(self, compiled: Any, block: int, *, sequences: int, can_branch: bool) -> None:
+        """`block`: tokens of a block of keys and values. `sequences`: how many there can be."""
         self._request = compiled.create_infer_request()
         self._inputs = Inputs(self._request, compiled)
-        self._block, self._can_branch = block, can_branch
+        self._block, self._can_branch, self._sequences = block, can_branch, sequences
         self._gives_hidden = len(compiled.outputs) > 1
         given = [port for port in compiled.inputs if HIDDEN_STATES in port.names]
         self._width = given[0].partial_shape[-1].get_length() if given else 0
@@ -84,7 +84,7 @@ class Passes:
     def run(self, wanted: Pass, cancel: CancelEvent | None) -> Logits:
         """Read it, alone or together with what other threads want to read; its logits.
 
-        They are the model's own memory, valid until the next pass, where no other sequence is at work. Raises
+        They are the model's own memory, valid until the next pass, where there can be one sequence alone. Raises
         Interrupted when `cancel` is set before its pass, or before the end of a pass of its own.
         """
         raise_if_set(cancel)
@@ -118,18 +118,19 @@ class Passes:
                     self._waiting.remove(wanted)
                     raise Interrupted
                 is_time = len(self._waiting) >= self._at_work or time.monotonic() >= patient_until
-                if is_time and not self._is_busy:
-                    return self._take(wanted)
+                together = self._together(wanted)
+                if is_time and not self._is_busy and self._waiting[0] in together:  # nobody is overtaken
+                    self._waiting = [each for each in self._waiting if each not in together]
+                    self._is_busy = True
+                    return together
             self._changed.wait(_LOOK)
         return []
 
-    def _take(self, wanted: Pass) -> list[Pass]:
-        together = [wanted]
-        if wanted.count <= _SHORT:
-            together += [each for each in self._waiting if each is not wanted and each.count <= _SHORT]
-        self._waiting = [each for each in self._waiting if each not in together]
-        self._is_busy = True
-        return together
+    def _together(self, wanted: Pass) -> list[Pass]:
+        """It, and what is read in the same pass."""
+        if wanted.count > _SHORT:
+            return [wanted]
+        return [wanted, *(each for each in self._waiting if each is not wanted and each.count <= _SHORT)]
 
     def _read(self, together: Sequence[Pass], cancel: CancelEvent | None) -> None:
         count = sum(each.count for each in together)
@@ -154,7 +155,7 @@ class Passes:
     def _hand_out(self, together: Sequence[Pass]) -> None:
         logits = self._request.get_output_tensor(0).data[:, 0]
         hidden = self._request.get_output_tensor(1).data[:, 0] if self._gives_hidden else None
-        if self.sharing > 1:  # another thread may begin the next pass at any time
+        if self._sequences > 1:  # another thread may begin the next pass at any time, also one that is not at work yet
             logits, hidden = logits.copy(), None if hidden is None else hidden.copy()
         row = token = 0
         for each in together:
