@@ -99,13 +99,13 @@ class Curve:
     """
 
     def __init__(self, table: Mapping[int, float], switch_ms: float | None = None) -> None:
-        """`table`: measured ms by tokens per pass, as often repeated, context short.
+        """`table`: measured ms by tokens per pass, as often repeated, context short; see `_rising`.
 
         `switch_ms`: what a change of size costs more; None: not measured.
         """
         assert all(size >= 1 and ms > 0.0 for size, ms in table.items()), "a cost table holds positive figures"
-        self._table = dict(table)
-        self._points = _interpolate(table)
+        self._table = _rising(table)
+        self._points = _interpolate(self._table)
         self._tracked = _tracked(_MEASURED_DOUBTS)
         if switch_ms is not None:
             self._tracked.means[_SWITCHING] = max(switch_ms, 0.0) / self._points[1]
@@ -158,8 +158,10 @@ class Curve:
             case {"table": dict() as table, "factors": [_, _, _, _] as factors} if _is_table(table) and all(
                 is_figure(factor, least=0.0) for factor in factors
             ):
-                curve = cls({int(size): float(ms) for size, ms in table.items()})
-                curve._tracked.means[:] = factors
+                measured = {int(size): float(ms) for size, ms in table.items()}
+                curve = cls(measured)
+                if curve._table == measured:  # else they belong to another table
+                    curve._tracked.means[:] = factors
                 return curve
         return None
 
@@ -257,6 +259,21 @@ def is_figure(value: object, least: float, most: float = 1e9) -> bool:
 def _is_table(table: dict[Any, Any]) -> bool:
     sizes = all(isinstance(size, str) and size.isdecimal() and int(size) >= 1 for size in table)
     return bool(table) and sizes and all(is_figure(ms, least=_LEAST) for ms in table.values())
+
+
+def _rising(table: Mapping[int, float]) -> dict[int, float]:
+    """The table with means where it falls: on a busy computer one token may seem to take longer than ten.
+
+    Guesses would seem to be free. It is isotonic regression by pooling adjacent violators (Ayer et al. 1955).
+    """
+    pools: list[tuple[float, list[int]]] = []  # mean, sizes
+    for size in sorted(table):
+        pools.append((table[size], [size]))
+        while len(pools) > 1 and pools[-1][0] < pools[-2][0]:
+            (later, after), (earlier, before) = pools.pop(), pools.pop()
+            mean = (later * len(after) + earlier * len(before)) / (len(after) + len(before))
+            pools.append((mean, before + after))
+    return {size: mean for mean, sizes in pools for size in sizes}
 
 
 def _tracked(doubts: Sequence[float]) -> Tracked:
