@@ -1,14 +1,15 @@
-// The cases of clients.py that run in Node: it prints what one of them says.
+// The cases of clients.py that run in Node: it prints what the tool and the answer of one of them said.
 const [url, model, name] = process.argv.slice(-3);
 const key = process.env.HEADSTART_SERVE_KEY;
 const question = "What is the weather in Paris? Use a tool.";
-const weather = ({ city }) => `${city}: sunny, 21 degrees`;
+const ran = []; // what the tool has said
+const weather = ({ city }) => (ran.push(`${city}: sunny, 21 degrees`), ran.at(-1));
 
 async function aiSdk() {
   const sdk = await import("ai");
   const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
   const { z } = await import("zod");
-  const here = createOpenAICompatible({ name: "here", baseURL: url, apiKey: key });
+  const here = createOpenAICompatible({ name: "here", baseURL: url, apiKey: key, supportsStructuredOutputs: true });
   const tool = sdk.tool({
     description: "The weather of a city",
     inputSchema: z.object({ city: z.string() }),
@@ -52,4 +53,5 @@ const cases = {
   },
 };
 
-console.log(await cases[name]());
+const said = await cases[name]();
+console.log(JSON.stringify({ ran, said }));

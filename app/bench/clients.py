@@ -2,12 +2,16 @@
 
 `python clients.py URL MODEL` needs the key in HEADSTART_SERVE_KEY. It prints JSON, or a table with --markdown. What is
 not installed is left out: packages of the environment that runs it, commands on the PATH, packages of Node in --node.
-These are all of them; aider needs an environment of its own:
+These are all of them. Each line is an environment of its own, because they want different versions of each other;
+--also adds to the table what a run in another one printed:
 
-    pip install openai anthropic instructor pydantic-ai-slim[openai] langchain langchain-openai litellm
-    pip install llama-index-core llama-index-llms-openai-like llm
+    pip install openai anthropic pydantic-ai-slim[openai] langchain langchain-openai llm
+    pip install instructor
+    pip install litellm
+    pip install llama-index-llms-openai-like
     pip install aider-chat
-    npm install openai ai @ai-sdk/openai-compatible zod opencode-ai
+    npm install openai ai @ai-sdk/openai-compatible zod
+    npm install opencode-ai
 """
 
 import argparse
@@ -34,6 +38,7 @@ PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "req
 WEATHER: Any = {"name": "weather", "description": "The weather of a city", "parameters": PARAMETERS}
 TOOL: Any = {"type": "function", "function": WEATHER}
 FLAT: Any = {"type": "function", **WEATHER, "strict": False}
+RAN: list[str] = []  # what the tool has said
 ADA = "Ada is 36 years old."
 GREET = 'def greet(name):\n    return "Hello, " + name\n'
 ASKED: Any = [{"role": "user", "content": QUESTION}]
@@ -41,7 +46,8 @@ ASKED: Any = [{"role": "user", "content": QUESTION}]
 
 def weather(city: str) -> str:
     """The weather of a city."""
-    return f"{city}: sunny, 21 degrees"
+    RAN.append(f"{city}: sunny, 21 degrees")
+    return RAN[-1]
 
 
 def add(a: int, b: int) -> int:
@@ -146,8 +152,7 @@ def langchain_agent() -> str:
     from langchain_openai import ChatOpenAI  # noqa: PLC0415
 
     agent: Any = create_agent(ChatOpenAI(model=MODEL, base_url=URL, api_key=KEY), [weather, add])
-    messages = agent.invoke({"messages": ASKED}, {"recursion_limit": 10})["messages"]
-    return " / ".join(f"{message.type}: {message.content}" for message in messages)
+    return str(agent.invoke({"messages": ASKED}, {"recursion_limit": 10})["messages"][-1].content)
 
 
 def anthropic_messages() -> str:
@@ -185,6 +190,7 @@ def litellm_key() -> str:
     """A wrong key is an AuthenticationError"""
     import litellm  # noqa: PLC0415
 
+    litellm.suppress_debug_info = True  # it goes where the results go
     try:
         litellm.completion(model=f"openai/{MODEL}", api_base=URL, api_key="wrong", messages=ASKED)
     except litellm.AuthenticationError as error:
@@ -228,7 +234,13 @@ def command(folder: str, *words: str, **variables: str) -> str:
 def llm_asked(*words: str) -> str:
     """What `llm` says with these options."""
     with tempfile.TemporaryDirectory() as folder:
-        model = {"model_id": "here", "model_name": MODEL, "api_base": URL, "supports_tools": True}
+        model = {
+            "model_id": "here",
+            "model_name": MODEL,
+            "api_base": URL,
+            "supports_tools": True,
+            "api_key_name": "here",
+        }
         models = json.dumps([model | {"supports_schema": True}])  # which is YAML, too
         (Path(folder) / "extra-openai-models.yaml").write_text(models, encoding="utf-8")
         return command(folder, "llm", "-m", "here", "--key", KEY, *words)
@@ -284,7 +296,9 @@ def node(name: str) -> str:
         )
     if done.returncode:
         raise RuntimeError(done.stderr.strip())
-    return done.stdout
+    found = json.loads(done.stdout)
+    RAN.extend(found["ran"])
+    return str(found["said"])
 
 
 def openai_npm() -> str:
@@ -303,7 +317,7 @@ def ai_sdk_streamed() -> str:
 
 
 def ai_sdk_object() -> str:
-    """`generateObject` with a schema of zod"""
+    """`generateObject` with a schema of zod and `supportsStructuredOutputs`"""
     return node("object")
 
 
@@ -331,7 +345,7 @@ def npm_version(package: str) -> str:
 
 @dataclass(frozen=True)
 class Case:
-    """A way to ask. It works where `said` is in what it returns; `version` is empty where the client is missing."""
+    """A way to ask. It works where `said` is in what its tool or its answer says; without a `version` it is missing."""
 
     ask: Callable[[], str]
     client: str
@@ -364,13 +378,14 @@ CASES = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a case went. `said`: what came out of it, or why it failed."""
+    """How a case went. `used`: the answer has what the tool said. `said`: both, or why it failed."""
 
     case: str
     client: str
     version: str
     does: str
     works: bool
+    used: bool
     said: str
     seconds: float
 
@@ -380,21 +395,29 @@ def outcome(case: Case) -> Outcome | None:
     version = case.version(case.client)
     if not version:
         return None
-    started = time.monotonic()
+    RAN.clear()
+    started, answer = time.monotonic(), ""
     try:
-        said = case.ask()
-        works = case.said in said
+        answer = case.ask().strip()
+        said = " / ".join([*RAN, answer])
+        works = bool(answer) and case.said in said
     except Exception as error:  # noqa: BLE001 - whatever a client raises is the result
         works, said = False, f"{type(error).__name__}: {error}"
     client = f"{case.client} (npm)" if case.version is npm_version else case.client
     seconds = round(time.monotonic() - started, 1)
-    return Outcome(case.ask.__name__, client, version, case.ask.__doc__ or "", works, said[:500], seconds)
+    return Outcome(
+        case.ask.__name__, client, version, case.ask.__doc__ or "", works, case.said in answer, said[:500], seconds
+    )
 
 
 def table(outcomes: Sequence[Outcome]) -> str:
     """Markdown."""
-    rows = [f"| {each.client} {each.version} | {each.does} | {'yes' if each.works else 'no'} |" for each in outcomes]
-    return "\n".join(("| client | what it does | works |", "| :-- | :-- | :-: |", *rows))
+    words = {(True, True): "yes", (True, False): "yes; the model leaves out what the tool said"}
+    rows = [
+        f"| {each.client} {each.version} | {each.does} | {words.get((each.works, each.used), 'no')} |"
+        for each in outcomes
+    ]
+    return "\n".join(("| client | what it does | works |", "| :-- | :-- | :-- |", *rows))
 
 
 def main() -> int:
@@ -406,9 +429,11 @@ def main() -> int:
     parser.add_argument("cases", nargs="*", help="such as openai_whole (default: all)")
     parser.add_argument("--markdown", action="store_true", help="a table at the end, instead of JSON")
     parser.add_argument("--node", type=Path, default=NODE, help="the folder with node_modules (default: this one)")
-    given = parser.parse_args()
+    parser.add_argument("--also", type=Path, action="append", default=[], help="what a run elsewhere has printed")
+    given = parser.parse_intermixed_args()
     URL, MODEL, NODE = given.url, given.model, given.node
-    outcomes = []
+    lines = [line for path in given.also for line in path.read_text(encoding="utf-8").splitlines()]
+    outcomes = [Outcome(**json.loads(line)) for line in lines]
     for case in CASES:
         if given.cases and case.ask.__name__ not in given.cases:
             continue
@@ -418,7 +443,8 @@ def main() -> int:
         outcomes.append(found)
         print(json.dumps(asdict(found)), file=sys.stderr if given.markdown else sys.stdout, flush=True)
     if given.markdown:
-        print(table(outcomes))
+        order = [case.ask.__name__ for case in CASES]
+        print(table(sorted(outcomes, key=lambda each: order.index(each.case))))
     return sum(not each.works for each in outcomes)
 
 
