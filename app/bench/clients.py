@@ -1,30 +1,53 @@
-"""Programs of other people against `headstart serve`: each case is one of their usual ways to ask, with tools.
+"""Programs of other people against `headstart serve`: each case is one of their usual ways to ask.
 
-`python clients.py URL MODEL` needs the key in HEADSTART_SERVE_KEY, and an environment with openai, instructor,
-pydantic-ai, langchain, langchain-openai and anthropic. It prints JSON; a client that is not installed is left out.
+`python clients.py URL MODEL` needs the key in HEADSTART_SERVE_KEY. It prints JSON, or a table with --markdown. What is
+not installed is left out: packages of the environment that runs it, commands on the PATH, packages of Node in --node.
+These are all of them. Each line is an environment of its own, because they want different versions of each other;
+--also adds to the table what a run in another one printed:
+
+    pip install openai anthropic pydantic-ai-slim[openai] langchain langchain-openai llm
+    pip install instructor
+    pip install litellm
+    pip install llama-index-llms-openai-like
+    pip install aider-chat
+    npm install openai ai @ai-sdk/openai-compatible zod
+    npm install opencode-ai
 """
 
-import importlib.util
+import argparse
+import asyncio
+import importlib.metadata
 import json
 import os
+import shutil
+import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 URL, MODEL = "http://127.0.0.1:8642/v1", "qwen2.5-coder"
 KEY = os.environ.get("HEADSTART_SERVE_KEY", "")
+NODE = Path()  # the folder with node_modules
+MINUTES = 10  # for a command
 QUESTION = "What is the weather in Paris? Use a tool."
 PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 WEATHER: Any = {"name": "weather", "description": "The weather of a city", "parameters": PARAMETERS}
 TOOL: Any = {"type": "function", "function": WEATHER}
 FLAT: Any = {"type": "function", **WEATHER, "strict": False}
+RAN: list[str] = []  # what the tool has said
+ADA = "Ada is 36 years old."
+GREET = 'def greet(name):\n    return "Hello, " + name\n'
 ASKED: Any = [{"role": "user", "content": QUESTION}]
 
 
 def weather(city: str) -> str:
     """The weather of a city."""
-    return f"{city}: sunny, 21 degrees"
+    RAN.append(f"{city}: sunny, 21 degrees")
+    return RAN[-1]
 
 
 def add(a: int, b: int) -> int:
@@ -33,7 +56,7 @@ def add(a: int, b: int) -> int:
 
 
 def openai_whole() -> str:
-    """A call, its result, and the answer to that."""
+    """A call, its result, and the answer to that"""
     from openai import OpenAI  # noqa: PLC0415 - each client may be missing
 
     client: Any = OpenAI(base_url=URL, api_key=KEY)
@@ -47,7 +70,7 @@ def openai_whole() -> str:
 
 
 def openai_streamed() -> str:
-    """A call that must come, in pieces."""
+    """A call that must come, streamed"""
     from openai import OpenAI  # noqa: PLC0415
 
     name = arguments = ""
@@ -62,7 +85,7 @@ def openai_streamed() -> str:
 
 
 def responses_whole() -> str:
-    """The newer API: a call, its result, and the answer to that; then an answer of a form."""
+    """Responses: a call, its result, the answer to that; `.parse` with pydantic"""
     from openai import OpenAI  # noqa: PLC0415
     from pydantic import BaseModel  # noqa: PLC0415
 
@@ -75,12 +98,12 @@ def responses_whole() -> str:
     city = json.loads(call.arguments)["city"]
     result: Any = {"type": "function_call_output", "call_id": call.call_id, "output": weather(city)}
     answer = client.responses.create(model=MODEL, input=[*ASKED, call, result], tools=[FLAT])
-    person = client.responses.parse(model=MODEL, input="Ada is 36 years old.", text_format=Person).output_parsed
+    person = client.responses.parse(model=MODEL, input=ADA, text_format=Person).output_parsed
     return f"{city} / {answer.output_text} / {person}"
 
 
 def responses_streamed() -> str:
-    """The newer API in events: a text, and a call that must come."""
+    """Responses, streamed: a text, and a call that must come"""
     from openai import OpenAI  # noqa: PLC0415
 
     client: Any = OpenAI(base_url=URL, api_key=KEY)
@@ -92,7 +115,7 @@ def responses_streamed() -> str:
 
 
 def instructor_default() -> str:
-    """A pydantic model, in its default mode."""
+    """A pydantic model, in the default mode"""
     import instructor  # noqa: PLC0415
     from openai import OpenAI  # noqa: PLC0415
     from pydantic import BaseModel  # noqa: PLC0415
@@ -102,12 +125,12 @@ def instructor_default() -> str:
         age: int
 
     client = instructor.from_openai(OpenAI(base_url=URL, api_key=KEY))
-    asked: Any = [{"role": "user", "content": "Ada is 36 years old."}]
+    asked: Any = [{"role": "user", "content": ADA}]
     return str(client.chat.completions.create(model=MODEL, messages=asked, response_model=Person))
 
 
 def pydantic_ai_default() -> str:
-    """A structured output, and a tool, in their default modes."""
+    """A structured output, and an agent with a tool, in the default modes"""
     from pydantic import BaseModel  # noqa: PLC0415
     from pydantic_ai import Agent  # noqa: PLC0415
     from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415
@@ -118,23 +141,22 @@ def pydantic_ai_default() -> str:
         age: int
 
     model = OpenAIChatModel(MODEL, provider=OpenAIProvider(base_url=URL, api_key=KEY))
-    person = Agent(model, output_type=Person).run_sync("Ada is 36 years old.").output
+    person = Agent(model, output_type=Person).run_sync(ADA).output
     spoken = Agent(model, tools=[weather]).run_sync(QUESTION).output
     return f"{person} / {spoken}"
 
 
 def langchain_agent() -> str:
-    """An agent with two tools."""
+    """An agent with two tools"""
     from langchain.agents import create_agent  # noqa: PLC0415
     from langchain_openai import ChatOpenAI  # noqa: PLC0415
 
     agent: Any = create_agent(ChatOpenAI(model=MODEL, base_url=URL, api_key=KEY), [weather, add])
-    messages = agent.invoke({"messages": ASKED}, {"recursion_limit": 10})["messages"]
-    return " / ".join(f"{message.type}: {message.content}" for message in messages)
+    return str(agent.invoke({"messages": ASKED}, {"recursion_limit": 10})["messages"][-1].content)
 
 
 def anthropic_messages() -> str:
-    """Anthropic's API: a call, streamed, and the answer to its result."""
+    """Messages: a call, streamed, and the answer to its result"""
     from anthropic import Anthropic  # noqa: PLC0415
 
     client = Anthropic(base_url=URL.removesuffix("/v1"), api_key=KEY)
@@ -152,42 +174,279 @@ def anthropic_messages() -> str:
     return f"{call.name} {call.input} / {answer.content[0].text}"
 
 
-CASES: tuple[Callable[[], str], ...] = (
-    openai_whole,
-    openai_streamed,
-    responses_whole,
-    responses_streamed,
-    instructor_default,
-    pydantic_ai_default,
-    langchain_agent,
-    anthropic_messages,
+def litellm_tools() -> str:
+    """A call, its result, and the answer to that; a stream"""
+    import litellm  # noqa: PLC0415
+
+    asked: dict[str, Any] = {"model": f"openai/{MODEL}", "api_base": URL, "api_key": KEY}
+    message = litellm.completion(messages=ASKED, tools=[TOOL], **asked).choices[0].message
+    (call,) = message.tool_calls
+    result: Any = {"role": "tool", "tool_call_id": call.id, "content": weather(**json.loads(call.function.arguments))}
+    stream = litellm.completion(messages=[*ASKED, message, result], tools=[TOOL], stream=True, **asked)
+    return "".join(part.choices[0].delta.content or "" for part in stream)
+
+
+def litellm_key() -> str:
+    """A wrong key is an AuthenticationError"""
+    import litellm  # noqa: PLC0415
+
+    litellm.suppress_debug_info = True  # it goes where the results go
+    try:
+        litellm.completion(model=f"openai/{MODEL}", api_base=URL, api_key="wrong", messages=ASKED)
+    except litellm.AuthenticationError as error:
+        return type(error).__name__
+    return "no error"
+
+
+def llama_index_agent() -> str:
+    """A FunctionAgent with two tools"""
+    from llama_index.core.agent.workflow import FunctionAgent  # noqa: PLC0415
+    from llama_index.llms.openai_like import OpenAILike  # noqa: PLC0415
+
+    llm: Any = OpenAILike(
+        model=MODEL, api_base=URL, api_key=KEY, is_chat_model=True, is_function_calling_model=True, context_window=8192
+    )
+
+    async def run() -> str:
+        return str(await FunctionAgent(tools=[weather, add], llm=llm).run(QUESTION))
+
+    return asyncio.run(run())
+
+
+def command(folder: str, *words: str, **variables: str) -> str:
+    """What a program says. Its settings, and what it keeps, are in `folder`."""
+    homes = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "LLM_USER_PATH"), folder)
+    done = subprocess.run(
+        words,
+        cwd=folder,
+        env={**os.environ, **homes, "OPENAI_API_KEY": KEY, "OPENAI_API_BASE": URL, **variables},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=MINUTES * 60,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"{words[0]} ended with {done.returncode}: {(done.stderr or done.stdout)[-400:]}")
+    return done.stdout
+
+
+def llm_asked(*words: str) -> str:
+    """What `llm` says with these options."""
+    with tempfile.TemporaryDirectory() as folder:
+        model = {
+            "model_id": "here",
+            "model_name": MODEL,
+            "api_base": URL,
+            "supports_tools": True,
+            "api_key_name": "here",
+        }
+        models = json.dumps([model | {"supports_schema": True}])  # which is YAML, too
+        (Path(folder) / "extra-openai-models.yaml").write_text(models, encoding="utf-8")
+        return command(folder, "llm", "-m", "here", "--key", KEY, *words)
+
+
+def llm_tools() -> str:
+    """`llm -T llm_version`: a tool, called and answered"""
+    answer = llm_asked("-T", "llm_version", "Which version of LLM is installed? Use the tool.")
+    return f"{command_version('llm') in answer}: {answer}"
+
+
+def llm_schema() -> str:
+    """`llm --schema`"""
+    return llm_asked("--schema", "name, age int", ADA)
+
+
+def aider_edit() -> str:
+    """`aider --message` changes a file of a repository and commits it"""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "greet.py").write_text(GREET, encoding="utf-8")
+        author = ("-c", "user.name=a", "-c", "user.email=a@localhost")
+        for words in (["init", "-q"], ["add", "."], [*author, "commit", "-qm", "Greet"]):
+            command(folder, "git", *words)
+        quiet = ("--no-check-update", "--analytics-disable", "--no-show-model-warnings", "--no-gitignore")
+        task = "Add a function farewell(name) that returns 'Goodbye, ' and the name."
+        command(folder, "aider", "--model", f"openai/{MODEL}", "--yes-always", *quiet, "--message", task, "greet.py")
+        return command(folder, "git", "log", "-p", "-1", "--format=")
+
+
+def opencode_run() -> str:
+    """`opencode run` reads a file with its tools"""
+    with tempfile.TemporaryDirectory() as folder:
+        options = {"baseURL": URL, "apiKey": KEY}
+        limit = {"context": 32768, "output": 2048}
+        provider = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": {MODEL: {"limit": limit}}}
+        (Path(folder) / "opencode.json").write_text(json.dumps({"provider": {"here": provider}}), encoding="utf-8")
+        (Path(folder) / "greet.py").write_text(GREET, encoding="utf-8")
+        return command(folder, "opencode", "run", "-m", f"here/{MODEL}", "What does greet.py return? Read it.")
+
+
+def node(name: str) -> str:
+    """What a case of clients.mjs says."""
+    with Path(__file__).with_suffix(".mjs").open(encoding="utf-8") as program:
+        # Read from its input, Node finds packages in the folder where it runs.
+        done = subprocess.run(
+            ["node", "--input-type=module", "-", URL, MODEL, name],
+            stdin=program,
+            cwd=NODE,
+            capture_output=True,
+            text=True,
+            timeout=MINUTES * 60,
+            check=False,
+        )
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip())
+    found = json.loads(done.stdout)
+    RAN.extend(found["ran"])
+    return str(found["said"])
+
+
+def openai_npm() -> str:
+    """A stream; `runTools`: a tool, called and answered"""
+    return node("openai")
+
+
+def ai_sdk_tools() -> str:
+    """`generateText` with a tool, called and answered"""
+    return node("tools")
+
+
+def ai_sdk_streamed() -> str:
+    """`streamText` with a tool"""
+    return node("streamed")
+
+
+def ai_sdk_object() -> str:
+    """`generateObject` with a schema of zod and `supportsStructuredOutputs`"""
+    return node("object")
+
+
+def python_version(package: str) -> str:
+    """That of a package in this environment; empty: none."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def command_version(name: str) -> str:
+    """What a command says of itself last."""
+    if not shutil.which(name):
+        return ""
+    with tempfile.TemporaryDirectory() as folder:
+        return command(folder, name, "--version").split()[-1]
+
+
+def npm_version(package: str) -> str:
+    """That of a package of Node."""
+    manifest = NODE / "node_modules" / package / "package.json"
+    return str(json.loads(manifest.read_text(encoding="utf-8"))["version"]) if manifest.is_file() else ""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A way to ask. It works where `said` is in what its tool or its answer says; without a `version` it is missing."""
+
+    ask: Callable[[], str]
+    client: str
+    said: str = "21"  # degrees
+    version: Callable[[str], str] = python_version
+
+
+CASES = (
+    Case(openai_whole, "openai"),
+    Case(openai_streamed, "openai", "Paris"),
+    Case(responses_whole, "openai", "36"),
+    Case(responses_streamed, "openai", "Paris"),
+    Case(anthropic_messages, "anthropic"),
+    Case(instructor_default, "instructor", "36"),
+    Case(pydantic_ai_default, "pydantic-ai-slim"),
+    Case(langchain_agent, "langchain"),
+    Case(llama_index_agent, "llama-index-llms-openai-like"),
+    Case(litellm_tools, "litellm"),
+    Case(litellm_key, "litellm", "AuthenticationError"),
+    Case(llm_tools, "llm", "True", command_version),
+    Case(llm_schema, "llm", "36", command_version),
+    Case(openai_npm, "openai", version=npm_version),
+    Case(ai_sdk_tools, "ai", version=npm_version),
+    Case(ai_sdk_streamed, "ai", version=npm_version),
+    Case(ai_sdk_object, "ai", "36", npm_version),
+    Case(aider_edit, "aider", "+def farewell", command_version),
+    Case(opencode_run, "opencode", "Hello", command_version),
 )
-NEEDED = {
-    instructor_default: "instructor",
-    pydantic_ai_default: "pydantic_ai",
-    langchain_agent: "langchain",
-    anthropic_messages: "anthropic",
-}
 
 
-def main(wanted: list[str]) -> int:
+@dataclass(frozen=True)
+class Outcome:
+    """How a case went. `used`: the answer has what the tool said. `said`: both, or why it failed."""
+
+    case: str
+    client: str
+    version: str
+    does: str
+    works: bool
+    used: bool
+    said: str
+    seconds: float
+
+
+def outcome(case: Case) -> Outcome | None:
+    """Try one; none where its client is missing."""
+    version = case.version(case.client)
+    if not version:
+        return None
+    RAN.clear()
+    started, answer = time.monotonic(), ""
+    try:
+        answer = case.ask().strip()
+        said = " / ".join([*RAN, answer])
+        works = bool(answer) and case.said in said
+    except Exception as error:  # noqa: BLE001 - whatever a client raises is the result
+        works, said = False, f"{type(error).__name__}: {error}"
+    client = f"{case.client} (npm)" if case.version is npm_version else case.client
+    seconds = round(time.monotonic() - started, 1)
+    return Outcome(
+        case.ask.__name__, client, version, case.ask.__doc__ or "", works, case.said in answer, said[:500], seconds
+    )
+
+
+def table(outcomes: Sequence[Outcome]) -> str:
+    """Markdown."""
+    words = {(True, True): "yes", (True, False): "yes; the model leaves out what the tool said"}
+    rows = [
+        f"| {each.client} {each.version} | {each.does} | {words.get((each.works, each.used), 'no')} |"
+        for each in outcomes
+    ]
+    return "\n".join(("| client | what it does | works |", "| :-- | :-- | :-- |", *rows))
+
+
+def main() -> int:
     """Try the cases, or those that are named; how many failed."""
-    failed = 0
+    global URL, MODEL, NODE
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("url", help="such as http://127.0.0.1:8642/v1")
+    parser.add_argument("model")
+    parser.add_argument("cases", nargs="*", help="such as openai_whole (default: all)")
+    parser.add_argument("--markdown", action="store_true", help="a table at the end, instead of JSON")
+    parser.add_argument("--node", type=Path, default=NODE, help="the folder with node_modules (default: this one)")
+    parser.add_argument("--also", type=Path, action="append", default=[], help="what a run elsewhere has printed")
+    given = parser.parse_intermixed_args()
+    URL, MODEL, NODE = given.url, given.model, given.node
+    lines = [line for path in given.also for line in path.read_text(encoding="utf-8").splitlines()]
+    outcomes = [Outcome(**json.loads(line)) for line in lines]
     for case in CASES:
-        missing = importlib.util.find_spec(NEEDED.get(case, "openai")) is None
-        if missing or (wanted and case.__name__ not in wanted):
+        if given.cases and case.ask.__name__ not in given.cases:
             continue
-        started = time.monotonic()
-        try:
-            result: dict[str, object] = {"works": True, "said": case()}
-        except Exception as error:  # noqa: BLE001 - whatever a client raises is the result
-            failed += 1
-            result = {"works": False, "said": f"{type(error).__name__}: {error}"[:500]}
-        seconds = round(time.monotonic() - started, 1)
-        print(json.dumps({"client": case.__name__, **result, "seconds": seconds}), flush=True)
-    return failed
+        found = outcome(case)
+        if found is None:
+            continue
+        outcomes.append(found)
+        print(json.dumps(asdict(found)), file=sys.stderr if given.markdown else sys.stdout, flush=True)
+    if given.markdown:
+        order = [case.ask.__name__ for case in CASES]
+        print(table(sorted(outcomes, key=lambda each: order.index(each.case))))
+    return sum(not each.works for each in outcomes)
 
 
 if __name__ == "__main__":
-    URL, MODEL = sys.argv[1:3]
-    raise SystemExit(main(sys.argv[3:]))
+    raise SystemExit(main())

@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import openai
 import pytest
 
-from bench import open_questions, two_checkouts
+from bench import clients, open_questions, two_checkouts
 from bench.many_requests import measure, throughput
 from bench.open_questions import Answer
 from bench.soak import slopes
@@ -20,7 +21,7 @@ from headstart.errors import BrokenModelError
 from headstart.server.worker import Limits
 from tests.fakes import ScriptedEngine
 from tests.model_folders import write_model
-from tests.server.serving import KEY, serving
+from tests.server.serving import KEY, MODEL, serving
 from tests.source_tree import ROOT
 
 Captured = pytest.CaptureFixture[str]
@@ -91,6 +92,23 @@ def test_clients_at_once_are_compared_with_one_alone() -> None:
         found = throughput(running.url, KEY, [4], tokens=3, repeats=2)
     assert found["clients"][4]["from"] > 1.5
     assert [run[4]["tokens"] for run in found["runs"]] == [24, 24]
+
+
+def test_a_client_that_is_missing_is_left_out_and_one_that_fails_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    call = '<tool_call>\n{"name": "weather", "arguments": {"city": "Paris"}}\n</tool_call>'
+    answers = [call, "Sunny, 21 degrees.", "I cannot."]
+    missing = clients.Case(clients.openai_whole, "no-such-client")
+    monkeypatch.setattr(clients, "CASES", (missing, *clients.CASES[:2]))
+    monkeypatch.setattr(clients, "KEY", KEY)
+    with serving(ScriptedEngine(answers)) as running:
+        monkeypatch.setattr("sys.argv", ["clients.py", running.url, MODEL, "--markdown"])
+        assert clients.main() == 1
+    head, _, works, fails = capsys.readouterr().out.splitlines()
+    assert head == "| client | what it does | works |"
+    assert works == f"| openai {openai.__version__} | A call, its result, and the answer to that | yes |"
+    assert fails.endswith("| A call that must come, streamed | no |")
 
 
 def test_an_answer_that_fails_is_counted_as_lost() -> None:
