@@ -218,7 +218,7 @@ def test_what_was_learned_changes_no_token(folder: Path, trial: int) -> None:
     target, table = ToyRunner(VOCABULARY, 4096, seed=3), opened(folder)
     decoder = Decoder(target, drafters_of(Sources(target, answers=table)), Policy(Costs(Curve(TABLE))))
     held = 0
-    for _ in range(4):
+    for _ in range(8):
         job = replace(random_job(rng, PLAIN), keep=CHAT)
         plain = write(decoder, job)[0::2]
         while table.store_one():
