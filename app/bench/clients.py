@@ -7,7 +7,7 @@ These are all of them. Each line is an environment of its own, because they want
 
     pip install openai anthropic pydantic-ai-slim[openai] langchain langchain-openai llm
     pip install instructor
-    pip install litellm
+    pip install litellm mcp
     pip install llama-index-llms-openai-like
     pip install aider-chat
     npm install openai ai @ai-sdk/openai-compatible zod
@@ -221,13 +221,14 @@ def command(folder: str, *words: str, **variables: str) -> str:
         cwd=folder,
         env={**os.environ, **homes, "OPENAI_API_KEY": KEY, "OPENAI_API_BASE": URL, **variables},
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         timeout=MINUTES * 60,
         check=False,
     )
     if done.returncode:
-        raise RuntimeError(f"{words[0]} ended with {done.returncode}: {(done.stderr or done.stdout)[-400:]}")
+        raise RuntimeError(f"{words[0]} ended with {done.returncode}: {done.stdout[-400:]}")
     return done.stdout
 
 
@@ -247,9 +248,13 @@ def llm_asked(*words: str) -> str:
 
 
 def llm_tools() -> str:
-    """`llm -T llm_version`: a tool, called and answered"""
-    answer = llm_asked("-T", "llm_version", "Which version of LLM is installed? Use the tool.")
-    return f"{command_version('llm') in answer}: {answer}"
+    """`llm -T` and `--functions`: two tools, of which one is called and answered"""
+    source = 'def weather(city: str):\n    "The weather of a city"\n    return city + ": sunny, 21 degrees"'
+    called, _, answer = (
+        llm_asked("-T", "llm_version", "--functions", source, "--td", QUESTION).strip().partition("\n\n")
+    )
+    RAN.append(called)
+    return answer
 
 
 def llm_schema() -> str:
@@ -365,7 +370,7 @@ CASES = (
     Case(llama_index_agent, "llama-index-llms-openai-like"),
     Case(litellm_tools, "litellm"),
     Case(litellm_key, "litellm", "AuthenticationError"),
-    Case(llm_tools, "llm", "True", command_version),
+    Case(llm_tools, "llm", version=command_version),
     Case(llm_schema, "llm", "36", command_version),
     Case(openai_npm, "openai", version=npm_version),
     Case(ai_sdk_tools, "ai", version=npm_version),
