@@ -213,13 +213,13 @@ def llama_index_agent() -> str:
     return asyncio.run(run())
 
 
-def command(folder: str, *words: str, **variables: str) -> str:
+def command(folder: str, *words: str) -> str:
     """What a program says. Its settings, and what it keeps, are in `folder`."""
     homes = dict.fromkeys(("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "LLM_USER_PATH"), folder)
     done = subprocess.run(
         words,
         cwd=folder,
-        env={**os.environ, **homes, "OPENAI_API_KEY": KEY, "OPENAI_API_BASE": URL, **variables},
+        env={**os.environ, **homes, "PWD": folder, "OPENAI_API_KEY": KEY, "OPENAI_API_BASE": URL},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
