@@ -282,5 +282,5 @@ def test_another_content_under_a_known_commit_is_refused_and_what_was_there_stay
 
 
 def test_nothing_is_left_beside_the_results(exports: Exports) -> None:
-    names = {*SINGLE, "pair", "self", "altered"}
+    names = {*SINGLE, "pair", "self", "twice", "altered"}
     assert {path.name for path in exports.folder.iterdir()} == names

@@ -37,6 +37,7 @@ def full(qtbot: QtBot, app: Program) -> Program:
     ask(qtbot, app, "hello **there**")
     for name in ("panel", "live", "origins"):
         app.window.actions_by_name[name].setChecked(True)
+    next(each for each in app.window.panel.findChildren(QAbstractButton) if each.text() == "Advanced").click()
     app.settings.change(speculation="fixed", num_assistant_tokens=4, assistant_confidence_threshold=0.5, context=2048)
     app.window.chat.composer.set_text("more")
     app.window.actions_by_name["find"].trigger()
