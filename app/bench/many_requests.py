@@ -22,6 +22,7 @@ _BUSY = 429
 _PATIENCE = 600.0  # seconds
 _MOST_TRIES = 100
 _ANSWERS = 8  # of each run of `throughput`
+_SHORT, _LONG = "Name three things that come in a set of {}.", "Tell a story about {} friends who meet again."
 
 
 class Outcome(NamedTuple):
@@ -53,7 +54,7 @@ def throughput(url: str, key: str, clients: Sequence[int], tokens: int, repeats:
         runs: list[dict[int, dict[str, Any]]] = []
         for _ in range(repeats + 1):  # the first warms up: what is read stays read
             order = (1, *clients) if len(runs) % 2 else (*reversed(clients), 1)
-            runs.append({each: _asked(client, model, tokens, _ANSWERS, each) for each in order})
+            runs.append({each: _asked(client, model, tokens, _ANSWERS, each, _LONG) for each in order})
     ratios = {each: [run[1]["seconds"] / run[each]["seconds"] for run in runs[1:]] for each in clients}
     return {
         "model": model,
@@ -71,10 +72,12 @@ def throughput(url: str, key: str, clients: Sequence[int], tokens: int, repeats:
     }
 
 
-def _asked(client: httpx.Client, model: str, tokens: int, count: int, together: int) -> dict[str, Any]:
+def _asked(
+    client: httpx.Client, model: str, tokens: int, count: int, together: int, question: str = _SHORT
+) -> dict[str, Any]:
     started = time.perf_counter()
     with ThreadPoolExecutor(together) as pool:
-        outcomes = list(pool.map(lambda number: _ask(client, model, tokens, number), range(count)))
+        outcomes = list(pool.map(lambda number: _ask(client, model, tokens, question.format(number + 2)), range(count)))
     seconds = time.perf_counter() - started
     each = sorted(outcome.seconds for outcome in outcomes)
     faults = [outcome.fault for outcome in outcomes if outcome.fault]
@@ -93,10 +96,9 @@ def _asked(client: httpx.Client, model: str, tokens: int, count: int, together: 
     }
 
 
-def _ask(client: httpx.Client, model: str, most: int, number: int) -> Outcome:
+def _ask(client: httpx.Client, model: str, most: int, question: str) -> Outcome:
     """One question of its own; asked again for as long as too many others wait."""
     started, sent_away, tokens, fault = time.perf_counter(), 0, 0, ""
-    question = f"Name three things that come in a set of {number + 2}."
     body = {"model": model, "messages": [{"role": "user", "content": question}], "max_tokens": most, "temperature": 0}
     try:
         while (reply := client.post("/chat/completions", json=body)).status_code == _BUSY:
