@@ -47,14 +47,16 @@ def measure(url: str, key: str, row: int = 200, together: int = 16, tokens: int 
         }
 
 
-def throughput(url: str, key: str, clients: Sequence[int], tokens: int, repeats: int) -> dict[str, Any]:
+def throughput(
+    url: str, key: str, clients: Sequence[int], tokens: int, repeats: int, question: str = _LONG
+) -> dict[str, Any]:
     """Seconds for the same answers with one client and with some, in turns; their ratios as mean and extremes."""
     with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=_PATIENCE) as client:
         model = client.get("/models").raise_for_status().json()["data"][0]["id"]
         runs: list[dict[int, dict[str, Any]]] = []
         for _ in range(repeats + 1):  # the first warms up: what is read stays read
             order = (1, *clients) if len(runs) % 2 else (*reversed(clients), 1)
-            runs.append({each: _asked(client, model, tokens, _ANSWERS, each, _LONG) for each in order})
+            runs.append({each: _asked(client, model, tokens, _ANSWERS, each, question) for each in order})
     ratios = {each: [run[1]["seconds"] / run[each]["seconds"] for run in runs[1:]] for each in clients}
     return {
         "model": model,
@@ -121,10 +123,11 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=24, help="of each answer, at most")
     parser.add_argument("--clients", type=lambda text: [int(each) for each in text.split(",")], help="such as 2,4,8")
     parser.add_argument("--repeats", type=int, default=3, help="with --clients")
+    parser.add_argument("--question", default=_LONG, help="with --clients; {} stands for a number")
     given = parser.parse_args()
     key = os.environ.get("HEADSTART_SERVE_KEY", "")
     if given.clients:
-        found = throughput(given.url, key, given.clients, given.tokens, given.repeats)
+        found = throughput(given.url, key, given.clients, given.tokens, given.repeats, given.question)
     else:
         found = measure(given.url, key, given.row, given.together, given.tokens)
     print(json.dumps(found, indent=1))

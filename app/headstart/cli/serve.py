@@ -125,11 +125,8 @@ def run(arguments: ServeFlags, load: Load) -> int:
             flags = _settled(arguments.model)
             first = flags.model or ""
             order = _order(arguments, first)
-            with closing(
-                LoadedModels(
-                    partial(_installed, flags), partial(_loaded, flags, load, arguments.parallel), arguments.keep
-                )
-            ) as models:
+            loaded = partial(_loaded, flags, load, arguments.parallel)
+            with closing(LoadedModels(partial(_installed, flags), loaded, arguments.keep)) as models:
                 if first:
                     models.open(find(models, first), lambda _: None)
                 Server(order, listener, models, _report).run()

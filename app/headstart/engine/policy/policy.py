@@ -162,8 +162,8 @@ class DraftPlan:
         verify = [verify[0] + situation.sharing * (ms - verify[0]) for ms in verify]
         # Amid plain steps a guess pays for a change of size. What it would be worth without saves up for the next.
         growing = verify
-        if books.kept.size == 1:
-            growing = self._known.costs.verify(most + 1, situation.context, Kept(spent_ms=math.inf))
+        if kept.size <= situation.shortest:
+            growing = self._known.costs.verify(most + 1, situation.context, replace(kept, spent_ms=math.inf))
         priced = {name: self._price_model(name, verify) for name in situation.lags}
         model = max(priced, key=lambda name: priced[name].merit, default="")
         gain, self.prices = (priced[model].gain, priced[model].prices) if model else (0.0, _UNPRICED)

@@ -1,7 +1,8 @@
 """The engine's process: orders on standard input, reports on standard output.
 
-Three threads: one reads (and so can cancel), one loads and answers, one counts tokens while an answer is written. The
-local server has threads of its own; its answers wait in the same queue as the orders.
+Three threads: one reads (and so can cancel), one loads and answers, one counts tokens while an answer is written. Where
+several answers are written at the same time, each has a thread. The local server has threads of its own; its answers
+wait in the same queue as the orders.
 """
 
 import argparse
