@@ -143,10 +143,13 @@ def test_the_pair_s_draft_guesses_code_well_and_alters_nothing(real_pair: Path) 
     with closing(load(LoadOptions(parts.target.folder, parts.draft.folder, numerics=Numerics.EXACT))) as engine:
         plain = ask(engine, request(prompt.text, speculation=PLAIN, tokens=64))
         guessed = ask(engine, request(prompt.text, speculation=AUTO, tokens=64))
+        # How many guesses pay hangs on the processor; how many are right does not.
+        always = ask(engine, request(prompt.text, speculation=FIXED, tokens=64))
     assert guessed.essence == plain.essence
-    assert guessed.stats.acceptance_rate
-    assert guessed.stats.acceptance_rate > 0.6
-    assert guessed.stats.rounds < plain.stats.rounds / 2
+    assert always.essence == plain.essence
+    assert always.stats.acceptance_rate
+    assert always.stats.acceptance_rate > 0.4
+    assert always.stats.rounds < plain.stats.rounds / 2
 
 
 def test_a_chinese_answer_is_the_plain_one_though_the_draft_knows_few_of_its_tokens(real_pair: Path) -> None:

@@ -12,6 +12,7 @@ from headstart.engine.protocol import Loading
 from headstart.errors import Translatable
 from headstart.ui.engine_request import installed_model
 from headstart.ui.local_server.server_page import ServerState
+from headstart.ui.models.model_loader import LoadTest
 from headstart.ui.program import Program
 from headstart.ui.widgets import progress
 from tests.model_folders import write_model
@@ -105,20 +106,28 @@ def test_a_step_of_something_long_tells_its_seconds(qtbot: QtBot, monkeypatch: p
     assert card.text.endswith("Cancelled.")
 
 
-def test_a_verification_tells_what_the_loading_is_at(qtbot: QtBot, headstart_home: Path, open_program: Open) -> None:
+def test_a_verification_tells_what_the_loading_is_at(
+    qtbot: QtBot, headstart_home: Path, open_program: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_model(headstart_home / "models" / "smol")
     app = open_program(find=installed_model)
     page = app.window.models
     app.window.show_page(page)
+    begin = LoadTest.start
+    begun: list[LoadTest] = []
+
+    def wait(test: LoadTest) -> None:  # until it was looked at
+        begun.append(test)
+
+    monkeypatch.setattr(LoadTest, "start", wait)
     page.action_requested.emit("check", "smol")
-    qtbot.waitUntil(lambda: app.models._verifications["smol"]._test is not None, timeout=WAIT)
-    test = app.models._verifications["smol"]._test
+    qtbot.waitUntil(lambda: bool(begun), timeout=WAIT)
     card = page.card("smol")
-    assert test
     assert card
-    test.loading.note(Loading(Phase.MODEL, 30.0))
-    test.loading.changed.emit()
+    begun[0].loading.note(Loading(Phase.MODEL, 30.0))
+    begun[0].loading.changed.emit()
     assert card._state.text().endswith("checking and compiling the model · 0 s, usually about 30 s")
+    begin(begun[0])
     qtbot.waitUntil(lambda: "it loads and answers" in card._state.text(), timeout=WAIT)
 
 
