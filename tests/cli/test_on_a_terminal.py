@@ -17,6 +17,9 @@ from headstart import paths
 from headstart.chat import encryption
 from headstart.chat.store import open_store
 from headstart.cli import main
+from headstart.engine.engine import Keep
+from headstart.settings import Settings
+from headstart.settings_file import save
 from tests.fakes import RecordingLoad, ScriptedEngine
 from tests.model_folders import write_model
 from tests.source_tree import ROOT
@@ -33,6 +36,9 @@ SLOW = " ".join(f"word{number}" for number in range(1, 1000))  # would take half
 PROGRAM = """
 import json, sys
 from headstart.cli import main
+from headstart.engine.engine import Keep
+from headstart.settings import Settings
+from headstart.settings_file import save
 from tests.fakes import RecordingLoad, ScriptedEngine
 scripts = json.loads(sys.argv.pop(1))
 sys.exit(main(sys.argv[1:], RecordingLoad(ScriptedEngine(scripts, pause=0.1))))
@@ -183,6 +189,22 @@ def test_nothing_of_a_conversation_is_kept(reason: str, start: Start, capsys: py
     if reason == "encrypted":
         assert main(["chat", "-c", "--prompt", "Next"], RecordingLoad()) == 2
         assert "Your chats are encrypted, so the terminal keeps no conversation" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("share", [2.0, 0.0])
+def test_what_is_read_of_the_last_conversation_is_kept_with_it(start: Start, share: float) -> None:
+    save(Settings(prompt_cache_gb=share))
+    _talk(start)
+    wanted = Keep("terminal", 2_000_000_000) if share else None
+    old = paths.kept_prompts() / "model" / "terminal"
+    old.mkdir(parents=True)
+    load = RecordingLoad(ScriptedEngine(("Second answer.", "Third answer.")))
+    assert main(["chat", "-c", "--prompt", "Next"], load) == 0
+    assert old.exists()
+    assert main(["chat", "-c", "--temporary", "--prompt", "Next"], load) == 0
+    assert [request.keep for request in load.engine.requests] == [wanted, None]
+    _talk(start)  # a new one takes its place
+    assert not old.exists()
 
 
 def test_history_and_completion(start: Start) -> None:

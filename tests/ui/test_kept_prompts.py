@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from bench.profile import toy_model
 from bench.toy import PROGRAM
-from headstart import kept_prompts, paths
+from headstart import kept_prompts, own_folder, paths
 from headstart.chat.store import open_store
 from headstart.engine.engine import Keep, LoadOptions, Message, Request
 from headstart.engine.protocol import Forget, Generate, Load, Order
@@ -134,6 +134,17 @@ def test_at_start_what_is_kept_of_chats_that_are_gone_is_deleted(
     save(Settings(prompt_cache_gb=0.0))
     open_program(loaded=False)
     assert not kept_prompts.chats()
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_at_start_what_is_kept_of_the_terminal_stays_as_long_as_its_conversation(
+    open_program: Callable[..., Program], is_kept: bool
+) -> None:
+    keep("terminal")
+    if is_kept:
+        own_folder.write(paths.last_chat(), "[]")
+    open_program(loaded=False)
+    assert kept_prompts.chats() == ({"terminal"} if is_kept else set())
 
 
 def test_a_window_without_the_history_of_this_computer_deletes_nothing(qapp: QApplication, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from headstart import library, manifest, own_folder, paths, remotes
+from headstart import kept_prompts, library, manifest, own_folder, paths, remotes, settings_file
 from headstart.chat import attachments
 from headstart.chat.conversation import Attachment, Conversation, Outcome, Role, State, propose_title, turns
 from headstart.chat.documents import to_markdown
@@ -38,7 +38,7 @@ from headstart.cli.options import (
     tracing,
 )
 from headstart.cli.render import Answer, Screen, answer, count, stats_json, stats_line, stats_lines
-from headstart.engine.engine import Engine, EngineKind, FinishReason, LoadOptions, Message, Sampling
+from headstart.engine.engine import Engine, EngineKind, FinishReason, Keep, LoadOptions, Message, Sampling
 from headstart.errors import ContextOverflowError, EngineLostError, HeadstartError, ModelNotFoundError, SettingsError
 from headstart.library import Choice
 from headstart.pdf_text import open_pdf, pages
@@ -521,7 +521,9 @@ class Session:
         """`begun` ends with an answer to be written."""
         system = (Message("system", self.system),) if self.system else ()
         said = (Message(*turn) for turn in turns(begun.path[:-1]))
-        request = replace(self.settings.request((*system, *said)), schema=self.schema)
+        if len(begun.path) == 2 and self._is_kept:  # it takes the place of the last conversation
+            kept_prompts.delete(kept_prompts.TERMINAL)
+        request = replace(self.settings.request((*system, *said)), schema=self.schema, keep=self._on_disk)
         self.last = given = answer(self.engine, request, self.screen)
         self.interrupted = given.reason is FinishReason.CANCELLED and not given.fault
         if self.interrupted and not given.text:
@@ -538,9 +540,19 @@ class Session:
             self.screen.remark(stats_line(given.stats))
         return given
 
+    @property
+    def _is_kept(self) -> bool:
+        return self.is_kept and not _is_encrypted()
+
+    @property
+    def _on_disk(self) -> Keep | None:
+        """What the model has read of a conversation stays as long as the conversation does."""
+        share = settings_file.load().prompt_cache_gb if self._is_kept else 0.0
+        return Keep(kept_prompts.TERMINAL, round(share * 1e9)) if share else None
+
     def _keep(self) -> None:
         """Write the conversation where --continue finds it; the answer stays if that fails."""
-        if not self.is_kept or _is_encrypted():
+        if not self._is_kept:
             return
         try:
             own_folder.write(paths.last_chat(), to_json([self._chat]))

@@ -285,6 +285,8 @@ class ChatsController(QObject):
         if not self._settings.learn_from_answers:
             kept_prompts.delete_learned()
         for chat_id in kept_prompts.chats():
+            if chat_id == kept_prompts.TERMINAL and paths.last_chat().exists():
+                continue
             chat = self._store.chat(chat_id)
             if chat is None or chat.deleted is not None:
                 kept_prompts.delete(chat_id)
