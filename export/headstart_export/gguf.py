@@ -11,8 +11,9 @@ A file is looked at in a process of its own first, because readers of this forma
 
 import contextlib
 import functools
+import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -172,7 +173,9 @@ def _facts(path: Path) -> dict[str, Any]:
     }
 
 
-CONTROL, USER_DEFINED, UNUSED = 3, 4, 5  # values of tokenizer.ggml.token_type
+NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED = 1, 2, 3, 4, 5  # values of tokenizer.ggml.token_type
+BYTE_LEVEL, SENTENCEPIECE = "gpt2", "llama"  # values of tokenizer.ggml.model
+SPACE = "▁"  # stands for it in SentencePiece
 
 _WORDS = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 _ENDINGS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
@@ -222,7 +225,9 @@ def rebuild(path: Path) -> Any:
 
 def require_supported(model: str | None, splitting: str | None, name: str) -> None:
     """Raise ExportError unless a tokenizer of this model and splitting can be rebuilt faithfully."""
-    if model != "gpt2":
+    if model == SENTENCEPIECE:
+        return
+    if model != BYTE_LEVEL:
         raise ExportError(
             "{name} has a tokenizer of the kind {model!r}, which cannot be rebuilt faithfully from a GGUF file; "
             "use the model's Hugging Face folder or hub id instead.",
@@ -241,19 +246,37 @@ def require_supported(model: str | None, splitting: str | None, name: str) -> No
 
 def tokenizer(reader: Any, name: str) -> Any:
     """The tokenizer of a file that `read` read, for the library `tokenizers`. Raises ExportError."""
-    from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, processors  # noqa: PLC0415
+    from tokenizers import AddedToken, processors  # noqa: PLC0415
 
-    def of(key: str, default: Any = None) -> Any:
-        return value(reader, f"tokenizer.ggml.{key}", default)
-
+    of = functools.partial(_tokenizer_field, reader)
     require_supported(of("model"), of("pre"), name)
-    splitting, tokens, types, bos = SPLITTINGS[of("pre")], of("tokens"), of("token_type"), of("bos_token_id")
+    pieces, tokens, bos = of("model") == SENTENCEPIECE, of("tokens"), of("bos_token_id")
+    made = _sentencepiece(of) if pieces else _byte_level(of, name)
+    for token, kind in zip(tokens, of("token_type"), strict=True):
+        if made.token_to_id(token) is not None and kind in {CONTROL, USER_DEFINED}:
+            made.add_tokens([AddedToken(token, special=kind == CONTROL, normalized=False)])
+    # llama.cpp's own rule: SentencePiece and the Llama 3 family begin with their marker unless the file says otherwise.
+    if of("add_bos_token", pieces or SPLITTINGS[of("pre")].ignore_merges) and bos is not None:
+        made.post_processor = processors.TemplateProcessing(
+            single=f"{tokens[bos]} $A", pair=f"{tokens[bos]} $A {tokens[bos]} $B", special_tokens=[(tokens[bos], bos)]
+        )
+    return made
+
+
+def _tokenizer_field(reader: Any, key: str, default: Any = None) -> Any:
+    return value(reader, f"tokenizer.ggml.{key}", default)
+
+
+def _byte_level(of: Callable[..., Any], name: str) -> Any:
+    from tokenizers import Tokenizer, decoders, models, normalizers  # noqa: PLC0415
+
+    splitting, tokens, merges = SPLITTINGS[of("pre")], of("tokens"), of("merges")
     vocabulary = {
         token: index
-        for index, (token, kind) in enumerate(zip(tokens, types, strict=True))
+        for index, (token, kind) in enumerate(zip(tokens, of("token_type"), strict=True))
         if kind != UNUSED  # padding rows of the weights: no text belongs to them
     }
-    known, merges = set(tokens), of("merges")
+    known = set(tokens)
     for merge in merges:
         first, _, second = merge.partition(" ")
         if not {first, second, first + second} <= known:  # of which the library that builds the tokenizer only panics
@@ -268,14 +291,42 @@ def tokenizer(reader: Any, name: str) -> Any:
         made.normalizer = normalizers.NFC()
     made.pre_tokenizer = pre_tokenizer(splitting)
     made.decoder = decoders.ByteLevel()
-    for token, index in vocabulary.items():
-        if types[index] in {CONTROL, USER_DEFINED}:
-            made.add_tokens([AddedToken(token, special=types[index] == CONTROL, normalized=False)])
-    # llama.cpp's own rule: the Llama 3 family begins with its marker unless the file says otherwise.
-    if of("add_bos_token", splitting.ignore_merges) and bos is not None:
-        made.post_processor = processors.TemplateProcessing(
-            single=f"{tokens[bos]} $A", pair=f"{tokens[bos]} $A {tokens[bos]} $B", special_tokens=[(tokens[bos], bos)]
-        )
+    return made
+
+
+def _sentencepiece(of: Callable[..., Any]) -> Any:
+    """Two neighbours become one piece where both together are one; the piece with the highest score comes first.
+
+    The file has no merges: they are all the ways to make a piece of two. Pieces of one score are white space, whose
+    runs must grow from the left, so the merge with the longer first half comes first.
+    """
+    from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers  # noqa: PLC0415
+
+    unknown, prefixed = of("unknown_token_id", 0), of("add_space_prefix", True)  # noqa: FBT003
+    vocabulary, scores = dict[str, int](), dict[str, float]()
+    for index, (token, score, kind) in enumerate(zip(of("tokens"), of("scores"), of("token_type"), strict=True)):
+        if kind == UNUSED or (kind == UNKNOWN and index != unknown):
+            continue  # padding rows
+        blank = kind == USER_DEFINED and not token.strip(" ")  # found before all others, as if it had the best score
+        text = token.replace(" ", SPACE) if blank else token
+        vocabulary[text] = index
+        if blank or kind == NORMAL:
+            scores[text] = math.inf if blank else score
+    merges = [
+        (scores[piece], cut, piece)
+        for piece in scores
+        for cut in range(1, len(piece))
+        if piece[:cut] in scores and piece[cut:] in scores
+    ]
+    merges.sort(key=lambda merge: merge[:2], reverse=True)
+    unk = of("tokens")[unknown]
+    pairs = [(piece[:cut], piece[cut:]) for _, cut, piece in merges]
+    made = Tokenizer(models.BPE(vocab=vocabulary, merges=pairs, unk_token=unk, fuse_unk=True, byte_fallback=True))
+    space = normalizers.Replace(" ", SPACE)
+    made.normalizer = normalizers.Sequence([normalizers.Prepend(SPACE), space]) if prefixed else space
+    steps = [decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse()]
+    made.decoder = decoders.Sequence([*steps, decoders.Strip(" ", 1, 0)] if prefixed else steps)
+    made.add_tokens([AddedToken(unk, special=True, normalized=False)])
     return made
 
 

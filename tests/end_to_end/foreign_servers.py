@@ -27,16 +27,17 @@ CONTEXT = 1024
 VLLM_VERSION = "0.32.0"
 
 
-def missing(server: str) -> str:
-    """What it lacks to be started, or nothing."""
-    lacking = [path for path in (GGUF, _python(server), *([WEIGHTS] if server == VLLM else [])) if not path.exists()]
+def missing(server: str, *files: Path) -> str:
+    """What it lacks to be started on these files (without any: on SmolLM2's), or nothing."""
+    needed = files or (GGUF, *([WEIGHTS] if server == VLLM else []))
+    lacking = [path for path in (*needed, _python(server)) if not path.exists()]
     return f"there is no {lacking[0]}: run `python -m {__name__}`" if lacking else ""
 
 
 @contextmanager
 def running(server: str) -> Iterator[str]:
     """The address of its API while it runs."""
-    with _llama() if server == LLAMA else _vllm() as address:
+    with llama(GGUF) if server == LLAMA else _vllm() as address:
         yield f"{address}/v1"
 
 
@@ -73,8 +74,9 @@ def _pip(server: str, *arguments: str) -> None:
 
 
 @contextmanager
-def _llama() -> Iterator[str]:
-    command = [str(_python(LLAMA)), str(Path(__file__).with_name("llama_server.py")), str(GGUF), str(CONTEXT)]
+def llama(file: Path) -> Iterator[str]:
+    """The address of llama.cpp's server of a GGUF file."""
+    command = [str(_python(LLAMA)), str(Path(__file__).with_name("llama_server.py")), str(file), str(CONTEXT)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     server = subprocess.Popen(command, cwd=ROOT, env=USER_ENVIRONMENT, text=True, **pipes)  # type: ignore[call-overload]
     with server:

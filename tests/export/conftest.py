@@ -140,8 +140,18 @@ def make_wheel() -> Callable[[Path, str, dict[str, bytes]], Path]:
 @pytest.fixture(scope="session")
 def gpt2_vocabulary(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A GGUF file with GPT-2's vocabulary and no weights, written by llama.cpp's own tools."""
-    path = tmp_path_factory.mktemp("vocabulary") / "gpt-2.gguf"
-    path.write_bytes(lzma.decompress((DATA / "ggml-vocab-gpt-2.gguf.xz").read_bytes()))
+    return _unpacked("gpt-2", tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def phi3_vocabulary(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same of Phi 3, which is SentencePiece's."""
+    return _unpacked("phi-3", tmp_path_factory)
+
+
+def _unpacked(name: str, folders: pytest.TempPathFactory) -> Path:
+    path = folders.mktemp("vocabulary") / f"{name}.gguf"
+    path.write_bytes(lzma.decompress((DATA / f"ggml-vocab-{name}.gguf.xz").read_bytes()))
     return path
 
 

@@ -13,6 +13,8 @@ from tokenizers import Tokenizer, pre_tokenizers
 from headstart.errors import ExportError
 from headstart_export import gguf
 from headstart_export.gguf import SPLITTINGS
+from tests.end_to_end import foreign_servers
+from tests.export import llama_tokens
 from tests.export.conftest import DATA
 from tests.export.tiny_gguf import write_tokenizer
 from tests.junk import fuzz, scarred
@@ -87,6 +89,36 @@ def test_gpt2s_ids_are_those_of_its_own_tokenizer(gpt2_vocabulary: Path) -> None
         assert tokenizer.decode(expected) == text
 
 
+def test_phi_3s_ids_are_those_of_its_own_sentencepiece(phi3_vocabulary: Path) -> None:
+    tokenizer = rebuild(phi3_vocabulary)
+    cases = vectors("phi-3")
+    assert len(cases) == 46
+    for text, expected in cases:
+        assert tokenizer.encode(text, add_special_tokens=False).ids == expected, text
+        assert tokenizer.decode(expected) == text
+    assert tokenizer.encode("hi").ids == [1, *tokenizer.encode("hi", add_special_tokens=False).ids]
+    behind = tokenizer.encode("<|end|>\nhi", add_special_tokens=False)
+    assert behind.tokens == ["<|end|>", "▁", "<0x0A>", "hi"]  # as llama.cpp has it
+    assert "[PAD32011]" not in tokenizer.get_vocab()  # a padding row
+
+
+def test_sentencepiece_without_a_space_in_front_and_with_runs_of_spaces_of_its_own(phi3_vocabulary: Path) -> None:
+    reader = gguf.read(phi3_vocabulary)
+    tokens, kinds = (gguf.value(reader, f"tokenizer.ggml.{key}") for key in ("tokens", "token_type"))
+    tokens[259], kinds[259] = "  ", gguf.USER_DEFINED  # as Gemma has it, found before any piece of a higher score
+    reader.arrays["tokenizer.ggml.add_space_prefix"] = False
+    tokenizer = gguf.tokenizer(reader, "x.gguf")
+    assert tokenizer.encode("  the", add_special_tokens=False).tokens == ["▁▁", "the"]
+    assert tokenizer.decode(tokenizer.encode("  the").ids) == "  the"
+
+
+@pytest.mark.slow
+def test_sentencepiece_reads_2000_texts_as_llama_cpp_does(phi3_vocabulary: Path) -> None:
+    if reason := foreign_servers.missing(foreign_servers.LLAMA, phi3_vocabulary):
+        pytest.skip(reason)
+    assert llama_tokens.differences(phi3_vocabulary, 2000) == []
+
+
 def test_the_real_pairs_ids_are_those_of_qwens_own_tokenizer(real_pair: Path) -> None:
     for role in ("target", "draft"):
         tokenizer = Tokenizer.from_file(str(real_pair / role / "tokenizer.json"))
@@ -135,8 +167,8 @@ def test_a_marker_in_front_comes_only_where_the_file_wants_it(make_gguf: Callabl
 def test_an_unknown_splitting_or_kind_is_refused(make_gguf: Callable[..., Path]) -> None:
     with pytest.raises(ExportError, match=r"splits its text by the rule 'martian', which is not known here; known are"):
         rebuild(make_gguf("martian"))
-    with pytest.raises(ExportError, match=r"x\.gguf has a tokenizer of the kind 'llama', which cannot be rebuilt"):
-        gguf.require_supported("llama", "default", "x.gguf")
+    with pytest.raises(ExportError, match=r"x\.gguf has a tokenizer of the kind 'bert', which cannot be rebuilt"):
+        gguf.require_supported("bert", "default", "x.gguf")
 
 
 @pytest.mark.parametrize("merge", ["a no-such-token", "a", "Ġ Ġ Ġ"])
