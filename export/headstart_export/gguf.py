@@ -24,18 +24,24 @@ from headstart_export import process
 LONG = 1000  # entries; shorter arrays are left to the library
 ARRAY_HEAD = 12  # bytes: the kind of the entries and their number
 TOKENS = "tokenizer.ggml.tokens"
+ROPE_FACTORS = "rope_freqs.weight"  # by which Llama 3.1 and later slow positions down
 _MINUTES = 2  # to look at a file; the metadata of the largest vocabularies takes seconds
 
 
 def probe(path: Path) -> dict[str, Any]:
-    """Parameters, licence and layers of a sane file whose tokenizer can be rebuilt. Raises ExportError for another."""
+    """What a sane file says of itself. Raises ExportError for another."""
+    there = path.stat()
+    return dict(_probed(path, there.st_size, there.st_mtime_ns))
+
+
+@functools.lru_cache(maxsize=4)
+def _probed(path: Path, _size: int, _written: int) -> dict[str, Any]:
     try:
         found: dict[str, Any] = process.call(_look, minutes=_MINUTES, failure="{reason}", path=str(path))
     except ExportError as error:
         raise ExportError(
             "{path} is not a GGUF file that can be used: {error}. Fetch it again.", path=path.name, error=error.text
         ) from None
-    require_supported(found.pop("tokenizer"), found.pop("splitting"), path.name)
     return found
 
 
@@ -44,8 +50,13 @@ def load(path: Path, **options: Any) -> Any:
     import torch  # noqa: PLC0415
     from transformers import AutoModelForCausalLM  # noqa: PLC0415
 
-    with _spared_work(path):
-        return AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float16, **options)
+    with _spared_work(path) as reader:
+        loaded = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float16, **options)
+    factors = [tensor.data for tensor in reader.tensors if tensor.name == ROPE_FACTORS]
+    if factors:  # WORKAROUND transformers forgets them, and the model would lose the thread of long texts
+        model = loaded[0] if isinstance(loaded, tuple) else loaded
+        model.model.rotary_emb.inv_freq /= torch.tensor(factors[0])
+    return loaded
 
 
 def read(path: Path) -> Any:
@@ -125,7 +136,7 @@ def _strings(data: memoryview, start: int, count: int) -> tuple[list[str], int]:
 
 
 @contextlib.contextmanager
-def _spared_work(path: Path) -> Iterator[None]:
+def _spared_work(path: Path) -> Iterator[Any]:
     """WORKAROUND transformers 5.5 reads the vocabulary twice and holds all weights in f32 before it makes them f16.
 
     It takes these three functions from `gguf` anew at each call, so others can stand in for the time of one load:
@@ -144,7 +155,7 @@ def _spared_work(path: Path) -> Iterator[None]:
     gguf.GGUFReader = lambda _path: already
     gguf.dequantize, gguf.get_tensor_name_map = as_half, functools.cache(names)
     try:
-        yield
+        yield already
     finally:
         gguf.GGUFReader, gguf.dequantize, gguf.get_tensor_name_map = reader, dequantize, names
 
@@ -164,12 +175,21 @@ def _facts(path: Path) -> dict[str, Any]:
     reader = read(path)
     if not reader.tensors:
         raise ValueError("it holds no tensors")
+    architecture = value(reader, "general.architecture")
+    if architecture == "llama" and value(reader, "llama.expert_count"):
+        architecture = "mixtral"
+    stretched = value(reader, f"{architecture}.rope.scaling.type", "none") != "none"
+    names = {tensor.name for tensor in reader.tensors}
+    foreign = ROPE_FACTORS in names and architecture != "llama"
     return {
         "parameters": sum(int(tensor.n_elements) for tensor in reader.tensors),
+        "architecture": architecture,
+        "name": value(reader, "general.name"),
         "licence": value(reader, "general.license"),
-        "layers": int(value(reader, f"{value(reader, 'general.architecture')}.block_count") or 0),
+        "layers": int(value(reader, f"{architecture}.block_count") or 0),
         "tokenizer": value(reader, "tokenizer.ggml.model"),
         "splitting": value(reader, "tokenizer.ggml.pre"),
+        "stretched": stretched or any(name.startswith("rope_factors") for name in names) or foreign,
     }
 
 
@@ -218,7 +238,7 @@ def rebuild(path: Path) -> Any:
         bos_token=text("bos"),
         eos_token=text("eos"),
         pad_token=text("padding"),
-        chat_template=value(reader, "tokenizer.chat_template"),
+        **({"chat_template": template} if (template := value(reader, "tokenizer.chat_template")) else {}),
         clean_up_tokenization_spaces=False,
     )
 

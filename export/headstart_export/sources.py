@@ -20,7 +20,7 @@ from typing import Any
 
 from headstart import manifest
 from headstart.errors import BrokenModelError, ExportError, HeadstartError, Translatable, listed
-from headstart_export import process
+from headstart_export import process, weights
 from headstart_export.convert import first_line
 from headstart_export.progress import Progress
 from headstart_export.recipe import HubSource, LocalSource, ModelRecipe, PackageSource, Source
@@ -152,6 +152,7 @@ def _download(source: HubSource, *, code: bool) -> Path:
         _reach(api)
     if source.file:
         return Path(api.hf_hub_download(source.id, source.file, revision=source.revision))
+    weights.require_known(Path(api.hf_hub_download(source.id, "config.json", revision=source.revision)), source.id)
     wanted = {"allow_patterns": [*FILES, *(["*.py"] if code else [])], "ignore_patterns": list(OTHERS)}
     return Path(api.snapshot_download(source.id, revision=source.revision, **wanted))
 

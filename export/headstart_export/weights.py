@@ -2,12 +2,33 @@
 
 import json
 import math
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from headstart.errors import ExportError
-from headstart_export import gguf
+from headstart_export import gguf, recipe
+
+# Kinds of models, as `model_type` names them, that a tiny one of was exported and compared with its source.
+TRIED = (
+    *("cohere", "falcon", "gemma", "gemma2", "gemma3_text", "gpt2", "gpt_neox", "gpt_oss", "granite", "granitemoe"),
+    *("llama", "mistral", "mixtral", "olmo2", "opt", "phi3", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "smollm3"),
+    *("stablelm", "starcoder2"),
+)
+# optimum-intel takes these too; the proofs of each export decide.
+UNTRIED = (
+    *("afmoe", "arcee", "biogpt", "codegen", "cohere2", "glm4", "gpt_bigcode", "gpt_neo", "gpt_neox_japanese", "gptj"),
+    *("hunyuan_v1_dense", "olmo", "persimmon", "phimoe", "xglm"),
+)
+GGUF = {  # what transformers reads from a GGUF file, by its `general.architecture`
+    **{kind: kind for kind in ("falcon", "gemma2", "gpt2", "llama", "phi3", "qwen2", "qwen3", "stablelm")},
+    "gemma3": "gemma3_text",
+    "qwen2moe": "qwen2_moe",
+    "qwen3moe": "qwen3_moe",
+    "starcoder2": "starcoder2",
+}
+_USUAL = "qwen3-4b"  # the recipe to take where none is of the same family
 
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 CODE_KEY = "auto_map"  # names Python classes inside the model's own folder
@@ -34,9 +55,11 @@ def inspect(source: Path, *, code: bool) -> Facts:
     `code` permits a folder whose configuration asks for Python code of its own.
     """
     if source.is_file():
-        return Facts(is_gguf=True, **gguf.probe(source))
+        return _inspect_gguf(source)
+    _refuse_pipes(source)
     if not (source / "config.json").is_file():
         raise ExportError("{folder} has no config.json, so it is not a Hugging Face model folder.", folder=source.name)
+    require_known(source / "config.json", source.name)
     config = _json(source / "config.json")
     if not code:
         _refuse_code(source)
@@ -68,6 +91,57 @@ def inspect(source: Path, *, code: bool) -> Facts:
         layers=next((config[key] for key in LAYER_KEYS if isinstance(config.get(key), int)), 0),
         # By the name of its architecture, or as it guesses among fewer tokens than it reads.
         head="draft_vocab_size" in config or "eagle3" in str(config.get("architectures")).lower(),
+    )
+
+
+def _refuse_pipes(folder: Path) -> None:
+    """Reading one would never end."""
+    for path in folder.iterdir():
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise ExportError(
+                "{name} in {folder} is no ordinary file; fetch the model again.", name=path.name, folder=folder.name
+            )
+
+
+def _inspect_gguf(source: Path) -> Facts:
+    found = gguf.probe(source)
+    require_architecture(found["architecture"], source.name, in_gguf=True)
+    gguf.require_supported(found["tokenizer"], found["splitting"], source.name)
+    if found["stretched"]:
+        raise ExportError(
+            "{name} scales its positions, which is lost where a GGUF file is read; use the model's Hugging Face folder "
+            "or hub id instead.",
+            name=source.name,
+        )
+    return Facts(found["parameters"], is_gguf=True, licence=found["licence"], layers=found["layers"])
+
+
+def require_known(config: Path, name: str) -> None:
+    """Raise ExportError where a `config.json` tells that `name` cannot be exported."""
+    if kind := _json(config).get("model_type"):
+        require_architecture(kind, name)
+
+
+def require_architecture(kind: object, name: str, *, in_gguf: bool = False) -> None:
+    """Raise ExportError for a kind of model that is known not to work, with what to take instead."""
+    known = (*TRIED, *UNTRIED)
+    if kind in (GGUF if in_gguf else known):
+        return
+    if in_gguf and kind in known:
+        raise ExportError(
+            "{name} is a GGUF file of the kind {kind!r}, which can only be exported from .safetensors files; use the "
+            "model's Hugging Face folder or hub id instead.",
+            name=name,
+            kind=kind,
+        )
+    family = re.match("[a-z]*", str(kind))
+    alike = (listed for listed in recipe.names() if family and family[0] and listed.startswith(family[0]))
+    raise ExportError(
+        "{name} is a model of the kind {kind!r}, which cannot be exported; take {recipe}, or another of a kind that "
+        "`headstart-export --list --architectures` names.",
+        name=name,
+        kind=kind,
+        recipe=next(alike, _USUAL),
     )
 
 

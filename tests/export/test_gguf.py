@@ -1,6 +1,8 @@
 """GGUF files: read quickly and right, their tokenizers rebuilt faithfully, damaged ones refused."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -112,6 +114,23 @@ def test_sentencepiece_without_a_space_in_front_and_with_runs_of_spaces_of_its_o
     assert tokenizer.decode(tokenizer.encode("  the").ids) == "  the"
 
 
+FREQUENCIES = """
+import json, pathlib, sys
+from headstart_export import gguf, process
+process.prepare()
+print(json.dumps(gguf.load(pathlib.Path(sys.argv[1])).model.rotary_emb.inv_freq.tolist()))
+"""
+
+
+@pytest.mark.slow
+def test_positions_are_slowed_down_as_the_file_says(phi3_vocabulary: Path, tmp_path: Path) -> None:
+    llama_tokens.write_model(phi3_vocabulary, tmp_path / "x.gguf")
+    command = [sys.executable, "-c", FREQUENCIES, str(tmp_path / "x.gguf")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    plain = [10000 ** (-place / 16) for place in range(16)]
+    assert json.loads(done.stdout) == pytest.approx([*plain[:8], *(turns / 4 for turns in plain[8:])], rel=1e-5)
+
+
 @pytest.mark.slow
 def test_sentencepiece_reads_2000_texts_as_llama_cpp_does(phi3_vocabulary: Path) -> None:
     if reason := foreign_servers.missing(foreign_servers.LLAMA, phi3_vocabulary):
@@ -194,7 +213,15 @@ def test_quick_reading_finds_what_the_library_finds(make_gguf: Callable[..., Pat
 def test_the_probe_reports_what_the_file_says(tiny_gguf_file: Path) -> None:
     facts = gguf.probe(tiny_gguf_file)
     assert facts.pop("parameters") > 640 * 64
-    assert facts == {"licence": "apache-2.0", "layers": 2}
+    assert facts == {
+        "architecture": "qwen2",
+        "name": "tiny",
+        "licence": "apache-2.0",
+        "layers": 2,
+        "tokenizer": "gpt2",
+        "splitting": "gpt-2",
+        "stretched": False,
+    }
 
 
 @pytest.mark.parametrize("share", [0.0, 0.0005, 0.01, 0.05, 0.3, 0.9, 0.9999])

@@ -74,6 +74,17 @@ def test_what_came_from_a_branch_is_written_down_and_said(
         assert f"--revision {COMMIT}" in line
 
 
+def test_a_kind_that_cannot_be_exported_is_told_before_its_weights_are_fetched(
+    tmp_path: Path, spoken: Spoken, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "config.json"
+    config.write_text('{"model_type": "mamba"}', encoding="utf-8")
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", lambda *_names, **_options: str(config))
+    monkeypatch.setattr("huggingface_hub.snapshot_download", lambda *_names, **_options: pytest.fail("fetched"))
+    with pytest.raises(ExportError, match="org/model is a model of the kind 'mamba', which cannot be exported; take"):
+        sources.fetch(recipe(HUB), tmp_path, spoken.progress)
+
+
 @pytest.mark.parametrize("place", [".", manifest.TARGET_FOLDER, manifest.DRAFT_FOLDER])
 def test_one_commit_has_one_content(tmp_path: Path, place: str) -> None:
     before = write_model(tmp_path / "before" / place)
@@ -94,7 +105,7 @@ def test_what_the_hubs_cache_holds_needs_no_network(tmp_path: Path, monkeypatch:
     for file in ("config.json", "weights/model.gguf"):
         path = repository / "snapshots" / commit / file
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(b"GGUF")
+        path.write_bytes(b"GGUF" if path.suffix == ".gguf" else b"{}")
     (repository / "refs").mkdir()
     (repository / "refs" / "main").write_text(commit, encoding="utf-8")
     assert sources.fetch_from_hub(HUB, code=False) == (repository / "snapshots" / commit, commit)

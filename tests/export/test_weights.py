@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -79,10 +81,11 @@ def test_a_file_that_the_index_lists_must_be_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(make_folder(tmp_path) / weights.SINGLE_FILE)
-    with pytest.raises(ExportError, match=r"model\.safetensors in .* is missing, or no ordinary file"):
-        weights.inspect(tmp_path, code=False)
+@pytest.mark.parametrize("name", [weights.SINGLE_FILE, "README.md", "tokenizer_config.json"])
+def test_a_pipe_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    os.mkfifo(make_folder(tmp_path) / name)
+    with pytest.raises(ExportError, match=rf"{name} in .* is no ordinary file; fetch the model again"):
+        weights.inspect(tmp_path, code=True)
 
 
 def test_the_hub_s_cache_is_a_folder_of_links(tmp_path: Path) -> None:
@@ -118,6 +121,75 @@ def test_code_of_the_model_is_refused_without_the_flag(tmp_path: Path, name: str
     with pytest.raises(ExportError, match=rf"auto_map in {name}.*which is refused.*--trust-remote-code"):
         weights.inspect(tmp_path, code=False)
     assert weights.inspect(tmp_path, code=True).parameters == 10
+
+
+@pytest.mark.parametrize(
+    ("kind", "instead"),
+    [("lfm2", "qwen3-4b"), ("gemma3", "gemma-3-1b+270m"), ("bert", "qwen3-4b"), (["llama"], "qwen3-4b")],
+)
+def test_a_kind_that_is_known_not_to_work_is_refused_with_what_to_take(
+    tmp_path: Path, kind: object, instead: str
+) -> None:
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({"model_type": kind}), encoding="utf-8")  # no weights are needed
+    with pytest.raises(ExportError) as caught:
+        weights.inspect(folder, code=True)
+    assert str(caught.value) == (
+        f"model is a model of the kind {kind!r}, which cannot be exported; take {instead}, or another of a kind that "
+        "`headstart-export --list --architectures` names."
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "tokenizer", "sentence"),
+    [
+        ("lfm2", "gpt2", "is a model of the kind 'lfm2', which cannot be exported; take qwen3-4b"),
+        ("nomic-bert", "bert", "is a model of the kind 'nomic-bert', which cannot be exported; take qwen3-4b"),
+        ("olmo2", "gpt2", "is a GGUF file of the kind 'olmo2', which can only be exported from .safetensors files"),
+        ("llama", "bert", "has a tokenizer of the kind 'bert', which cannot be rebuilt faithfully"),
+        ("llama", "llama", "scales its positions, which is lost where a GGUF file is read; use the model's Hugging"),
+    ],
+)
+def test_a_gguf_file_of_another_kind_is_refused(tmp_path: Path, kind: str, tokenizer: str, sentence: str) -> None:
+    import gguf  # noqa: PLC0415
+
+    path = tmp_path / "x.gguf"
+    writer = gguf.GGUFWriter(path, kind)
+    writer.add_tokenizer_model(tokenizer)
+    writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
+    writer.add_tensor("token_embd.weight", np.ones((2, 2), np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    with pytest.raises(ExportError) as caught:
+        weights.inspect(path, code=False)
+    assert str(caught.value).startswith(f"x.gguf {sentence}")
+
+
+OFFERED = """
+import json
+from headstart_export import convert, process, weights
+process.prepare()
+import transformers
+from optimum.exporters.openvino import model_configs
+from optimum.exporters.tasks import TasksManager
+from packaging.version import parse
+
+def is_taken(kind):
+    config = TasksManager._SUPPORTED_MODEL_TYPE[kind]["openvino"][convert.TASK].func
+    least, most = str(config.MIN_TRANSFORMERS_VERSION), str(config.MAX_TRANSFORMERS_VERSION or transformers.__version__)
+    return kind in convert.LIFTED_LIMITS or parse(least) <= parse(transformers.__version__) <= parse(most)
+
+print(json.dumps([kind for kind in (*weights.TRIED, *weights.UNTRIED) if not is_taken(kind)]))
+"""
+
+
+@pytest.mark.slow
+def test_optimum_takes_the_kinds_that_are_offered() -> None:
+    done = subprocess.run([sys.executable, "-c", OFFERED], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout.splitlines()[-1]) == []
 
 
 NEGATIVE = json.dumps({"a": {"dtype": "F16", "shape": [-2, -3], "data_offsets": [0, 12]}}).encode()
