@@ -9,7 +9,7 @@ import sys
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import headstart
 from headstart import manifest, paths
@@ -124,23 +124,16 @@ def _parser() -> argparse.ArgumentParser:
         prog="headstart-export",
         description="Turn a language model into a checked folder that Headstart can load; with a draft, into a pair.",
         epilog="Recipes: " + ", ".join(recipes.names()) + ". "
-        "`headstart-export table --help`: count texts of yours; `headstart-export head --help`: make a draft head that "
-        "learns on this computer; `headstart-export distil --help`: train a draft.",
+        "`headstart-export table --help`: count texts of "
+        "yours; `headstart-export head --help`: make a draft head that learns on this computer.",
     )
     parser.add_argument("source", nargs="?", help="recipe, hub id, Hugging Face folder, or .gguf file")
-    parser.add_argument(
-        "--draft",
-        metavar="SOURCE",
-        help="a small model with the same vocabulary: makes a pair; `self`: the model's own int4 copy, "
-        "which gains little (see app/docs/models.md)",
-    )
+    _add_source_options(parser)
     parser.add_argument("--weights", choices=recipes.PRECISIONS, help="precision (default: the recipe's, else int8)")
     parser.add_argument("--draft-weights", choices=recipes.PRECISIONS, help="precision of the draft")
     parser.add_argument(
         "--draft-vocab", metavar="ROWS", help="tokens that the draft guesses among: 32k, 64k, a number, or full"
     )
-    parser.add_argument("--revision", help="branch, tag or commit on the hub, such as the one that a manifest records")
-    parser.add_argument("--draft-revision", metavar="REVISION", help="the draft's")
     parser.add_argument("--output", type=Path, metavar="DIR", help="default: the library, under the model's name")
     parser.add_argument(
         "--force", action="store_true", help="replace the output if it exists, once the new one is done"
@@ -152,14 +145,36 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--json", action="store_true", help="print JSON on standard output (also the list, and an error)"
     )
-    parser.add_argument("--trust-remote-code", action="store_true", help="run Python code that comes with the model")
-    parser.add_argument("--verbose", action="store_true", help="show what the libraries underneath print")
     parser.add_argument("--list", action="store_true", help="list the recipes and stop")
+    parser.add_argument(
+        "--architectures", action="store_true", help="with --list: the kinds of models that can be exported"
+    )
     parser.add_argument("--version", action="version", version=f"headstart-export {headstart.__version__}")
     return parser
 
 
+def _add_source_options(parser: argparse.ArgumentParser) -> None:
+    """What says more about a source."""
+    parser.add_argument(
+        "--draft",
+        metavar="SOURCE",
+        help="a small model with the same vocabulary: makes a pair; `self`: the model's own int4 copy, "
+        "which gains little (see app/docs/models.md)",
+    )
+    parser.add_argument("--from", metavar="FILE", dest="local", help="take a recipe's weights from this file or folder")
+    parser.add_argument(
+        "--template", type=Path, metavar="FILE", help="the chat template, in the place of the model's own"
+    )
+    parser.add_argument("--revision", help="branch, tag or commit on the hub, such as the one that a manifest records")
+    parser.add_argument("--draft-revision", metavar="REVISION", help="the draft's")
+    parser.add_argument("--trust-remote-code", action="store_true", help="run Python code that comes with the model")
+    parser.add_argument("--verbose", action="store_true", help="show what the libraries underneath print")
+
+
 def _export(options: argparse.Namespace) -> None:
+    if options.architectures:
+        _list_architectures(as_json=options.json)
+        return
     if options.list:
         _list_recipes(as_json=options.json)
         return
@@ -167,9 +182,7 @@ def _export(options: argparse.Namespace) -> None:
         raise HeadstartError(
             "Name what to export: a recipe, a hub id, a folder or a .gguf file (--list shows recipes)."
         )
-    order = recipes.understand(
-        recipes.Arguments(**{name: getattr(options, name) for name in recipes.Arguments.__struct_fields__})
-    )
+    order = _order(options)
     output = options.output or paths.models_folder() / order.name
     reporter = progress.reporter(sys.stderr)
     if options.if_missing and (output / manifest.FILE_NAME).is_file():
@@ -183,6 +196,11 @@ def _export(options: argparse.Namespace) -> None:
         config = configure_server(output)
         reporter.note(f"OpenVINO Model Server takes it with --config_path {config} and offers it under /v3.")
     _print(output, as_json=options.json)
+
+
+def _order(options: argparse.Namespace) -> recipes.Order:
+    given: dict[str, Any] = {name: getattr(options, name, None) for name in recipes.Arguments.__struct_fields__}
+    return recipes.understand(recipes.Arguments(**given))
 
 
 def _make_head(options: argparse.Namespace) -> None:
@@ -214,6 +232,21 @@ def _libraries(options: argparse.Namespace, reporter: progress.Progress) -> Iter
         return
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere, process.muted(nowhere):
         yield
+
+
+def _list_architectures(*, as_json: bool) -> None:
+    from headstart_export import weights  # noqa: PLC0415
+
+    found = [
+        {"architecture": kind, "tried": kind in weights.TRIED, "gguf": kind in weights.GGUF.values()}
+        for kind in sorted((*weights.TRIED, *weights.UNTRIED))
+    ]
+    if as_json:
+        print(json.dumps(found))
+        return
+    for item in found:
+        gguf = "also from a GGUF file" if item["gguf"] else ""
+        print(f"{item['architecture']:20} {'tried' if item['tried'] else 'not tried':12} {gguf}".rstrip())
 
 
 def _list_recipes(*, as_json: bool) -> None:

@@ -139,12 +139,23 @@ def prepare(order: ModelOrder, job: Job, target: Prepared | None = None) -> Prep
     if facts.head:
         return _head(order, fetched, facts, job, target)
     with job.progress.step(f"Reading the tokenizer of {order.recipe.title}"):
-        tokenizer = convert.load_tokenizer(fetched.path)
-        if facts.is_gguf:
-            tokenizer_proof.require_round_trip(tokenizer, fetched.path.name)
-        if order.role != "draft":
-            tokenizer_proof.require_template(tokenizer, order.name)
+        tokenizer = _tokenizer(order, fetched, facts)
+    if order.role != "draft" and not tokenizer.chat_template:
+        job.progress.note(
+            f"{order.name} has no chat template, so it is a base model: it continues texts (/v1/completions of the "
+            "local server), but cannot chat. If you know its template, add --template FILE."
+        )
     return Prepared(order, fetched, facts, tokenizer, _converted(order, fetched, tokenizer, job, target))
+
+
+def _tokenizer(order: ModelOrder, fetched: Fetched, facts: Facts) -> Any:
+    """The source's, with the chat template that was ordered."""
+    tokenizer = convert.load_tokenizer(fetched.path)
+    if facts.is_gguf:
+        tokenizer_proof.require_round_trip(tokenizer, fetched.path.name)
+    if order.template:
+        tokenizer.chat_template = order.template
+    return tokenizer
 
 
 def _converted(order: ModelOrder, fetched: Fetched, tokenizer: Any, job: Job, target: Prepared | None) -> Converted:
@@ -202,7 +213,8 @@ def build(model: Prepared, folder: Path, job: Job, shortlist: manifest.Shortlist
         answer = quality.run(folder, reference, ids, width)
         precision = replace(precision, activation_group=answer.activation_group)
     shutil.rmtree(half)
-    texts = [] if model.order.role == "draft" else _have_it_write(folder, model.facts.parameters, job)
+    answers_chats = model.order.role != "draft" and model.tokenizer.chat_template
+    texts = _have_it_write(folder, model.facts.parameters, job) if answers_chats else []
     counted = table.make(texts, folder) if texts else None
     written = _write_manifest(folder, model, precision, answer, stop_ids, shortlist, counted)
     job.progress.note(_in_a_line(written, answer.agreement))
@@ -239,6 +251,16 @@ def _have_it_write(folder: Path, parameters: int, job: Job) -> list[Text]:
 
 def _convert(model: Prepared, ids: list[int], half: Path, reference: Path, job: Job) -> int:
     """The width as `quality.run` has it."""
+    loaded, width = _read_reference(model, ids, reference, job)
+    with job.progress.step("Converting to OpenVINO"):
+        convert.to_openvino(loaded, half)
+    del loaded
+    gc.collect()
+    return width
+
+
+def _read_reference(model: Prepared, ids: list[int], reference: Path, job: Job) -> tuple[Any, int]:
+    """The source as a PyTorch model, and the width as `quality.run` has it."""
     source, code, width = model.fetched.path, model.order.code, 0
     with job.progress.step(f"Loading {model.order.recipe.title}"):
         if model.head_of:
@@ -249,11 +271,7 @@ def _convert(model: Prepared, ids: list[int], half: Path, reference: Path, job: 
     with job.progress.step("Reading the test text with the source model"):
         further = {"hidden_states": quality.hidden_states(len(ids), width)} if width else {}
         quality.write_reference(loaded, ids, reference, further)
-    with job.progress.step("Converting to OpenVINO"):
-        convert.to_openvino(loaded, half)
-    del loaded
-    gc.collect()
-    return width
+    return loaded, width
 
 
 def _compress(order: ModelOrder, half: Path, folder: Path, job: Job) -> manifest.Precision:
@@ -305,7 +323,7 @@ def _write_manifest(
         files=files,
         versions={"headstart": headstart.__version__, **{name: importlib.metadata.version(name) for name in PACKAGES}},
         created=_now(),
-        notes=order.recipe.notes,
+        notes=(*order.recipe.notes, *(["Its chat template was given with --template."] if order.template else [])),
         shortlist=shortlist,
         self_draft=model.self_draft,
         table=counted,

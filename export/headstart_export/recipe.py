@@ -11,6 +11,7 @@ from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from headstart.errors import ExportError
+from headstart_export import gguf
 
 Precision = Literal["int8", "int8-sym", "int4", "int4-sym", "fp16"]
 PRECISIONS = get_args(Precision)
@@ -19,6 +20,7 @@ DEFAULT_WEIGHTS: Precision = "int8"
 SELF_WEIGHTS = "int4"  # of a target's own copy: with the target's precision it would be as slow
 OWN_COPY = "self"  # of --draft
 _COMMIT = re.compile("[0-9a-f]{40}")
+_NAMELESS = re.compile("[0-9a-f]{12,}|(ggml-)?model([-.].*)?")  # files whose name says nothing
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 _Text = Annotated[str, Meta(min_length=1)]
@@ -142,13 +144,17 @@ Recipe = ModelRecipe | PairRecipe
 
 
 class ModelOrder(Struct, frozen=True):
-    """One model to build. `code` permits the model's own Python code. `copy`: it is a copy of the pair's target."""
+    """One model to build. `code` permits the model's own Python code. `copy`: it is a copy of the pair's target.
+
+    `template`: the chat template to take in the place of the model's own.
+    """
 
     recipe: ModelRecipe
     weights: str
     role: str
     code: bool = False
     copy: bool = False
+    template: str | None = None
 
     @property
     def name(self) -> str:
@@ -179,6 +185,8 @@ class Arguments(Struct, frozen=True):
     revision: str | None = None
     draft_revision: str | None = None
     trust_remote_code: bool = False
+    local: str | None = None
+    template: Path | None = None
 
 
 def folder() -> Path:
@@ -228,6 +236,12 @@ def rows(text: str) -> int:
 def understand(arguments: Arguments) -> Order:
     """What is to be built. Raises ExportError when a source is unknown or options contradict each other."""
     named = find(arguments.source)
+    if arguments.local is not None and not isinstance(named, ModelRecipe):
+        raise ExportError(
+            "--from belongs to the recipe of one model, which {source!r} is not; of a pair, name both files: "
+            "`headstart-export FILE --draft FILE`.",
+            source=arguments.source,
+        )
     if isinstance(named, PairRecipe):
         return _recipe_pair(named, arguments)
     target = _model(arguments.source, arguments)
@@ -245,7 +259,9 @@ def understand(arguments: Arguments) -> Order:
     else:
         draft = _model(
             arguments.draft,
-            replace(arguments, revision=arguments.draft_revision, weights=arguments.draft_weights),
+            replace(
+                arguments, revision=arguments.draft_revision, weights=arguments.draft_weights, local=None, template=None
+            ),
             "draft",
         )
     name = f"{target.name}+{OWN_COPY if draft.copy else draft.name}"
@@ -267,7 +283,13 @@ def _recipe_pair(pair: PairRecipe, arguments: Arguments) -> PairOrder:
     draft = _at(find_model(pair.draft), arguments.draft_revision)
     return PairOrder(
         pair.name,
-        ModelOrder(target, arguments.weights or pair.target_weights, "target", arguments.trust_remote_code),
+        ModelOrder(
+            target,
+            arguments.weights or pair.target_weights,
+            "target",
+            arguments.trust_remote_code,
+            template=_template(arguments),
+        ),
         ModelOrder(draft, arguments.draft_weights or pair.draft_weights, "draft", arguments.trust_remote_code),
         _draft_rows(arguments.draft_vocab, str(pair.draft_vocab)),
     )
@@ -287,7 +309,24 @@ def _model(source: str, arguments: Arguments, role: str | None = None) -> ModelO
             "{source} is the recipe of a pair and cannot be a draft; name one of its models.", source=source
         )
     recipe = _at(recipe, arguments.revision)
-    return ModelOrder(recipe, arguments.weights or recipe.weights, role or recipe.role, arguments.trust_remote_code)
+    if arguments.local is not None:
+        recipe = replace(recipe, sources=_unlisted(arguments.local).sources, parameters=0)
+        if not isinstance(recipe.sources[0], LocalSource):
+            raise ExportError("There is no file or folder {source}; check the path.", source=arguments.local)
+    weights = arguments.weights or recipe.weights
+    return ModelOrder(recipe, weights, role or recipe.role, arguments.trust_remote_code, template=_template(arguments))
+
+
+def _template(arguments: Arguments) -> str | None:
+    path = arguments.template
+    if path is None:
+        return None
+    if path.exists() and not path.is_file():
+        raise ExportError("{path} of --template is no file; name one with a chat template.", path=path)
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ExportError("{path} of --template cannot be read ({error}).", path=path, error=error) from None
 
 
 def _at(recipe: ModelRecipe, revision: str | None) -> ModelRecipe:
@@ -309,9 +348,13 @@ def _unlisted(source: str) -> ModelRecipe:
     place: Source = HubSource(source)
     if path.exists():
         path = path.resolve()
-        if path.is_file() and path.suffix.lower() != ".gguf":
+        if not path.is_dir() and not (path.is_file() and path.suffix.lower() == ".gguf"):
             raise ExportError("{path} is neither a folder nor a .gguf file; name the model's folder.", path=path.name)
         place, name, title = LocalSource(path), path.stem if path.is_file() else path.name, path.name
+        if path.is_file():
+            title = str(gguf.probe(path)["name"] or title)
+            if _NAMELESS.fullmatch(name.lower()):
+                name = re.sub("[^a-z0-9.]+", "-", title.lower()).strip("-.") or name
     elif path.suffix.lower() == ".gguf" or source.startswith((".", "/", "~")):
         raise ExportError("There is no file or folder {source}; check the path.", source=source)
     elif not _HUB_ID.fullmatch(source):

@@ -91,14 +91,6 @@ class Chat:
     tail: str
 
 
-def require_template(tokenizer: Any, name: str) -> None:
-    """Raise ExportError when a model could not chat."""
-    if not tokenizer.chat_template:
-        raise ExportError(
-            "{name} has no chat template, so it can be a draft but not answer; choose an instruct model.", name=name
-        )
-
-
 def render(tokenizer: Any) -> Chat | None:
     """None where there is no template. Raises ExportError for one that fails, does not end or writes without end."""
     if not tokenizer.chat_template:

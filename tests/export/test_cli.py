@@ -20,7 +20,9 @@ from tests.model_folders import describe, write_model, write_pair
 HEAVY = ("torch", "transformers", "optimum", "nncf", "openvino", "gguf", "huggingface_hub")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--list"], ["--version"], ["no such thing"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--list"], ["--list", "--architectures"], ["--version"], ["no such thing"]]
+)
 def test_what_needs_no_library_loads_none(arguments: list[str]) -> None:
     program = (
         "import sys, headstart_export.cli as cli\n"
@@ -150,6 +152,15 @@ def test_the_list_says_what_was_tried_and_how_large_it_is(capsys: pytest.Capture
     assert (pair["kind"], pair["licence"], pair["checked"]) == ("pair", "Apache-2.0", "run")
     assert pair["download"] == target["download"] + items["qwen2.5-coder-0.5b-instruct"]["download"] == 1_608_720_832
     assert 1_800_000_000 < target["result"] < pair["result"] < 3_000_000_000
+
+
+def test_the_kinds_of_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--list", "--architectures"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert "gemma3_text          tried        also from a GGUF file" in listed
+    assert "xglm                 not tried" in listed
+    assert cli.main(["--list", "--architectures", "--json"]) == 0
+    assert {"architecture": "olmo2", "tried": True, "gguf": False} in json.loads(capsys.readouterr().out)
 
 
 # Fields of `LLMCalculatorOptions` in the server's llm_calculator.proto, with what they hold.

@@ -12,8 +12,11 @@ from safetensors.numpy import load_file, save_file
 
 from headstart import manifest, vocabulary
 from headstart.engine import generation_config
-from headstart.engine.engine import Sampling
+from headstart.engine.engine import Message, Sampling
 from headstart.engine.runtime import openvino, openvino_genai
+from headstart.engine.tokenizer import Tokenizer
+from headstart.errors import ChatTemplateError
+from tests.export import llama_tokens
 from tests.export.conftest import Offline, Outcome
 from tests.model_folders import write_model
 
@@ -41,6 +44,10 @@ AGREEMENT = {
     "gguf": 0.9,
 }  # random weights: close calls abound
 SINGLE = [*MODES, "gguf"]
+TEMPLATE = (
+    "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}<|end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
+)
 COMMIT = "c0ffee" * 6 + "c0ff"
 
 
@@ -102,13 +109,21 @@ def with_another_content(folder: Path) -> None:
 
 @pytest.fixture(scope="session")
 def exports(
-    offline: Offline, tiny_models: Path, tiny_gguf_file: Path, tmp_path_factory: pytest.TempPathFactory
+    offline: Offline,
+    tiny_models: Path,
+    tiny_gguf_file: Path,
+    phi3_vocabulary: Path,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Exports:
     """Everything exported once, in one process."""
     folder = tmp_path_factory.mktemp("exports")
     target, draft, other = (str(tiny_models / f"{name}-hf") for name in ("target", "draft", "other"))
     runs = {weights: [target, "--weights", weights] for weights in MODES}
     runs["gguf"] = [str(tiny_gguf_file)]
+    pieces = tmp_path_factory.mktemp("pieces")
+    llama_tokens.write_model(phi3_vocabulary, pieces / "pieces.gguf")
+    (pieces / "template.jinja").write_text(TEMPLATE, encoding="utf-8")
+    runs["pieces"] = [str(pieces / "pieces.gguf"), "--template", str(pieces / "template.jinja")]
     runs["pair"] = [target, "--draft", draft, "--draft-weights", "int4", "--draft-vocab", "300"]
     deep = str(with_layers(tiny_models / "target-hf", tmp_path_factory.mktemp("deep") / "deep", 6))
     runs["self"] = [deep, "--draft", "self"]
@@ -121,8 +136,8 @@ def exports(
     hub = tmp_path_factory.mktemp("hub")
     fetch_once(tiny_models / "target-hf", hub / "models--org--tiny")
     offline = Offline({**offline.environment, "HF_HUB_CACHE": str(hub)})
-    arguments = [[*run, "--json", "--output", str(folder / name)] for name, run in runs.items()]
-    return Exports(folder, dict(zip(runs, offline.export(*arguments), strict=True)))
+    arguments = {name: [*run, "--json", "--output", str(folder / name)] for name, run in runs.items()}
+    return Exports(folder, dict(zip(arguments, offline.export(*arguments.values()), strict=True)))
 
 
 def read(exports: Exports, name: str) -> manifest.Manifest:
@@ -197,6 +212,29 @@ def test_a_gguf_file_gives_the_same_model(exports: Exports, tiny_gguf_file: Path
     assert [getattr(gguf, name) for name in same] == [getattr(folder, name) for name in same]
 
 
+def test_a_gguf_file_with_sentencepiece_and_a_template_of_the_user_s_is_exported(exports: Exports) -> None:
+    assert exports.outcomes["pieces"].code == 0, exports.outcomes["pieces"].err
+    found = read(exports, "pieces")
+    assert (found.name, found.licence, found.architecture) == ("pieces", "mit", "LlamaForCausalLM")
+    assert found.tokenizer.vocabulary == 32011  # without padding rows
+    assert found.tokenizer.stop_ids[:2] == (32007, 32000)  # the template's marker first
+    assert found.notes == ("Its chat template was given with --template.",)
+    assert found.table is not None
+
+
+def test_a_base_model_is_exported_for_texts_and_refuses_to_chat(exports: Exports) -> None:
+    assert exports.outcomes["silent"].code == 0, exports.outcomes["silent"].err
+    said = exports.outcomes["silent"].err
+    assert "has no chat template, so it is a base model: it continues texts" in said
+    assert "add --template FILE" in said
+    assert read(exports, "silent").table is None
+    tokenizer = Tokenizer(exports.folder / "silent")
+    with pytest.raises(ChatTemplateError, match="silent has no chat template, so it cannot hold a conversation"):
+        tokenizer.prompt([Message("user", "hi")])
+    answer: Any = openvino_genai().LLMPipeline(str(exports.folder / "silent"), "CPU").generate("Once", max_new_tokens=4)
+    assert isinstance(answer, str)
+
+
 @pytest.mark.parametrize("name", SINGLE)
 def test_a_peer_loads_and_continues(exports: Exports, name: str) -> None:
     pipeline = openvino_genai().LLMPipeline(str(exports.folder / name), "CPU")
@@ -265,7 +303,6 @@ def test_models_that_disagree_make_no_pair(exports: Exports, tiny_models: Path) 
     ("name", "sentence"),
     [
         ("incomplete", "does not hold all weights of its architecture: model.layers.1.mlp.up_proj.weight is missing"),
-        ("silent", "has no chat template, so it can be a draft but not answer"),
     ],
 )
 def test_a_model_that_lacks_something_is_refused(exports: Exports, name: str, sentence: str) -> None:
@@ -282,5 +319,5 @@ def test_another_content_under_a_known_commit_is_refused_and_what_was_there_stay
 
 
 def test_nothing_is_left_beside_the_results(exports: Exports) -> None:
-    names = {*SINGLE, "pair", "self", "twice", "altered"}
+    names = {*SINGLE, "pair", "self", "twice", "altered", "pieces", "silent"}
     assert {path.name for path in exports.folder.iterdir()} == names

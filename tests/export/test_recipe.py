@@ -1,5 +1,6 @@
 """Recipes are right in form or refused with the field that is wrong; what a command line makes of them."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -192,11 +193,16 @@ def test_a_hub_id_means_its_newest_revision() -> None:
     assert order.recipe.sources == (HubSource("org/Some-Model", "main"),)
 
 
-def test_what_lies_here_is_local_has_no_revision_and_must_be_a_model(tmp_path: Path) -> None:
-    (tmp_path / "Mine.gguf").touch()
-    for path, name in ((tmp_path, tmp_path.name.lower()), (tmp_path / "Mine.gguf", "mine")):
+def test_what_lies_here_is_local_has_no_revision_and_must_be_a_model(tmp_path: Path, tiny_gguf_file: Path) -> None:
+    files = {"Mine.gguf": "mine", "12ab" * 16 + ".gguf": "tiny", "model-q8_0.gguf": "tiny"}  # tiny: as the file says
+    for path in (tmp_path, *(tmp_path / file for file in files)):
+        if path != tmp_path:
+            shutil.copy(tiny_gguf_file, path)
         order = model(Arguments(str(path)))
-        assert (order.name, order.recipe.sources) == (name, (LocalSource(path),))
+        assert (order.name, order.recipe.sources) == (files.get(path.name, tmp_path.name.lower()), (LocalSource(path),))
+    (tmp_path / "empty.gguf").touch()
+    with pytest.raises(ExportError, match=r"empty\.gguf is not a GGUF file that can be used"):
+        recipe.understand(Arguments(str(tmp_path / "empty.gguf")))
     with pytest.raises(ExportError, match="A revision belongs to a model of the hub"):
         recipe.understand(Arguments(str(tmp_path), revision="v1"))
     (tmp_path / "weights.bin").touch()
@@ -228,6 +234,40 @@ def test_contradictions_are_refused(words: Arguments, reason: str) -> None:
     with pytest.raises(ExportError) as caught:
         recipe.understand(words)
     assert reason in str(caught.value)
+
+
+def test_a_recipe_takes_its_weights_from_a_file_and_a_template_too(tmp_path: Path) -> None:
+    template = tmp_path / "template.jinja"
+    template.write_text("{{ messages }}", encoding="utf-8")
+    order = model(Arguments("gemma-3-270m-it", local=str(tmp_path), template=template))
+    assert order.recipe.sources == (LocalSource(tmp_path),)
+    assert (order.name, order.recipe.licence, order.recipe.chat.stop[0]) == (
+        "gemma-3-270m-it",
+        "Gemma",
+        "<end_of_turn>",
+    )
+    assert order.template == "{{ messages }}"
+    drafted = pair(Arguments("gemma-3-1b-it", draft="org/x", local=str(tmp_path), template=template))
+    assert (drafted.draft.template, drafted.draft.recipe.sources) == (None, (HubSource("org/x"),))
+
+
+def test_a_file_that_cannot_be_taken_is_told(tmp_path: Path) -> None:
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    for words, reason in (
+        (
+            Arguments(PAIR, local=str(tmp_path)),
+            "--from belongs to the recipe of one model, which 'qwen2.5-coder' is not",
+        ),
+        (Arguments("org/x", local=str(tmp_path)), "--from belongs to the recipe of one model, which 'org/x' is not"),
+        (Arguments("qwen3-4b", local="org/x"), "There is no file or folder org/x; check the path."),
+        (Arguments("qwen3-4b", local=""), "A name is empty"),
+        (Arguments("qwen3-4b", template=tmp_path / "none"), "none of --template cannot be read (["),
+        (Arguments("qwen3-4b", template=tmp_path / "binary"), "binary of --template cannot be read ('utf-8'"),
+        (Arguments("qwen3-4b", template=tmp_path), "of --template is no file; name one with a chat template."),
+    ):
+        with pytest.raises(ExportError) as caught:
+            recipe.understand(words)
+        assert reason in str(caught.value)
 
 
 def test_a_recipe_at_another_revision_has_no_mirror() -> None:
