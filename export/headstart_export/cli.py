@@ -2,6 +2,8 @@
 
 import argparse
 import contextlib
+import dataclasses
+import difflib
 import json
 import os
 import signal
@@ -73,6 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from headstart_export import head  # noqa: PLC0415 - with the libraries it needs
 
         command, options = _make_head, head.parser().parse_args(words[1:])
+    elif words[:1] == ["verify"]:
+        command, options = _verify, _verify_parser().parse_args(words[1:])
     else:
         command, options = _export, _parser().parse_args(words)
     try:
@@ -124,7 +128,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="headstart-export",
         description="Turn a language model into a checked folder that Headstart can load; with a draft, into a pair.",
         epilog="Recipes: " + ", ".join(recipes.names()) + ". "
-        "`headstart-export table --help`: count texts of "
+        "`headstart-export verify --help`: prove an export again; `headstart-export table --help`: count texts of "
         "yours; `headstart-export head --help`: make a draft head that learns on this computer.",
     )
     parser.add_argument("source", nargs="?", help="recipe, hub id, Hugging Face folder, or .gguf file")
@@ -150,6 +154,21 @@ def _parser() -> argparse.ArgumentParser:
         "--architectures", action="store_true", help="with --list: the kinds of models that can be exported"
     )
     parser.add_argument("--version", action="version", version=f"headstart-export {headstart.__version__}")
+    return parser
+
+
+def _verify_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="headstart-export verify",
+        description="Prove an exported model or pair again: its files, its tokenizer and chat template, and how far it "
+        "is from its source.",
+    )
+    parser.add_argument("name", help="an exported model of the library, or its folder")
+    parser.add_argument(
+        "--against", metavar="SOURCE", dest="source", required=True, help="recipe, hub id, folder or .gguf file"
+    )
+    _add_source_options(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON on standard output (also an error)")
     return parser
 
 
@@ -201,6 +220,30 @@ def _export(options: argparse.Namespace) -> None:
 def _order(options: argparse.Namespace) -> recipes.Order:
     given: dict[str, Any] = {name: getattr(options, name, None) for name in recipes.Arguments.__struct_fields__}
     return recipes.understand(recipes.Arguments(**given))
+
+
+def _verify(options: argparse.Namespace) -> None:
+    folder = Path(options.name).expanduser() if os.sep in options.name else paths.models_folder() / options.name
+    if not options.name.strip() or not (folder / manifest.FILE_NAME).is_file():
+        installed = [path.parent.name for path in paths.models_folder().glob(f"*/{manifest.FILE_NAME}")]
+        alike = difflib.get_close_matches(options.name, installed) or sorted(installed)
+        raise HeadstartError(
+            "{name!r} is no exported model; there are {names}.", name=options.name, names=", ".join(alike) or "none"
+        )
+    reporter = progress.reporter(sys.stderr)
+    with _libraries(options, reporter):
+        from headstart_export import pipeline  # noqa: PLC0415
+
+        verified = pipeline.verify(_order(options), folder, paths.cache_folder(), reporter)
+    if options.json:
+        print(json.dumps({"verified": [dataclasses.asdict(model) for model in verified]}))
+        return
+    for model in verified:
+        loss = f", KL {model.quality.mean_kl:.4f}" if model.quality else ""
+        print(
+            f"{model.name} is what it was made from: its files have their hashes, its tokenizer agrees on "
+            f"{model.texts} texts, and it agrees with its source on {model.agreement:.1%}{loss}."
+        )
 
 
 def _make_head(options: argparse.Namespace) -> None:

@@ -332,6 +332,91 @@ def _write_manifest(
     return result
 
 
+@dataclass(frozen=True)
+class Verified:
+    """What the proofs say of a finished model today. `texts` agree; `quality` was measured anew, as was `agreement`."""
+
+    name: str
+    texts: int
+    quality: manifest.Quality | None
+    agreement: float
+
+
+def verify(order: Order, folder: Path, cache: Path, progress: Progress) -> list[Verified]:
+    """Prove the finished model or pair in `folder` against its source again. Raises HeadstartError where it differs."""
+    pair = manifest.read(folder)
+    if isinstance(pair, manifest.PairManifest) != isinstance(order, PairOrder):
+        raise ExportError(
+            "{name} and the source are not both a pair; name the recipe of the pair, or its two sources with --against "
+            "and --draft.",
+            name=pair.name,
+        )
+    with workspace.opened(cache / f"verify-{pair.name}", replace=False) as space:
+        job = Job(space, cache, progress)
+        if not isinstance(order, PairOrder):
+            return [_verify(_compared(order, folder, job), job)]
+        target = _compared(order.target, folder / manifest.TARGET_FOLDER, job)
+        draft = _compared(order.draft, folder / manifest.DRAFT_FOLDER, job, target)
+        _require_agreement(target, draft)
+        return [_verify(target, job), _verify(draft, job)]
+
+
+def _compared(order: ModelOrder, folder: Path, job: Job, target: Prepared | None = None) -> Prepared:
+    """A source beside the finished model in `folder`, whose files and tokenizer are proven."""
+    recorded = manifest.read_model(folder)
+    with job.progress.step(f"Comparing the files of {recorded.name} with their hashes"):
+        for fault in manifest.damaged_files(folder, recorded, hashes=True):
+            raise ExportError("{fault} Export the model again.", fault=fault)
+    fetched = sources.fetch(order.recipe, job.cache, job.progress, code=order.code)
+    sources.require_same(fetched.source, folder)
+    facts = weights.inspect(fetched.path, code=order.code or order.recipe.native)
+    if facts.head and target:  # it has its target's tokenizer, or one like it
+        at = target.fetched.path
+        return Prepared(
+            order, fetched, facts, target.tokenizer, Converted(folder, target.converted.texts, ""), head_of=at
+        )
+    tokenizer = _tokenizer(order, fetched, facts)
+    with job.progress.step(f"Proving the tokenizer of {recorded.name}"):
+        source = fetched.path
+        if facts.is_gguf:
+            source = job.space.scratch / f"{order.role}-source"
+            tokenizer.save_pretrained(source)
+        chat = tokenizer_proof.render(tokenizer)
+        texts = tokenizer_proof.prove(folder, source, tokenizer, chat)
+    return Prepared(order, fetched, facts, tokenizer, Converted(folder, texts, chat.tail if chat else ""))
+
+
+def _verify(model: Prepared, job: Job) -> Verified:
+    folder, reference = model.converted.folder, job.space.scratch / "reference.npy"
+    recorded = manifest.read_model(folder)
+    quantize.require(recorded.precision.weights, quantize.read_back(folder / convert.MODEL_FILE))
+    ids = quality.text_ids(model.tokenizer, TEXT_LIMIT)
+    loaded, width = _read_reference(model, ids, reference, job)
+    rows = int(loaded.config.vocab_size)
+    del loaded
+    gc.collect()
+    if rows != recorded.logit_rows and not model.head_of:
+        raise ExportError(
+            "{name} is not what its source is: it chooses among {found} tokens, and its source among {rows}. Name the "
+            "source that it was made from, or export it again.",
+            name=recorded.name,
+            found=recorded.logit_rows,
+            rows=rows,
+        )
+    with job.progress.step("Checking the result against its source"):
+        answer = quality.run(folder, reference, ids, width)
+    found, before = answer.quality, recorded.quality
+    if found and before and found.mean_kl > quality.WORSE * before.mean_kl + quality.UNLIKE:
+        raise ExportError(
+            "{name} is not what its source is: they differ by {found} nats a token (KL) and not by {before} as when it "
+            "was exported. Name the source that it was made from, or export it again.",
+            name=recorded.name,
+            found=f"{found.mean_kl:.4f}",
+            before=f"{before.mean_kl:.4f}",
+        )
+    return Verified(recorded.name, model.converted.texts, found, answer.agreement)
+
+
 def _in_a_line(model: manifest.Manifest, agreement: float) -> str:
     """One line for the user on a finished model. `agreement`: as in `quality.Answer`."""
     sizes = f"{megabytes(model.size_bytes)} on disk, {megabytes(model.ram_bytes)} in memory"

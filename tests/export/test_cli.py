@@ -42,6 +42,7 @@ def test_what_needs_no_library_loads_none(arguments: list[str]) -> None:
         ([""], "A name is empty: name a recipe, a hub id"),
         (["  "], "A name is empty: name a recipe, a hub id"),
         (["x/y", "--draft", ""], "A name is empty: name a recipe, a hub id"),
+        (["verify", "no-such", "--against", "x/y"], "'no-such' is no exported model; there are "),
     ],
 )
 def test_a_refusal_is_one_sentence(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -161,6 +162,16 @@ def test_the_kinds_of_models_are_listed(capsys: pytest.CaptureFixture[str]) -> N
     assert "xglm                 not tried" in listed
     assert cli.main(["--list", "--architectures", "--json"]) == 0
     assert {"architecture": "olmo2", "tried": True, "gguf": False} in json.loads(capsys.readouterr().out)
+
+
+def test_a_wrong_name_is_told_those_that_are_like_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HEADSTART_HOME", str(tmp_path))
+    for name in ("qwen2.5-coder", "other"):
+        write_model(tmp_path / "models" / name)
+    assert cli.main(["verify", "qwen2.5-codr", "--against", "x/y"]) == 1
+    assert "'qwen2.5-codr' is no exported model; there are qwen2.5-coder." in capsys.readouterr().err
 
 
 # Fields of `LLMCalculatorOptions` in the server's llm_calculator.proto, with what they hold.

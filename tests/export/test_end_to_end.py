@@ -137,6 +137,15 @@ def exports(
     fetch_once(tiny_models / "target-hf", hub / "models--org--tiny")
     offline = Offline({**offline.environment, "HF_HUB_CACHE": str(hub)})
     arguments = {name: [*run, "--json", "--output", str(folder / name)] for name, run in runs.items()}
+    for name, against in {
+        "gguf": runs["gguf"],
+        "pieces": runs["pieces"],
+        "pair": [target, "--draft", draft],
+        "int8": [deep],
+        "int8-sym": [draft],
+        "self": [target],
+    }.items():
+        arguments[f"verify {name}"] = ["verify", str(folder / name), "--json", "--against", *against]
     return Exports(folder, dict(zip(arguments, offline.export(*arguments.values()), strict=True)))
 
 
@@ -233,6 +242,33 @@ def test_a_base_model_is_exported_for_texts_and_refuses_to_chat(exports: Exports
         tokenizer.prompt([Message("user", "hi")])
     answer: Any = openvino_genai().LLMPipeline(str(exports.folder / "silent"), "CPU").generate("Once", max_new_tokens=4)
     assert isinstance(answer, str)
+
+
+@pytest.mark.parametrize("name", ["gguf", "pieces", "pair"])
+def test_the_proofs_of_an_export_can_be_had_again(exports: Exports, name: str) -> None:
+    outcome = exports.outcomes[f"verify {name}"]
+    assert outcome.code == 0, outcome.err
+    folders = ("pair/target", "pair/draft") if name == "pair" else (name,)
+    for found, folder in zip(outcome.result["verified"], folders, strict=True):
+        recorded = read(exports, folder)
+        assert (found["name"], found["texts"]) == (recorded.name, recorded.tokenizer.proof)
+        assert recorded.quality is not None
+        assert found["quality"]["mean_kl"] == pytest.approx(recorded.quality.mean_kl, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("int8", "target-hf is not what its source is: they differ by"),
+        ("int8-sym", "target-hf is not what its source is: it chooses among 640 tokens, and its source among 624."),
+        ("self", "deep+self and the source are not both a pair; name the recipe of the pair, or its two sources"),
+    ],
+)
+def test_another_source_is_told_from_the_one_it_was_made_from(exports: Exports, name: str, sentence: str) -> None:
+    outcome = exports.outcomes[f"verify {name}"]
+    assert outcome.code == 1
+    assert sentence in outcome.err
+    assert json.loads(outcome.out)["error"]["template"]
 
 
 @pytest.mark.parametrize("name", SINGLE)
