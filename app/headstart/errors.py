@@ -180,5 +180,9 @@ class PeerError(HeadstartError):
     """Another program cannot take part in a benchmark; the sentence says why."""
 
 
+class ToolError(HeadstartError):
+    """A server of tools cannot be used; the sentence says which, and what to do."""
+
+
 class BatchError(HeadstartError):
     """A batch cannot go on; the sentence says why, and that what was answered is kept."""

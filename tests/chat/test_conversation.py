@@ -15,6 +15,7 @@ from headstart.chat.conversation import (
     Role,
     Run,
     State,
+    Turn,
     extended,
     fenced,
     first_title,
@@ -177,15 +178,15 @@ def _every_message_can_be_shown(conversation: Conversation) -> None:
 def test_neighbours_of_one_role_become_one_turn() -> None:
     tree = Conversation().ask("a").begin_answer()
     tree = tree.finish(2, Outcome("b")).ask("c")
-    assert turns(tree.path) == (("user", "a"), ("assistant", "b"), ("user", "c"))
-    assert turns(tree.remove(2).path) == (("user", "a\n\nc"),)
-    assert turns(Conversation().ask("a").begin_answer().path) == (("user", "a"),)
+    assert turns(tree.path) == (Turn("user", "a"), Turn("assistant", "b"), Turn("user", "c"))
+    assert turns(tree.remove(2).path) == (Turn("user", "a\n\nc"),)
+    assert turns(Conversation().ask("a").begin_answer().path) == (Turn("user", "a"),)
 
 
 def test_attachments_come_before_the_text() -> None:
     tree = Conversation().ask("what is it?", [Attachment("a.py", "x = 1\n"), Attachment("b.md", "```\ny\n```")])
     assert turns(tree.path)[0].content == "a.py:\n```\nx = 1\n```\n\nb.md:\n````\n```\ny\n```\n````\n\nwhat is it?"
-    assert turns(Conversation().ask("look", [Attachment("a.png", "")]).path) == (("user", "look"),)
+    assert turns(Conversation().ask("look", [Attachment("a.png", "")]).path) == (Turn("user", "look"),)
 
 
 @PATIENT

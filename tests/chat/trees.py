@@ -5,7 +5,7 @@ from collections.abc import Callable
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from headstart.chat.conversation import Attachment, Conversation, Outcome, Role, Run, State
+from headstart.chat.conversation import Attachment, Conversation, Outcome, Role, Run, State, ToolCall
 
 # A busy machine is no fault: neither a slow example nor slow drawing is.
 PATIENT = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
@@ -15,6 +15,9 @@ TEXT = st.text(LETTERS, max_size=12) | st.sampled_from(["我看见老虎了", "n
 JSON = st.dictionaries(st.text(max_size=5), st.integers(-9, 9) | st.booleans() | TEXT | st.none(), max_size=3)
 RUNS = st.lists(st.builds(Run, st.integers(1, 9), st.sampled_from(["draft", "target"])), max_size=3).map(tuple)
 ENDS = st.sampled_from([State.COMPLETE, State.STOPPED, State.INTERRUPTED])
+CALLS = st.lists(
+    st.builds(ToolCall, st.integers(0, 9), TEXT, st.just('{"a": "虎"}'), TEXT, st.booleans()), max_size=2
+).map(tuple)
 FILES = st.lists(st.builds(Attachment, TEXT, TEXT), max_size=2).map(tuple)
 STEPS = ("ask", "answer", "edit", "regenerate", "resume", "show", "walk", "remove", "remove_branch", "fork")
 
@@ -55,7 +58,7 @@ def finished(conversation: Conversation, draw: st.DrawFn) -> Conversation:
     """With an end to the answers being written."""
     for message in conversation.messages.values():
         if message.state is State.STREAMING:
-            outcome = Outcome(message.text + draw(TEXT), draw(ENDS), draw(RUNS), draw(JSON))
+            outcome = Outcome(message.text + draw(TEXT), draw(ENDS), draw(RUNS), draw(JSON), draw(CALLS))
             conversation = conversation.finish(message.id, outcome)
     return conversation
 

@@ -42,8 +42,8 @@ from headstart.engine.process.client import EngineClient
 from headstart.engine.protocol import Facts, Loading
 from headstart.engine.supervision import Journal
 from headstart.errors import ContextOverflowError, HeadstartError, ModelNotFoundError, RemoteError, SettingsError
-from headstart.server.calls import CallReader
 from headstart.server.replies import read_whole
+from headstart.tools.calls import CallReader
 from tests.model_server import DONE, Script, chunk, serving
 
 ASKED = Request((Message("system", "Be brief."), Message("user", "Hi")), 64)

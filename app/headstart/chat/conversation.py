@@ -3,7 +3,7 @@
 import re
 import time
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -52,6 +52,20 @@ class Attachment:
 
 
 @dataclass(frozen=True)
+class ToolCall:
+    """A call of a tool in an answer, after so many characters of its text, and what came of it.
+
+    `arguments` is a JSON object. `failed`: the result says why there is none, and perhaps that a person refused.
+    """
+
+    at: int
+    name: str
+    arguments: str
+    result: str
+    failed: bool = False
+
+
+@dataclass(frozen=True)
 class Message:
     """One version of one message. `id` is unique in its conversation and greater than `parent`."""
 
@@ -67,6 +81,7 @@ class Message:
     origins: tuple[Run, ...] = ()
     attachments: tuple[Attachment, ...] = ()
     edited: bool = False  # a person wrote this version of an answer
+    calls: tuple[ToolCall, ...] = ()  # of an answer, in their order
 
 
 @dataclass(frozen=True)
@@ -77,6 +92,7 @@ class Outcome:
     state: State = State.COMPLETE
     origins: tuple[Run, ...] = ()
     stats: Json = field(default_factory=dict)
+    calls: tuple[ToolCall, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -175,7 +191,13 @@ class Conversation:
         message = self.messages[id_]
         assert message.state is State.STREAMING, "the answer is finished"
         done = replace(message, text=outcome.text, state=outcome.state, origins=outcome.origins, stats=outcome.stats)
-        return self._replaced(done)
+        return self._replaced(replace(done, calls=outcome.calls))
+
+    def call(self, id_: int, call: ToolCall) -> "Conversation":
+        """With one more call in an answer being written."""
+        message = self.messages[id_]
+        assert message.state is State.STREAMING, "the answer is finished"
+        return self._replaced(replace(message, calls=(*message.calls, call)))
 
     def edit(self, id_: int, text: str, attachments: Iterable[Attachment] | None = None) -> "Conversation":
         """With a version of this message in other words, and nothing after it; None keeps the attachments."""
@@ -272,28 +294,37 @@ def extended(runs: tuple[Run, ...], characters: int, origin: str) -> tuple[Run, 
 
 
 class Turn(NamedTuple):
-    """One turn; `role` is "user" or "assistant"."""
+    """One turn; `role` is "user", "assistant" or "tool". An assistant may end its turn with a call."""
 
     role: str
     content: str
+    call: ToolCall | None = None
 
 
 def turns(messages: Iterable[Message]) -> tuple[Turn, ...]:
     """The turns for these messages, attachments written out before their text.
 
     Neighbours of one role become one turn, because removing a message can bring them together and chat templates want
-    roles that alternate; an answer without a word says nothing and is left out.
+    roles that alternate; an answer without a word says nothing and is left out. Its calls come with their results.
     """
     found: list[Turn] = []
-    for message in messages:
-        content = prompt_text(message)
-        if not content and message.role is Role.ASSISTANT:
-            continue
-        if found and found[-1].role == message.role.value:
-            found[-1] = Turn(message.role.value, f"{found[-1].content}\n\n{content}")
+    for turn in (turn for message in messages for turn in _turns_of(message)):
+        if found and turn.role != "tool" and found[-1].role == turn.role and not found[-1].call:
+            found[-1] = turn._replace(content=f"{found[-1].content}\n\n{turn.content}")
         else:
-            found.append(Turn(message.role.value, content))
+            found.append(turn)
     return tuple(found)
+
+
+def _turns_of(message: Message) -> Iterator[Turn]:
+    role, content, begun = message.role.value, prompt_text(message), 0
+    for call in message.calls:
+        yield Turn(role, content[begun : call.at].strip("\n"), call)
+        yield Turn("tool", call.result)
+        begun = call.at
+    rest = content[begun:].lstrip("\n") if begun else content[begun:]
+    if rest or message.role is Role.USER:
+        yield Turn(role, rest)
 
 
 def prompt_text(message: Message) -> str:

@@ -1,6 +1,7 @@
 """A connection to the history, encrypted or not, its rows, and its errors as sentences."""
 
 import contextlib
+import dataclasses
 import importlib.util
 import json
 import logging
@@ -18,7 +19,7 @@ import msgspec
 
 from headstart import own_folder
 from headstart.chat import search
-from headstart.chat.conversation import Attachment, Chat, Conversation, Message, Role, Run, State, storable
+from headstart.chat.conversation import Attachment, Chat, Conversation, Message, Role, Run, State, ToolCall, storable
 from headstart.errors import DamagedHistoryError, HistoryError
 
 FILE_NAME = "history.db"
@@ -42,6 +43,7 @@ _PRAGMAS = (
 )
 
 Value = str | float | int | None
+_CALLS = msgspec.json.Decoder(tuple[ToolCall, ...])
 _RUNS = msgspec.json.Decoder(tuple[Run, ...])  # a long chat has a hundred thousand, and this is four times as quick
 _log = logging.getLogger(__name__)
 
@@ -299,6 +301,7 @@ def message_row(message: Message, *, shown: bool) -> dict[str, Value]:
         "origins": runs_to_json(message.origins),
         "attachments": to_json([[attachment.name, attachment.text] for attachment in message.attachments]),
         "edited": message.edited,
+        "calls": calls_to_json(message.calls),
     }
 
 
@@ -317,6 +320,7 @@ def read_message(row: sqlite3.Row) -> Message:
         origins=_RUNS.decode(row["origins"]),
         attachments=read_attachments(row["attachments"]),
         edited=bool(row["edited"]),
+        calls=_CALLS.decode(row["calls"]),
     )
 
 
@@ -343,6 +347,11 @@ def read_conversation(rows: Iterable[sqlite3.Row]) -> Conversation:
 def runs_to_json(runs: Iterable[Run]) -> str:
     """Runs as [[characters, origin], ...]."""
     return to_json([[run.characters, run.origin] for run in runs])
+
+
+def calls_to_json(calls: Iterable[ToolCall]) -> str:
+    """Calls of tools as [{"at": ..., "name": ...}, ...]."""
+    return to_json([dataclasses.asdict(call) for call in calls])
 
 
 def to_json(value: object) -> str:

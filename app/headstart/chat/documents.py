@@ -11,7 +11,7 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-from headstart.chat.conversation import Chat, Conversation, Message, Role, State, fenced
+from headstart.chat.conversation import Attachment, Chat, Conversation, Message, Role, State, fenced
 from headstart.errors import ExchangeError
 
 _THINKING = re.compile(r"\A\s*<think>(.*?)(?:</think>|\Z)", re.DOTALL)
@@ -51,6 +51,7 @@ class Wording:
     settings: str = "Settings"
     statistics: str = "Statistics"
     thinking: str = "Thinking"
+    tool: str = "Tool"
     stopped: str = "stopped"
     interrupted: str = "interrupted"
     zone: tzinfo | None = None
@@ -96,11 +97,14 @@ def to_markdown_all(chats: Iterable[tuple[Chat, Conversation]], wording: Wording
 
 
 def _markdown_parts(message: Message, words: Wording) -> Iterator[str]:
-    """Attachments, text and how it was made."""
+    """Attachments, calls of tools, text and how it was made."""
     for attachment in message.attachments:
         yield f"{words.attachment}: {_one_line(attachment.name)}"
         if attachment.text:
             yield fenced(attachment)
+    for call in message.calls:
+        yield f"{words.tool}: {_one_line(call.name)} {_one_line(call.arguments)}"
+        yield fenced(Attachment(call.name, call.result))
     if message.text.strip():
         yield message.text.strip("\n")
     for name, values in ((words.settings, message.settings), (words.statistics, message.stats)):
@@ -161,6 +165,9 @@ def _message(message: Message, words: Wording, render: Callable[[str], str]) -> 
     for attachment in message.attachments:
         name = f"{words.attachment}: {attachment.name}"
         yield f"<details><summary>{html.escape(name)}</summary><pre>{html.escape(attachment.text)}</pre></details>"
+    for call in message.calls:
+        name = f"{words.tool}: {call.name} {call.arguments}"
+        yield f"<details><summary>{html.escape(name)}</summary><pre>{html.escape(call.result)}</pre></details>"
     thought = _THINKING.match(message.text)
     if thought:
         yield f"<details><summary>{html.escape(words.thinking)}</summary>{render(thought[1].strip())}</details>"

@@ -5,7 +5,7 @@ import math
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
@@ -19,6 +19,7 @@ from headstart.chat.conversation import (
     Role,
     Run,
     State,
+    ToolCall,
     storable,
 )
 from headstart.errors import ExchangeError, HeadstartError, Translatable
@@ -150,6 +151,7 @@ def _message(message: Message, *, shown: bool) -> dict[str, object]:
         "origins": [list(run) for run in message.origins],
         "attachments": [{"name": attachment.name, "text": attachment.text} for attachment in message.attachments],
         "edited": message.edited,
+        "calls": [asdict(call) for call in message.calls],
     }
 
 
@@ -229,9 +231,19 @@ def _read_message(entry: Mapping[str, Any]) -> Message:
                 Attachment(text_at(file, "name"), long_text(file["text"])) for file in entry.get("attachments", [])
             ),
             edited=entry.get("edited") is True,
+            calls=tuple(_read_call(call) for call in entry.get("calls", [])),
         )
-    except (KeyError, ValueError, TypeError, AttributeError) as error:
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise MalformedError("a message in it is not as it should be ({error})", error=repr(error)) from error
+
+
+def _read_call(entry: Mapping[str, Any]) -> ToolCall:
+    at = 0 if entry["at"] == 0 else _number(entry["at"])
+    texts = (text_at(entry, name) for name in ("name", "arguments", "result"))
+    call = ToolCall(at, *texts, failed=entry.get("failed") is True)
+    if not isinstance(json.loads(call.arguments), dict):
+        raise MalformedError("the arguments of a call in it are no table")
+    return call
 
 
 def _read_state(value: object) -> State:

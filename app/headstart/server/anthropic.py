@@ -10,7 +10,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from headstart.engine.engine import Call, FinishReason, Message, Request, Stats
-from headstart.server.calls import CallReader
 from headstart.server.replies import Block, BlockForm, Said
 from headstart.server.requests import (
     AnswerRequest,
@@ -25,6 +24,7 @@ from headstart.server.requests import (
     tool_of,
     tools_of,
 )
+from headstart.tools.calls import CallReader
 
 
 class TextBlock(Struct, frozen=True, tag_field="type", tag="text"):

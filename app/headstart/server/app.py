@@ -24,7 +24,6 @@ from headstart.engine.engine import Finish, Request, Step
 from headstart.errors import HeadstartError
 from headstart.server.anthropic import MessagesForm, MessagesRequest, messages_order
 from headstart.server.auth import CLIENT, Access, Guard
-from headstart.server.calls import CallReader
 from headstart.server.metrics import TYPE, Metrics
 from headstart.server.models import Served, find
 from headstart.server.refusal import INVALID, SERVER, Fault, FaultBody, RefusedError, invalid, refused, stopping
@@ -53,6 +52,7 @@ from headstart.server.responses import ResponsesForm, ResponsesRequest, response
 from headstart.server.streaming import Reported
 from headstart.server.tokens import Detokenized, DetokenizeRequest, Tokenized, TokenizeRequest, tokens_order
 from headstart.server.worker import Limits, Worker
+from headstart.tools.calls import CallReader
 
 _Body = TypeVar(
     "_Body", ChatRequest, TextRequest, MessagesRequest, ResponsesRequest, TokenizeRequest, DetokenizeRequest

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from headstart.engine.engine import FinishReason, Likelihood, Scored, Stats
-from headstart.server.calls import CallPart, CallReader
+from headstart.tools.calls import CallPart, CallReader
 
 Reason = Literal["stop", "length", "tool_calls"]
 StopReason = Literal["repetition"] | UnsetType  # an addition to OpenAI's format, which calls this a length

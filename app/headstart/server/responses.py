@@ -11,7 +11,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from headstart.engine.engine import Call, FinishReason, Message, Request, Scored, Stats, Tools
-from headstart.server.calls import CallReader
 from headstart.server.refusal import invalid
 from headstart.server.replies import Block, BlockForm, Said, logprobs_of
 from headstart.server.requests import (
@@ -35,6 +34,7 @@ from headstart.server.requests import (
     tool_of,
     tools_of,
 )
+from headstart.tools.calls import CallReader
 
 _WITH_LOGPROBS = "message.output_text.logprobs"
 _NoText = Annotated[str, Meta(max_length=0, description="Not supported: leave it out.")]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from headstart.server.calls import CallReader
+from headstart.tools.calls import CallReader
 
 ARGUMENTS = '{"a": "}\\n</tool_call> \\"{", "b": [{"c": 1}]}'
 CALL = f'{{"name": "f", "arguments": {ARGUMENTS}}}'

@@ -1,0 +1,350 @@
+"""MCP servers on this computer: those of mcp.json, their processes, what they offer, and calls of it."""
+
+import asyncio
+import importlib.util
+import json
+import logging
+import re
+import tempfile
+import threading
+from collections.abc import Coroutine, Iterable, Mapping
+from concurrent.futures import CancelledError
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+
+from headstart import __version__, paths
+from headstart.engine.cancelling import CancelEvent
+from headstart.engine.engine import Tool
+from headstart.errors import HeadstartError, ToolError
+from headstart.tools.loop import STOPPED, Result
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp.types import CallToolResult
+
+FILE_NAME = "mcp.json"
+START_SECONDS = 30.0  # npx and uvx may have to unpack a server first
+CALL_SECONDS = 60.0
+_STOP_SECONDS = 8.0  # a server gets two to end by itself, then two more
+_LONGEST_NAME = 64  # of a tool, as OpenAI's API has it
+_SHORTEST_SECRET = 4  # characters; what is shorter is a flag such as 1
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True)
+class Server:
+    """A program that offers tools. `env` may hold keys and passwords, so it is in no text made of this."""
+
+    name: str
+    command: str
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    cwd: str | None = None
+
+    @property
+    def line(self) -> str:
+        """What is run."""
+        return " ".join((self.command, *self.args))
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A tool of a server. What it may do is what the server says of it, which nobody checks."""
+
+    tool: Tool  # as the model calls it
+    server: str
+    name: str  # as the server calls it
+    reads_only: bool = False
+    destroys: bool = True
+    reaches_out: bool = True  # into the world beyond the server, such as the network
+
+
+def default_path() -> Path:
+    """Where people write their servers."""
+    return paths.config_folder() / FILE_NAME
+
+
+def configured(path: Path | None = None) -> tuple[tuple[Server, ...], tuple[ToolError, ...]]:
+    """The servers of the file, and what is wrong with others in it. Raises ToolError where it cannot be read."""
+    path = path or default_path()
+    try:
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise ToolError(
+            "There are no tools yet: write your MCP servers into {path}, as other programs have them under "
+            "`mcpServers`.",
+            path=path,
+        ) from None
+    except OSError as error:
+        raise ToolError("{path} cannot be read ({reason}).", path=path, reason=error.strerror) from error
+    except (ValueError, RecursionError) as error:
+        # What json says of the file holds none of its values.
+        raise ToolError("{path} is invalid JSON: {error}.", path=path, error=error) from None
+    entries = content.get("mcpServers") if isinstance(content, dict) else None
+    if not isinstance(entries, dict) or not entries:
+        raise ToolError("{path} names no server: it needs an object `mcpServers` with one entry each.", path=path)
+    servers, faults = list[Server](), list[ToolError]()
+    for name, entry in entries.items():
+        if isinstance(entry, dict) and entry.get("disabled") is True:
+            continue
+        try:
+            servers.append(_server(name, entry))
+        except ToolError as error:
+            faults.append(error)
+    return tuple(servers), tuple(faults)
+
+
+def _server(name: str, entry: object) -> Server:
+    if not isinstance(entry, dict) or not isinstance(entry.get("command"), str) or not entry["command"].strip():
+        if isinstance(entry, dict) and "url" in entry:
+            raise ToolError(
+                "The server {name} is reached by an address; only servers with a `command` are started.", name=name
+            )
+        raise ToolError("The server {name} has no `command`; name the program that it is.", name=name)
+    args, env, cwd = entry.get("args") or [], entry.get("env") or {}, entry.get("cwd")
+    if not isinstance(args, list) or not all(isinstance(each, str) for each in args):
+        raise ToolError("The `args` of the server {name} must be a list of texts.", name=name)
+    if not isinstance(env, dict) or not all(isinstance(each, str) for each in env.values()):
+        raise ToolError("The `env` of the server {name} must be an object of texts.", name=name)
+    return Server(name, entry["command"], tuple(args), env, cwd if isinstance(cwd, str) else None)
+
+
+class ToolServers:
+    """Runs the servers of a file, from `start` to `close`. Its methods block, so call them beside a window."""
+
+    def __init__(self, path: Path | None = None, *, start: float = START_SECONDS, call: float = CALL_SECONDS) -> None:
+        """Nothing runs yet. `start` and `call`: seconds that a server has for each."""
+        self._path, self._patience = path, (start, call)
+        self._connections: dict[str, _Connection] = {}  # by the name of their server
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self.faults: tuple[HeadstartError, ...] = ()  # of servers that offer nothing
+
+    @property
+    def offers(self) -> tuple[Offer, ...]:
+        """The tools of all servers, each with a name of its own."""
+        return _told_apart(offer for each in self._running for offer in each.offers)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The servers that run."""
+        return tuple(each.server.name for each in self._running)
+
+    def start(self) -> None:
+        """Start every server of the file that does not run, all at once, and end those that are no longer in it."""
+        try:
+            require_package()
+            servers, faults = configured(self._path)
+        except ToolError as error:
+            servers, faults = (), (error,)
+        for known in [each for each in self._connections.values() if each.server not in servers]:
+            self._end(self._connections.pop(known.server.name))
+        running = {each.server.name for each in self._running}
+        begun = {each.name: _Connection(each, self._patience) for each in servers if each.name not in running}
+        if begun:
+            self._ask(_all(each.start() for each in begun.values()))
+        self._connections |= begun
+        self.faults = (*faults, *(each.fault for each in self._connections.values() if each.fault))
+
+    def call(self, name: str, arguments: str, cancel: CancelEvent | None = None) -> Result:
+        """What a tool gives for a JSON object of arguments. What goes wrong is a Result, too; `cancel` gives it up."""
+        offer = next((offer for offer in self.offers if offer.tool.name == name), None)
+        if offer is None:
+            return Result(f"There is no tool {name}.", failed=True)
+        try:
+            return self._ask(self._connections[offer.server].call(offer.name, json.loads(arguments)), cancel)
+        except CancelledError:
+            return STOPPED
+
+    def close(self) -> None:
+        """End every server; harmless twice."""
+        if self._loop is None or self._thread is None:
+            return
+        for connection in self._connections.values():
+            self._end(connection)
+        self._connections = {}
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        self._loop = self._thread = None
+
+    @property
+    def _running(self) -> tuple["_Connection", ...]:
+        return tuple(each for each in self._connections.values() if each.is_running)
+
+    def _end(self, connection: "_Connection") -> None:
+        self._ask(connection.close())
+
+    def _ask(self, work: Coroutine[Any, Any, _Value], cancel: CancelEvent | None = None) -> _Value:
+        """On the loop of the servers, whose thread begins here."""
+        if self._loop is None:
+            logging.getLogger("mcp").addHandler(logging.NullHandler())
+            logging.getLogger("mcp").propagate = False  # it quotes what servers say, and so what people wrote
+            self._loop = asyncio.new_event_loop()
+            self._thread = threading.Thread(target=self._loop.run_forever, name="mcp", daemon=True)
+            self._thread.start()
+        waiting = asyncio.run_coroutine_threadsafe(work, self._loop)
+        with (cancel or CancelEvent()).calling(waiting.cancel):
+            return waiting.result()
+
+
+def require_package() -> None:
+    """Raises ToolError where the MCP package is not installed."""
+    if importlib.util.find_spec("mcp") is None:
+        raise ToolError('Tools need a package that is not installed: pip install "headstart[tools]".')
+
+
+async def _all(works: Iterable[Coroutine[Any, Any, None]]) -> None:
+    await asyncio.gather(*works)
+
+
+class _Connection:
+    """A server's process and what is said with it. All of it happens on one loop."""
+
+    def __init__(self, server: Server, patience: tuple[float, float]) -> None:
+        self.server = server
+        self._patience = patience
+        self.offers: tuple[Offer, ...] = ()
+        self.fault: ToolError | None = None
+        self._client: Client | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._begun, self._ending = asyncio.Event(), asyncio.Event()
+
+    @property
+    def is_running(self) -> bool:
+        return self._client is not None
+
+    async def start(self) -> None:
+        """Returns when the server has told what it offers, or when it has failed."""
+        self._task = asyncio.create_task(self._run())
+        await self._begun.wait()
+
+    async def close(self) -> None:
+        """End it, by force if need be."""
+        self._client = None
+        self._ending.set()
+        if self._task:
+            await asyncio.wait([self._task], timeout=_STOP_SECONDS)
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> Result:
+        from mcp import MCPError  # noqa: PLC0415 - only those who use tools need it
+        from mcp.types import CONNECTION_CLOSED  # noqa: PLC0415
+
+        if self._client is None:
+            return self._lost("ended")
+        try:
+            async with asyncio.timeout(self._patience[1]):
+                return _result(await self._client.call_tool(name, arguments))
+        except TimeoutError:
+            return self._lost(f"did not answer within {self._patience[1]:.0f} seconds and was ended")
+        except MCPError as error:
+            if error.code == CONNECTION_CLOSED:
+                return self._lost("ended while it was called")
+            return Result(f"The tool {name} failed: {error.message}", failed=True)
+        except (ValueError, RuntimeError, OSError):  # of the package, for what is no result; it quotes it
+            return Result(f"The server {self.server.name} sent no valid result for {name}.", failed=True)
+
+    def _lost(self, what: str) -> Result:
+        """It is started again with the next answer."""
+        self._client = None
+        self._ending.set()
+        return Result(f"The server {self.server.name} {what}.", failed=True)
+
+    async def _run(self) -> None:
+        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
+            try:
+                async with AsyncExitStack() as stack:
+                    async with asyncio.timeout(self._patience[0]):
+                        client = await stack.enter_async_context(self._connect(errors))
+                        self.offers = await _offers(client, self.server.name)
+                    self._client = client
+                    self._begun.set()
+                    await self._ending.wait()
+            except TimeoutError:
+                template = "The server {name} did not answer within {seconds} s{said}; `{line}` may be no MCP server."
+                self.fault = self._fault(template, errors, seconds=f"{self._patience[0]:.0f}")
+            except FileNotFoundError:
+                template = "The server {name} cannot be started: there is no program {command}."
+                self.fault = ToolError(template, name=self.server.name, command=self.server.command)
+            except Exception as error:  # noqa: BLE001 - a foreign program; whatever it does, the chat goes on
+                logging.getLogger(__name__).warning("the server %s ended: %s", self.server.name, type(error).__name__)
+                if not self._begun.is_set():
+                    self.fault = self._fault(
+                        "The server {name} did not start{said}; try `{line}` in a terminal.", errors
+                    )
+            finally:
+                self._client = None
+                self._begun.set()
+
+    def _connect(self, errors: IO[str]) -> "Client":
+        from mcp import Client, StdioServerParameters  # noqa: PLC0415 - it takes a second
+        from mcp.client.stdio import stdio_client  # noqa: PLC0415
+        from mcp.types import Implementation  # noqa: PLC0415
+
+        server = self.server
+        started = StdioServerParameters(
+            command=server.command, args=list(server.args), env=dict(server.env), cwd=server.cwd
+        )
+        told = Implementation(name="headstart", version=__version__)
+        return Client(stdio_client(started, errlog=errors), client_info=told)  # type: ignore[arg-type]
+
+    def _fault(self, template: str, errors: IO[str], **values: object) -> ToolError:
+        """With the last line that the server wrote, but no secret of it."""
+        errors.seek(0)
+        last = next((line.strip() for line in reversed(errors.read()[-4000:].splitlines()) if line.strip()), "")
+        for secret in self.server.env.values():
+            last = last.replace(secret, "…") if len(secret) >= _SHORTEST_SECRET else last
+        said = f" ({last[:200]})" if last else ""
+        return ToolError(template, name=self.server.name, said=said, line=self.server.line, **values)
+
+
+async def _offers(client: "Client", server: str) -> tuple[Offer, ...]:
+    found, cursor = list[Offer](), None
+    while True:
+        page = await client.list_tools(cursor=cursor)
+        for each in page.tools:
+            hints = each.annotations
+            schema = json.dumps(each.input_schema, ensure_ascii=False)
+            reads_only = bool(hints and hints.read_only_hint)
+            found.append(
+                Offer(
+                    Tool(each.name, schema, each.description or ""),
+                    server,
+                    each.name,
+                    reads_only=reads_only,
+                    destroys=not reads_only and (hints is None or hints.destructive_hint is not False),
+                    reaches_out=hints is None or hints.open_world_hint is not False,
+                )
+            )
+        cursor = page.next_cursor
+        if not cursor:
+            return tuple(found)
+
+
+def _told_apart(offers: Iterable[Offer]) -> tuple[Offer, ...]:
+    """Names that every model and server takes; where two are equal, the server's comes first."""
+    found: dict[str, Offer] = {}
+    for offer in offers:
+        name, number = _plain(offer.name), 2
+        if name in found:
+            name = _plain(f"{offer.server}_{offer.name}")
+        while name in found:
+            name, number = f"{name[:60]}_{number}", number + 1
+        tool = Tool(name, offer.tool.parameters, offer.tool.description)
+        found[name] = Offer(tool, offer.server, offer.name, offer.reads_only, offer.destroys, offer.reaches_out)
+    return tuple(found.values())
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:_LONGEST_NAME] or "_"
+
+
+def _result(found: "CallToolResult") -> Result:
+    """Its texts; pictures and sounds are only named."""
+    texts = [each.text if each.type == "text" else f"(a part of the kind {each.type})" for each in found.content]
+    if not texts and found.structured_content is not None:
+        texts = [json.dumps(found.structured_content, ensure_ascii=False)]
+    text = "\n".join(texts).strip()
+    return Result(text or "(no text)", failed=bool(found.is_error))

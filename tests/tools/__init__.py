@@ -1,0 +1,1 @@
+"""Tests of the tools that answers call."""

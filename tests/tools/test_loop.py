@@ -1,0 +1,114 @@
+"""The loop of an answer that calls tools, without an engine and without tools."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from headstart.chat.conversation import Conversation, Outcome, State, ToolCall, turns
+from headstart.engine.engine import Call, Message, Request, Step, Tool, written_call
+from headstart.tools.loop import MOST_CHARACTERS, REFUSED, Result, ToolLoop, engine_turns, offering
+from tests.fakes import ScriptedEngine
+
+ADD = Tool("add", '{"type": "object"}', "Add two numbers.")
+ASKED = offering(Request((Message("user", "What is 1 + 1?"),)), (ADD,))
+CALL = Call("add", '{"a": 1, "b": 1}')
+
+
+TWO = Result("2")
+
+
+def write(loop: ToolLoop, *answers: str, result: Result = TWO) -> str:
+    """The text that is shown while a model writes these answers."""
+    engine, shown = ScriptedEngine(answers), ""
+    for _ in answers:
+        for event in engine.generate(loop.request):
+            if isinstance(event, Step):
+                step = loop.take(event)
+                assert step.text == "".join(piece.text for piece in step.pieces)
+                shown += step.text
+        rest, call = loop.end()
+        shown += rest.text if rest else ""
+        if call is None:
+            break
+        loop.give(call, result)
+    assert loop.text.endswith(shown)
+    return shown
+
+
+def test_a_call_is_no_text_and_its_result_is_asked_about() -> None:
+    loop = ToolLoop(ASKED)
+    assert write(loop, f"Let me see.\n{written_call(CALL)}", "It is 2.") == "Let me see.\n\n\nIt is 2."
+    (made,) = loop.calls
+    assert (made.name, json.loads(made.arguments), made.result, made.failed) == ("add", {"a": 1, "b": 1}, "2", False)
+    assert loop.request.messages[1:] == (
+        Message("assistant", "Let me see.\n", (Call("add", made.arguments),)),
+        Message("tool", "2"),
+    )
+    assert loop.request.tools == ASKED.tools
+
+
+def test_without_tools_an_answer_is_shown_as_it_is() -> None:
+    loop = ToolLoop(Request((Message("user", "?"),)))
+    assert write(loop, f"Look: {written_call(CALL)}") == f"Look: {written_call(CALL)}"
+    assert not loop.calls
+
+
+@pytest.mark.parametrize("text", ['{"a": 1} is JSON.', "{", "```json\n{}\n```", "a < b", "<tool"])
+def test_text_that_only_looks_like_a_call_is_shown(text: str) -> None:
+    assert write(ToolLoop(ASKED), text).lstrip("`json\n") == text.lstrip("`json\n")
+
+
+def test_a_call_that_was_cut_off_is_none() -> None:
+    loop = ToolLoop(ASKED)
+    assert write(loop, 'Now <tool_call>\n{"name": "add", "arguments": {"a": 1') == "Now "
+    assert loop.end() == (None, None)
+
+
+def test_after_too_many_calls_the_model_has_to_answer() -> None:
+    loop = ToolLoop(ASKED, most_calls=2)
+    assert write(loop, written_call(CALL), written_call(CALL), "Enough.") == "Enough."
+    assert len(loop.calls) == 2
+    assert loop.request.tools is None
+
+
+def test_a_refusal_is_what_the_model_reads() -> None:
+    loop = ToolLoop(ASKED)
+    write(loop, written_call(CALL), "Then not.", result=REFUSED)
+    assert loop.calls[0].failed
+    assert loop.request.messages[-1] == Message("tool", "The user did not allow this call.")
+
+
+def test_a_long_result_is_cut_and_says_so() -> None:
+    loop = ToolLoop(ASKED)
+    write(loop, written_call(CALL), "So much.", result=Result("x" * 1_000_000))
+    assert len(loop.calls[0].result) < MOST_CHARACTERS + 100
+    assert loop.calls[0].result.endswith("(Headstart cut this result of 1,000,000 characters after 12,000.)")
+
+
+def test_a_continued_answer_keeps_its_beginning() -> None:
+    request = offering(Request((Message("user", "?"), Message("assistant", "Let me"))), (ADD,))
+    loop = ToolLoop(request, "Let me")
+    assert write(loop, f" see.{written_call(CALL)}", "2.") == " see.\n\n2."
+    assert loop.request.messages[1].content == "Let me see."
+
+
+def conversation() -> Iterator[Conversation]:
+    """With a call, and then with its result and what followed."""
+    asked = Conversation().ask("What is 1 + 1?").begin_answer()
+    call = ToolCall(11, "add", CALL.arguments, "2")
+    yield asked.write(2, "Let me see.").call(2, call)
+    text = "Let me see.\n\nIt is 2."
+    yield asked.finish(2, Outcome(text, State.COMPLETE, calls=(call,))).ask("Thanks.")
+
+
+def test_what_was_called_is_told_to_the_model_later() -> None:
+    written, finished = conversation()
+    first = (
+        Message("user", "What is 1 + 1?"),
+        Message("assistant", "Let me see.", (CALL,)),
+        Message("tool", "2"),
+    )
+    assert engine_turns(turns(written.path)) == first
+    later = (*first, Message("assistant", "It is 2."), Message("user", "Thanks."))
+    assert engine_turns(turns(finished.path)) == later

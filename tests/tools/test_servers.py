@@ -1,0 +1,186 @@
+"""MCP servers as processes: what they offer, what calls give, and what happens when they go wrong."""
+
+import json
+import logging
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from headstart.engine.cancelling import CancelEvent
+from headstart.errors import ToolError
+from headstart.tools.loop import STOPPED, Result
+from headstart.tools.servers import ToolServers, configured
+
+SERVER = Path(__file__).with_name("clock_server.py")
+CLOCK = {"command": sys.executable, "args": [str(SERVER)], "env": {"API_KEY": "hunter2"}}
+
+
+def write(path: Path, **servers: Any) -> Path:
+    """A file of servers as other programs have it."""
+    file = path / "mcp.json"
+    file.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def clock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ToolServers]:
+    """The server of these tests."""
+    with closing(ToolServers(write(tmp_path_factory.mktemp("tools"), clock=CLOCK), call=3)) as servers:
+        servers.start()
+        yield servers
+
+
+def test_what_a_server_offers(clock: ToolServers) -> None:
+    assert clock.names == ("clock",)
+    assert not clock.faults
+    offers = {offer.tool.name: offer for offer in clock.offers}
+    assert {"get_time", "add"} < offers.keys()
+    assert offers["add"].tool.description == "Add two numbers."
+    assert json.loads(offers["add"].tool.parameters)["required"] == ["a", "b"]
+    time_, add = offers["get_time"], offers["add"]
+    assert (time_.reads_only, time_.destroys, time_.reaches_out) == (True, False, False)
+    assert (add.reads_only, add.destroys, add.reaches_out) == (False, True, True)  # it says nothing of itself
+
+
+def test_a_call_gives_its_result(clock: ToolServers) -> None:
+    assert clock.call("add", '{"a": 1, "b": 2}') == Result("3.0")
+
+
+def test_a_server_has_its_environment_and_not_that_of_headstart(
+    clock: ToolServers, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG):
+        assert clock.call("secret", "{}") == Result("hunter2 None")
+        clock.call("babble", "{}")
+    assert "hunter2" not in caplog.text
+
+
+def test_a_server_may_write_nonsense_between_its_answers(clock: ToolServers, caplog: pytest.LogCaptureFixture) -> None:
+    assert clock.call("babble", "{}") == Result("done")
+    assert "not JSON" not in caplog.text  # a log holds nothing that people or tools wrote
+
+
+@pytest.mark.parametrize(("name", "arguments"), [("fail", "{}"), ("add", '{"a": "x"}'), ("nothing", "{}")])
+def test_what_goes_wrong_in_a_tool_is_a_result(clock: ToolServers, name: str, arguments: str) -> None:
+    found = clock.call(name, arguments)
+    assert found.failed
+    assert name in found.text
+
+
+def test_a_call_can_be_stopped(clock: ToolServers) -> None:
+    cancel, begun = CancelEvent(), time.monotonic()
+    threading.Timer(0.2, cancel.set).start()
+    assert clock.call("hang", "{}", cancel) == STOPPED
+    assert time.monotonic() - begun < 2
+
+
+@pytest.mark.slow
+def test_a_server_that_dies_or_hangs_says_so_and_is_started_again(tmp_path: Path) -> None:
+    with closing(ToolServers(write(tmp_path, clock=CLOCK), call=1)) as servers:
+        servers.start()
+        for name, sentence in (
+            ("die", "The server clock ended while it was called."),
+            ("hang", "The server clock did not answer within 1 seconds and was ended."),
+        ):
+            assert servers.call(name, "{}") == Result(sentence, failed=True)
+            assert not servers.offers
+            servers.start()
+            assert servers.call("add", '{"a": 1, "b": 2}') == Result("3.0")
+
+
+def test_no_process_is_left(tmp_path: Path) -> None:
+    servers = ToolServers(write(tmp_path, clock=CLOCK))
+    before = psutil.Process().children(recursive=True)
+    servers.start()
+    assert len(psutil.Process().children(recursive=True)) == len(before) + 1
+    servers.close()
+    servers.close()
+    assert len(psutil.Process().children(recursive=True)) == len(before)
+
+
+def test_a_server_that_is_no_longer_named_is_ended(tmp_path: Path) -> None:
+    file = write(tmp_path, clock=CLOCK)
+    with closing(ToolServers(file)) as servers:
+        servers.start()
+        write(tmp_path, clock={**CLOCK, "disabled": True})
+        servers.start()
+        assert not servers.names
+
+
+@pytest.mark.slow
+def test_servers_that_do_not_start_are_told_and_the_others_run(tmp_path: Path) -> None:
+    broken = {"command": sys.executable, "args": ["-c", "raise SystemExit('no key: hunter2')"], "env": CLOCK["env"]}
+    missing = {"command": "no-such-program"}
+    silent = {"command": sys.executable, "args": ["-c", "import time; time.sleep(60)"]}
+    file = write(tmp_path, clock=CLOCK, broken=broken, missing=missing, silent=silent, odd={"args": []})
+    with closing(ToolServers(file, start=6)) as servers:
+        servers.start()
+        assert servers.names == ("clock",)
+        odd, broke, miss, still = map(str, servers.faults)
+    assert odd == "The server odd has no `command`; name the program that it is."
+    assert broke.startswith("The server broken did not start (no key: …); try `")
+    assert miss == "The server missing cannot be started: there is no program no-such-program."
+    assert still.startswith("The server silent did not answer within 6 s; `")
+
+
+def test_equal_names_are_told_apart(tmp_path: Path) -> None:
+    with closing(ToolServers(write(tmp_path, a=CLOCK, b=CLOCK))) as servers:
+        servers.start()
+        names = [offer.tool.name for offer in servers.offers]
+        assert len(names) == len(set(names))
+        assert {"add", "b_add"} < set(names)
+        assert servers.call("b_add", '{"a": 1, "b": 2}') == Result("3.0")
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("{", "is invalid JSON"),
+        ("[]", "names no server"),
+        ('{"mcpServers": {}}', "names no server"),
+    ],
+)
+def test_a_file_that_names_no_servers(tmp_path: Path, content: str, sentence: str) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text(content, encoding="utf-8")
+    servers = ToolServers(file)
+    servers.start()
+    assert sentence in str(servers.faults[0])
+    servers.close()
+
+
+def test_without_a_file_people_are_told_where_it_goes(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match=r"There are no tools yet: write your MCP servers into .*mcp\.json"):
+        configured(tmp_path / "mcp.json")
+
+
+@pytest.mark.parametrize(
+    ("entry", "sentence"),
+    [
+        ({"url": "https://example.org/mcp"}, "is reached by an address; only servers with a `command` are started."),
+        ({"command": "x", "args": "y"}, "must be a list of texts"),
+        ({"command": "x", "env": {"A": 1}}, "must be an object of texts"),
+        ("x", "has no `command`"),
+    ],
+)
+def test_an_entry_that_is_wrong_is_told(tmp_path: Path, entry: object, sentence: str) -> None:
+    servers, (fault,) = configured(write(tmp_path, bad=entry, good={"command": "x", "env": {"KEY": "hunter2"}}))
+    assert sentence in str(fault)
+    assert [server.name for server in servers] == ["good"]
+    assert "hunter2" not in repr(servers)
+
+
+def test_without_the_package_people_are_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    servers = ToolServers()
+    servers.start()
+    assert 'pip install "headstart[tools]"' in str(servers.faults[0])
+    servers.close()
