@@ -239,8 +239,8 @@ def _read_message(entry: Mapping[str, Any]) -> Message:
 
 def _read_call(entry: Mapping[str, Any]) -> ToolCall:
     at = 0 if entry["at"] == 0 else _number(entry["at"])
-    texts = (text_at(entry, name) for name in ("name", "arguments", "result"))
-    call = ToolCall(at, *texts, failed=entry.get("failed") is True)
+    name, arguments, result = (text_at(entry, key) for key in ("name", "arguments", "result"))
+    call = ToolCall(at, name, arguments, result, failed=entry.get("failed") is True)
     if not isinstance(json.loads(call.arguments), dict):
         raise MalformedError("the arguments of a call in it are no table")
     return call

@@ -1,11 +1,11 @@
 """`headstart chat`: one answer, a file of prompts, a pipe, or a conversation with commands."""
 
-import contextlib
 import json
 import sys
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack, closing
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +37,17 @@ from headstart.cli.options import (
     title,
     tracing,
 )
-from headstart.cli.render import Answer, Screen, answer, count, stats_json, stats_line, stats_lines
-from headstart.engine.engine import Engine, EngineKind, FinishReason, Keep, LoadOptions, Message, Sampling
+from headstart.cli.render import Answer, Screen, answer, count, harmless, on_ctrl_c, stats_json, stats_line, stats_lines
+from headstart.engine.cancelling import CancelEvent
+from headstart.engine.engine import Call, Engine, EngineKind, FinishReason, Keep, LoadOptions, Message, Sampling, Tool
 from headstart.errors import ContextOverflowError, EngineLostError, HeadstartError, ModelNotFoundError, SettingsError
 from headstart.library import Choice
 from headstart.pdf_text import open_pdf, pages
+from headstart.tools.loop import REFUSED, Result, ToolLoop, engine_turns, offering
+from headstart.tools.servers import FILE_NAME, ToolServers, effects
 
 STANDARD_INPUT = "-"
+_MOST_SHOWN = 200  # characters of a tool's result
 _SYSTEM = "system_prompt"  # among the settings of a chat
 
 
@@ -100,6 +104,14 @@ class ChatFlags:
     )
     stats: bool = flag(default=False, help="after each answer: its speed; in a chat, /stats says more")
     show_origin: bool = flag(default=False, help="on a terminal: underline and colour tokens by their origin")
+    tools: bool = flag(
+        default=False,
+        help=f"start the MCP servers of {FILE_NAME}; the model may call their tools, and you are asked for each call",
+        group="tools",
+    )
+    allow_tool: tuple[str, ...] = flag(
+        (), "call this tool without asking (may be repeated)", metavar="NAME", read=valid_text, group="tools"
+    )
     no_color: bool = flag(default=False, help="no colours (also: NO_COLOR=1); underlines stay")
     trace: TraceFlags = group(TraceFlags)
 
@@ -127,9 +139,12 @@ def run(arguments: ChatFlags, load: Load) -> int:
         text=not arguments.json,
         markdown=not arguments.json_schema,
     )
-    with contextlib.ExitStack() as ending:
+    with ExitStack() as ending:
         if prompt is None and _is_typed():
             ending.enter_context(keys_kept())
+        tools = _tools(arguments, screen)
+        if tools:
+            ending.enter_context(closing(tools.servers))
         engine = _loaded(order, arguments, screen, load)
         session = Session(
             engine,
@@ -143,8 +158,9 @@ def run(arguments: ChatFlags, load: Load) -> int:
             # What a program reads is no conversation of a person.
             is_kept=(sys.stdout.isatty() or arguments.continue_) and not arguments.temporary,
             show_stats=arguments.stats,
+            tools=tools,
         )
-        ending.enter_context(contextlib.closing(session))
+        ending.enter_context(closing(session))
 
         def switch(name: str) -> None:
             nonlocal order
@@ -181,6 +197,65 @@ class _Order:
         if self.choice:
             return self.choice.name
         return remotes.model_name(self.options.remote) if self.options.remote else ""
+
+
+@dataclass
+class Tools:
+    """The servers that run, and the tools that may be called without asking."""
+
+    servers: ToolServers
+    allowed: set[str]
+    may_ask: bool  # standard input holds no messages
+
+    def run(self, call: Call, screen: Screen, cancel: CancelEvent) -> Result:
+        """What the call gives. `cancel` is set where a person wants no more of the answer."""
+        said = f"{call.name} {call.arguments}"
+        if call.name not in self.allowed and not self._is_allowed(said, call.name, screen, cancel):
+            return REFUSED
+        screen.remark(f"Calling {said}")
+        with on_ctrl_c(cancel.set):
+            found = self.servers.call(call.name, call.arguments, cancel)
+        lines = found.text.splitlines() or [""]
+        more = f" … ({count(len(lines), 'line')})" if len(lines) > 1 else ""
+        screen.remark(f"{'It failed: ' if found.failed else 'It gave: '}{lines[0][:_MOST_SHOWN]}{more}")
+        return found
+
+    def _is_allowed(self, said: str, name: str, screen: Screen, cancel: CancelEvent) -> bool:
+        if not self.may_ask:
+            screen.remark(f"{said} was not called, as nobody can be asked here: allow it with --allow-tool {name}.")
+            return False
+        screen.remark(f"The model wants to call {said}")
+        try:
+            chosen = input(f"Call {harmless(name)}? [y]es, [a]lways in this chat, [N]o: ").strip().lower()
+        except (EOFError, KeyboardInterrupt):
+            cancel.set()
+            return False
+        if chosen in {"a", "always"}:
+            self.allowed.add(name)
+        return chosen in {"y", "yes", "a", "always"}
+
+
+def _tools(arguments: ChatFlags, screen: Screen) -> Tools | None:
+    """With its servers started. Raises SettingsError."""
+    if not arguments.tools:
+        if arguments.allow_tool:
+            raise SettingsError("--allow-tool is about tools: add --tools.")
+        return None
+    servers = ToolServers()
+    with ExitStack() as undoing:
+        undoing.callback(servers.close)
+        servers.start()
+        unknown = [name for name in arguments.allow_tool if name not in {offer.tool.name for offer in servers.offers}]
+        for fault in servers.faults:
+            screen.complain(str(fault))
+        if unknown and not servers.faults:
+            known = ", ".join(offer.tool.name for offer in servers.offers)
+            raise SettingsError(f"There is no tool {unknown[0]}; there are {known}.")
+        undoing.pop_all()
+    if servers.offers:
+        offered = f"{count(len(servers.offers), 'tool')} of {', '.join(servers.names)}"
+        screen.remark(f"The model may call {offered}; /tools lists them. Headstart cannot see if they use the network.")
+    return Tools(servers, set(arguments.allow_tool), sys.stdin.isatty())
 
 
 def _order(arguments: ChatFlags) -> _Order:
@@ -256,6 +331,7 @@ def _run_batch(arguments: ChatFlags, load: Load) -> int:
         "--json": arguments.json,
         "--stats": arguments.stats,
         "--show-origin": arguments.show_origin,
+        "--tools": arguments.tools,
     }
     for name in (name for name, is_given in given.items() if is_given):
         raise SettingsError(f"--batch takes prompts from a file and writes JSON to another: leave out {name}.")
@@ -349,8 +425,11 @@ def _object(session: "Session", given: Answer, order: _Order) -> dict[str, objec
         }
     elif options.remote:
         model["url"] = options.remote.url
+    last = session.conversation.last
+    calls = {"calls": [asdict(call) for call in last.calls]} if session.tools and last else {}
     return {
         "text": given.text,
+        **calls,
         "token_ids": given.token_ids,
         "finish_reason": given.reason,
         "stats": stats_json(given.stats),
@@ -373,6 +452,7 @@ class Session:
     switch: Callable[[str], None] | None = None  # loads another model
     is_kept: bool = False  # for --continue
     show_stats: bool = False
+    tools: Tools | None = None
     last: Answer | None = None
     failures: int = 0
     interrupted: bool = False  # Ctrl+C stopped the last answer
@@ -450,6 +530,18 @@ class Session:
             "The system prompt is set for the next answers." if rest else "The system prompt is removed."
         )
 
+    def list_tools(self, _rest: str) -> None:
+        """Show what the model may call, and what that may do."""
+        if self.tools is None:
+            self.screen.remark("Tools are off: start the chat with --tools.")
+            return
+        for offer in self.tools.servers.offers:
+            asked = "allowed" if offer.tool.name in self.tools.allowed else "asked for"
+            about = " ".join(offer.tool.description.split())
+            self.screen.remark(f"{offer.tool.name} ({offer.server}; {effects(offer)}; {asked}): {about}")
+        for fault in self.tools.servers.faults:
+            self.screen.complain(str(fault))
+
     def tell_stats(self, _rest: str) -> None:
         """Show the statistics of the last answer."""
         self.screen.remark(*(stats_lines(self.last.stats) if self.last else ["There is no answer yet."]))
@@ -520,18 +612,23 @@ class Session:
     def _answer(self, begun: Conversation) -> Answer:
         """`begun` ends with an answer to be written."""
         system = (Message("system", self.system),) if self.system else ()
-        said = (Message(*turn) for turn in turns(begun.path[:-1]))
+        said = engine_turns(turns(begun.path[:-1]))
         if len(begun.path) == 2 and self._is_kept:  # it takes the place of the last conversation
             kept_prompts.delete(kept_prompts.TERMINAL)
         request = replace(self.settings.request((*system, *said)), schema=self.schema, keep=self._on_disk)
-        self.last = given = answer(self.engine, request, self.screen)
+        loop = ToolLoop(offering(request, self._offered()))
+        try:
+            self.last = given = self._written(loop)
+        except HeadstartError:
+            if loop.calls:  # what was called is told, and so is what came before
+                self._finish(begun, loop, State.INTERRUPTED)
+            raise
         self.interrupted = given.reason is FinishReason.CANCELLED and not given.fault
-        if self.interrupted and not given.text:
+        if self.interrupted and not given.text and not loop.calls:
             self.screen.remark("Stopped before the first word; the question was taken back.")
             return given
         state = State.INTERRUPTED if given.fault else State.STOPPED if self.interrupted else State.COMPLETE
-        self.conversation, self.attachments = begun.finish(begun.path[-1].id, Outcome(given.text, state)), ()
-        self._keep()
+        self._finish(begun, loop, state)
         if given.fault:
             raise EngineLostError(given.fault)
         if self.screen.text:
@@ -549,6 +646,30 @@ class Session:
         """What the model has read of a conversation stays as long as the conversation does."""
         share = settings_file.load().prompt_cache_gb if self._is_kept else 0.0
         return Keep(kept_prompts.TERMINAL, round(share * 1e9)) if share else None
+
+    def _offered(self) -> tuple[Tool, ...]:
+        if self.tools is None:
+            return ()
+        self.tools.servers.start()  # one that ended is started again
+        return tuple(offer.tool for offer in self.tools.servers.offers)
+
+    def _written(self, loop: ToolLoop) -> Answer:
+        """The answer with all that was written before and after its calls; figures are those of its last part."""
+        given = answer(self.engine, loop, self.screen)
+        ids, cancel = given.token_ids, CancelEvent()
+        while given.call and self.tools:
+            loop.give(given.call, self.tools.run(given.call, self.screen, cancel))
+            if cancel.is_set():
+                return replace(given, text=loop.text, token_ids=ids, reason=FinishReason.CANCELLED, call=None)
+            given = answer(self.engine, loop, self.screen)
+            ids += given.token_ids
+        return replace(given, text=loop.text, token_ids=ids)
+
+    def _finish(self, begun: Conversation, loop: ToolLoop, state: State) -> None:
+        """Keep what came of the answer."""
+        outcome = Outcome(loop.text, state, calls=loop.calls)
+        self.conversation, self.attachments = begun.finish(begun.path[-1].id, outcome), ()
+        self._keep()
 
     def _keep(self) -> None:
         """Write the conversation where --continue finds it; the answer stays if that fails."""
@@ -621,6 +742,7 @@ COMMANDS = (
     Slash(
         "/set KEY VALUE", "change a setting; without VALUE back to its default; alone: list them", Session.set_option
     ),
+    Slash("/tools", "the tools that the model may call", Session.list_tools),
     Slash("/regenerate", "answer the last question again", Session.regenerate),
     Slash("/save FILE", "write the conversation to a new file: JSON if it ends in .json, or Markdown", Session.save),
     Slash("/load FILE", "go on with a conversation that was saved as JSON", Session.load),

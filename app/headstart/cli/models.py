@@ -19,6 +19,7 @@ from headstart.engine import memory
 from headstart.engine.engine import LoadOptions, Message, Request
 from headstart.errors import ExportError, SettingsError
 from headstart.library import Broken, Entry, Model, Pair
+from headstart.tools.loop import ToolLoop
 
 _COLUMNS = ("name", "kind", "precision", "size", "RAM", "quality", "licence")
 _MEMORY_NOTE = f"RAM: when loaded and {memory.DEFAULT_CONTEXT} tokens of context (or the whole, if less) are full"
@@ -274,7 +275,7 @@ def _answer_a_token(entry: Model | Pair, device: str, load: Load, screen: Screen
     if isinstance(entry, Pair):
         library.require_same_vocabulary(entry.target, entry.draft)
     with closing(load(LoadOptions(target.folder, draft, device))) as engine:
-        answer(engine, Request((Message("user", "Hello"),), max_new_tokens=1), screen)
+        answer(engine, ToolLoop(Request((Message("user", "Hello"),), max_new_tokens=1)), screen)
     screen.remark(f"{entry.name}: loads on {device} and answers.")
 
 

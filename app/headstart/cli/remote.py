@@ -15,6 +15,7 @@ from headstart.cli.render import Screen, answer, count, print_rows
 from headstart.engine.engine import LoadOptions, Message, Remote, Request
 from headstart.errors import SettingsError
 from headstart.library import ELSEWHERE
+from headstart.tools.loop import ToolLoop
 
 
 def _server_names() -> list[str]:
@@ -153,7 +154,7 @@ def _check(arguments: NameFlags, load: Load) -> int:
     screen.remark(*warnings(server))
     started = time.perf_counter()
     with closing(load(remotes.load_options(server))) as engine:
-        given = answer(engine, Request((Message("user", "Hello"),), max_new_tokens=1), screen)
+        given = answer(engine, ToolLoop(Request((Message("user", "Hello"),), max_new_tokens=1)), screen)
     spent = time.perf_counter() - started
     tokens = count(given.stats.output_tokens, "token")
     screen.remark(f"{server.name} answers: {tokens} in {spent:.1f} s, connecting included.")

@@ -17,6 +17,7 @@ from rich.text import Text
 
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
+    Call,
     Engine,
     Finish,
     FinishReason,
@@ -24,13 +25,13 @@ from headstart.engine.engine import (
     Phase,
     Piece,
     Prefill,
-    Request,
     Stats,
     Step,
     nothing,
 )
 from headstart.engine.protocol import Loading
 from headstart.errors import EngineLostError
+from headstart.tools.loop import ToolLoop
 
 if TYPE_CHECKING:
     from headstart.cli.answer_view import AnswerView
@@ -198,17 +199,21 @@ def on_ctrl_c(press: Callable[[], None]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer; partial if `reason` is CANCELLED. `fault` says how the engine was lost."""
+    """An answer; partial if `reason` is CANCELLED. `fault` says how the engine was lost.
+
+    `call`: the tool whose result the model waits for.
+    """
 
     text: str
     token_ids: tuple[int, ...]
     reason: FinishReason
     stats: Stats
     fault: str = ""
+    call: Call | None = None
 
 
-def answer(engine: Engine, request: Request, screen: Screen) -> Answer:
-    """Stream one answer to the screen. Ctrl+C ends it within one round.
+def answer(engine: Engine, loop: ToolLoop, screen: Screen) -> Answer:
+    """Stream an answer to the screen, up to its end or to a call of a tool. Ctrl+C ends it within one round.
 
     Raises what the engine raises; EngineLostError only before the first word.
     """
@@ -216,15 +221,21 @@ def answer(engine: Engine, request: Request, screen: Screen) -> Answer:
     screen.wait()
     try:
         with on_ctrl_c(cancel.set):
-            for event in engine.generate(request, cancel):
+            for event in engine.generate(loop.request, cancel):
                 match event:
                     case Prefill():
                         screen.reading(event)
                     case Step():
-                        screen.step(event)
-                        text.append(event.text)
+                        shown = loop.take(event)
+                        screen.step(shown)
+                        text.append(shown.text)
                     case Finish():
-                        return Answer("".join(text), event.token_ids, event.reason, event.stats)
+                        rest, call = loop.end()
+                        if rest:
+                            screen.step(rest)
+                            text.append(rest.text)
+                        call = None if event.reason is FinishReason.CANCELLED else call
+                        return Answer("".join(text), event.token_ids, event.reason, event.stats, call=call)
     except EngineLostError as error:
         if not any(text):
             raise

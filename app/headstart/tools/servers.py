@@ -9,7 +9,7 @@ import tempfile
 import threading
 from collections.abc import Coroutine, Iterable, Mapping
 from concurrent.futures import CancelledError
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 from headstart import __version__, paths
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Tool
-from headstart.errors import HeadstartError, ToolError
+from headstart.errors import HeadstartError, ToolError, Translatable
 from headstart.tools.loop import STOPPED, Result
 
 if TYPE_CHECKING:
@@ -59,6 +59,17 @@ class Offer:
     reads_only: bool = False
     destroys: bool = True
     reaches_out: bool = True  # into the world beyond the server, such as the network
+
+
+def effects(offer: Offer) -> Translatable:
+    """What a tool may do, in few words, as its server says."""
+    if offer.reads_only:
+        here, out = Translatable("only reads"), Translatable("only reads, perhaps from the network")
+    elif offer.destroys:
+        here, out = Translatable("may change and delete"), Translatable("may change, delete and use the network")
+    else:
+        here, out = Translatable("may change"), Translatable("may change and use the network")
+    return out if offer.reaches_out else here
 
 
 def default_path() -> Path:
@@ -132,7 +143,7 @@ class ToolServers:
         """The servers that run."""
         return tuple(each.server.name for each in self._running)
 
-    def start(self) -> None:
+    def start(self, cancel: CancelEvent | None = None) -> None:
         """Start every server of the file that does not run, all at once, and end those that are no longer in it."""
         try:
             require_package()
@@ -143,9 +154,10 @@ class ToolServers:
             self._end(self._connections.pop(known.server.name))
         running = {each.server.name for each in self._running}
         begun = {each.name: _Connection(each, self._patience) for each in servers if each.name not in running}
-        if begun:
-            self._ask(_all(each.start() for each in begun.values()))
         self._connections |= begun
+        if begun:
+            with suppress(CancelledError):
+                self._ask(_all(each.start() for each in begun.values()), cancel)
         self.faults = (*faults, *(each.fault for each in self._connections.values() if each.fault))
 
     def call(self, name: str, arguments: str, cancel: CancelEvent | None = None) -> Result:
@@ -226,6 +238,8 @@ class _Connection:
         self._client = None
         self._ending.set()
         if self._task:
+            if not self._begun.is_set():
+                self._task.cancel()
             await asyncio.wait([self._task], timeout=_STOP_SECONDS)
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Result:

@@ -1,0 +1,147 @@
+"""`headstart chat --tools`: what is offered, asked for, called, shown and kept."""
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from headstart import paths
+from headstart.chat.json_chats import read_chats
+from headstart.cli import main
+from headstart.engine.engine import Call, Message, written_call
+from headstart.errors import ContextOverflowError
+from tests.fakes import RecordingLoad, ScriptedEngine
+from tests.model_folders import write_model
+from tests.tools.test_servers import CLOCK
+
+ADD = written_call(Call("add", '{"a": 1, "b": 2}'))
+Captured = pytest.CaptureFixture[str]
+
+
+class Terminal(io.StringIO):
+    """A person who types these lines."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADSTART_HOME", str(tmp_path))
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    write_model(paths.models_folder() / "smol")
+    (tmp_path / "mcp.json").write_text(json.dumps({"mcpServers": {"clock": CLOCK}}), encoding="utf-8")
+
+
+def chat(*arguments: str, scripts: tuple[str | Exception, ...] = (ADD, "It is 3.")) -> tuple[int, ScriptedEngine]:
+    """The exit code, and what the model was asked."""
+    engine = ScriptedEngine(scripts)
+    return main(["chat", "--model", "smol", *arguments], load=RecordingLoad(engine)), engine
+
+
+def test_without_the_flag_nothing_is_started_and_nothing_offered(capsys: Captured) -> None:
+    code, engine = chat("1 + 2?", scripts=("3",))
+    assert code == 0
+    assert engine.requests[0].tools is None
+    assert capsys.readouterr() == ("3\n", "")
+
+
+def test_a_tool_that_is_allowed_is_called(capsys: Captured) -> None:
+    code, engine = chat("1 + 2?", "--tools", "--allow-tool", "add")
+    assert code == 0
+    first, second = engine.requests
+    assert first.tools
+    assert "add" in [tool.name for tool in first.tools.offered]
+    assert second.messages[-1] == Message("tool", "3.0")
+    out, err = capsys.readouterr()
+    assert out == "It is 3.\n"
+    assert "of clock; /tools lists them. Headstart cannot see if they use the network." in err
+    assert '· Calling add {"a": 1, "b": 2}\n· It gave: 3.0\n' in err
+
+
+def test_without_a_person_nothing_is_called_that_was_not_allowed(capsys: Captured) -> None:
+    _, engine = chat("1 + 2?", "--tools")
+    assert engine.requests[1].messages[-1].content == "The user did not allow this call."
+    assert "allow it with --allow-tool add." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("typed", "result", "asked"), [("y\ny\n", "3.0", 2), ("a\n", "3.0", 1), ("\nno\n", "The user did not", 2)]
+)
+def test_a_person_is_asked(
+    typed: str, result: str, asked: int, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal(typed))
+    _, engine = chat("1 + 2?", "--tools", scripts=(ADD, ADD, "3."))
+    assert all(request.messages[-1].content.startswith(result) for request in engine.requests[1:])
+    out, err = capsys.readouterr()
+    assert (out + err).count("Call add? [y]es") == asked
+    assert 'The model wants to call add {"a": 1, "b": 2}' in err
+
+
+def test_the_end_of_input_stops_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal(""))
+    code, engine = chat("1 + 2?", "--tools")
+    assert code == 130
+    assert len(engine.requests) == 1
+
+
+def test_json_has_the_calls(capsys: Captured) -> None:
+    chat("1 + 2?", "--tools", "--allow-tool", "add", "--json")
+    told = json.loads(capsys.readouterr().out)
+    assert told["text"] == "It is 3."
+    call = {"at": 0, "name": "add", "arguments": '{"a": 1, "b": 2}', "result": "3.0", "failed": False}
+    assert told["calls"] == [call]
+
+
+def test_calls_are_saved_and_told_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = f"1 + 2?\n/save {tmp_path}/chat.json\n/save {tmp_path}/chat.md\nAnd now?\n/tools\n"
+    monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
+    _, engine = chat("--tools", "--allow-tool", "add", scripts=(f"Let me see. {ADD}", "It is 3.", "Nothing."))
+    ((_, talk),) = read_chats(tmp_path / "chat.json")
+    assert talk.path[-1].calls[0].result == "3.0"
+    assert 'Tool: add {"a": 1, "b": 2}' in (tmp_path / "chat.md").read_text(encoding="utf-8")
+    roles = [message.role for message in engine.requests[-1].messages]
+    assert roles == ["user", "assistant", "tool", "assistant", "user"]
+    assert engine.requests[-1].messages[1].calls == (Call("add", '{"a": 1, "b": 2}'),)
+
+
+def test_what_was_called_stays_where_the_answer_fails(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("1 + 2?\nAgain\n"))
+    full = ContextOverflowError("The prompt does not fit.")
+    code, engine = chat("--tools", "--allow-tool", "add", scripts=(ADD, full, "Yes."))
+    assert code == 1
+    assert engine.requests[-1].messages[2] == Message("tool", "3.0")
+    assert "The prompt does not fit." in capsys.readouterr().err
+
+
+def test_tools_are_listed_with_what_they_may_do(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("/tools\n"))
+    chat("--tools", "--allow-tool", "add")
+    err = capsys.readouterr().err
+    assert "· get_time (clock; only reads; asked for): Tell what time it is." in err
+    assert "· add (clock; may change, delete and use the network; allowed): Add two numbers." in err
+
+
+def test_a_server_that_fails_is_told_and_the_chat_goes_on(tmp_path: Path, capsys: Captured) -> None:
+    (tmp_path / "mcp.json").write_text('{"mcpServers": {"x": {"command": "no-such-program"}}}', encoding="utf-8")
+    code, engine = chat("Hi", "--tools", scripts=("Hello.",))
+    assert code == 0
+    assert engine.requests[0].tools is None
+    assert "The server x cannot be started: there is no program no-such-program." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["Hi", "--allow-tool", "add"], "--allow-tool is about tools: add --tools."),
+        (["Hi", "--tools", "--allow-tool", "ad"], "There is no tool ad; there are get_time, add,"),
+        (["--tools", "--batch", "x.jsonl"], "leave out --tools."),
+    ],
+)
+def test_what_does_not_fit_is_refused(arguments: list[str], sentence: str, capsys: Captured) -> None:
+    code, _ = chat(*arguments)
+    assert code == 2
+    assert sentence in capsys.readouterr().err
