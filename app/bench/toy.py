@@ -33,6 +33,7 @@ from headstart.engine.bench.result import BenchResult, Memory, Setting, Spread, 
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.devices import Machine
 from headstart.engine.engine import (
+    Call,
     Engine,
     Event,
     Finish,
@@ -52,6 +53,7 @@ from headstart.engine.engine import (
     Tally,
     Timing,
     Token,
+    written_call,
 )
 from headstart.engine.generation_config import USUAL
 from headstart.engine.measurements import Measurements
@@ -102,7 +104,8 @@ class ToyEngine:
     """Repeats the last message. Tokens are words; `pace` seconds pass before each round.
 
     `toy: words 300` gives a long answer, `toy: repeat 300` one that repeats itself; `toy: segfault`, `hang`, `memory`,
-    `bug` and `refuse` fail in these ways; `toy: print` writes to standard output as a careless library would.
+    `bug` and `refuse` fail in these ways; `toy: print` writes to standard output as a careless library would;
+    `toy: call add {"a": 1}` calls a tool.
     """
 
     def __init__(self, pace: float = 0.0, context: int = CONTEXT) -> None:
@@ -239,6 +242,9 @@ def _answer(question: str) -> list[str]:
             return [_AGAIN] * int(argument)
         case "words":
             return [f"{_TALE[index % len(_TALE)]} " for index in range(int(argument))]
+        case "call":
+            name, _, arguments = argument.partition(" ")
+            return [f"{word} " for word in f"Let me see. {written_call(Call(name, arguments))}".split(" ")]
         case "segfault":
             os.kill(os.getpid(), signal.SIGSEGV)
         case "hang":

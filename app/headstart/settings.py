@@ -135,6 +135,11 @@ class Settings:
         "that you gave stays. Automatic does so on mains power only.",
         choices=("auto", "always", "never"),
     )
+    tools: bool = _option(
+        default=False,
+        section="chat",
+        meaning="Models may call tools of the MCP servers that you name in mcp.json. You are asked before each call.",
+    )
     system_prompt: str = _own("", "chat", "What the model is told before every chat.")
 
     model: str = _own("", "model", "The model or pair that answers; automatic prefers a pair.")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstart.chat.conversation import Attachment, Chat, Conversation, Outcome, Role, Run, State
+from headstart.chat.conversation import Attachment, Chat, Conversation, Outcome, Role, Run, State, ToolCall
 from headstart.chat.documents import Wording, to_html, to_html_all, to_markdown, to_markdown_all, write_export
 from headstart.chat.json_chats import MalformedError, parse_chats, read_chats, to_json
 from headstart.errors import ExchangeError
@@ -68,6 +68,23 @@ def test_numbers_that_json_lacks_become_null() -> None:
     tree = Conversation().ask("why").begin_answer().finish(2, Outcome("x", stats={"rate": [float("nan"), 1.5]}))
     ((_, read),) = parse_chats(to_json([(CHAT, tree)]).encode())
     assert read.messages[2].stats == {"rate": [None, 1.5]}
+
+
+def test_calls_of_tools_are_in_every_document() -> None:
+    call = ToolCall(0, "add", '{"a": "<b>"}', "3 <i>")
+    tree = Conversation().ask("1 + 2?").begin_answer().finish(2, Outcome("It is 3.", calls=(call,)))
+    assert 'Tool: add {"a": "<b>"}\n\n```\n3 <i>\n```\n\nIt is 3.' in to_markdown(CHAT, tree, WORDS)
+    page = to_html(CHAT, tree, WORDS)
+    assert "<summary>Tool: add {&quot;a&quot;: &quot;&lt;b&gt;&quot;}</summary><pre>3 &lt;i&gt;</pre>" in page
+    ((_, read),) = parse_chats(to_json([(CHAT, tree)]).encode())
+    assert read.messages[2].calls == (call,)
+
+
+@pytest.mark.parametrize("arguments", ["[]", "{", "[" * 100_000])
+def test_calls_that_are_none_are_refused(arguments: str) -> None:
+    tree = Conversation().ask("?").begin_answer().finish(2, Outcome("", calls=(ToolCall(0, "add", arguments, ""),)))
+    with pytest.raises(MalformedError):
+        parse_chats(to_json([(CHAT, tree)]).encode())
 
 
 def test_markdown_reads_like_the_chat() -> None:

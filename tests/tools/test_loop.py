@@ -93,6 +93,12 @@ def test_a_continued_answer_keeps_its_beginning() -> None:
     assert loop.request.messages[1].content == "Let me see."
 
 
+def test_an_answer_that_is_continued_after_a_call_goes_on_in_its_line() -> None:
+    begun = (Message("assistant", "Let me see.", (CALL,)), Message("tool", "2"), Message("assistant", "It"))
+    loop = ToolLoop(offering(Request((Message("user", "?"), *begun)), (ADD,)), "Let me see.\n\nIt")
+    assert write(loop, " is 2.") == " is 2."
+
+
 def conversation() -> Iterator[Conversation]:
     """With a call, and then with its result and what followed."""
     asked = Conversation().ask("What is 1 + 1?").begin_answer()

@@ -124,10 +124,13 @@ def test_servers_that_do_not_start_are_told_and_the_others_run(tmp_path: Path) -
         servers.start()
         assert servers.names == ("clock",)
         odd, broke, miss, still = map(str, servers.faults)
-    assert odd == "The server odd has no `command`; name the program that it is."
-    assert broke.startswith("The server broken did not start (no key: …); try `")
+        begun = time.monotonic()
+        servers.start(failed=False)  # nobody waits for them again
+        assert time.monotonic() - begun < 5
+    assert odd == "The server odd has no “command”; name the program that it is."
+    assert broke.startswith("The server broken did not start (no key: …); try “")
     assert miss == "The server missing cannot be started: there is no program no-such-program."
-    assert still.startswith("The server silent did not answer within 6 s; `")
+    assert still.startswith("The server silent did not answer within 6 s; “")
 
 
 def test_equal_names_are_told_apart(tmp_path: Path) -> None:
@@ -164,10 +167,10 @@ def test_without_a_file_people_are_told_where_it_goes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "sentence"),
     [
-        ({"url": "https://example.org/mcp"}, "is reached by an address; only servers with a `command` are started."),
+        ({"url": "https://example.org/mcp"}, "is reached by an address; only servers with a “command” are started."),
         ({"command": "x", "args": "y"}, "must be a list of texts"),
         ({"command": "x", "env": {"A": 1}}, "must be an object of texts"),
-        ("x", "has no `command`"),
+        ("x", "has no “command”"),
     ],
 )
 def test_an_entry_that_is_wrong_is_told(tmp_path: Path, entry: object, sentence: str) -> None:

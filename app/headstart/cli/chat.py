@@ -650,7 +650,7 @@ class Session:
     def _offered(self) -> tuple[Tool, ...]:
         if self.tools is None:
             return ()
-        self.tools.servers.start()  # one that ended is started again
+        self.tools.servers.start(failed=False)  # one that ended is started again
         return tuple(offer.tool for offer in self.tools.servers.offers)
 
     def _written(self, loop: ToolLoop) -> Answer:

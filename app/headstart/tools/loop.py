@@ -108,7 +108,7 @@ class ToolLoop:
     def _shown(self, text: str) -> str:
         """After a call a paragraph begins."""
         self._written += text
-        if text and self.calls and self.text and len(self.text) == self._begun:
+        if text and self.text and len(self.text) == self._begun and self.request.messages[-1].role == "tool":
             text = f"\n\n{text.lstrip()}" if text.strip() else ""
         self.text += text
         return text

@@ -85,7 +85,7 @@ def configured(path: Path | None = None) -> tuple[tuple[Server, ...], tuple[Tool
     except FileNotFoundError:
         raise ToolError(
             "There are no tools yet: write your MCP servers into {path}, as other programs have them under "
-            "`mcpServers`.",
+            "“mcpServers”.",
             path=path,
         ) from None
     except OSError as error:
@@ -95,7 +95,7 @@ def configured(path: Path | None = None) -> tuple[tuple[Server, ...], tuple[Tool
         raise ToolError("{path} is invalid JSON: {error}.", path=path, error=error) from None
     entries = content.get("mcpServers") if isinstance(content, dict) else None
     if not isinstance(entries, dict) or not entries:
-        raise ToolError("{path} names no server: it needs an object `mcpServers` with one entry each.", path=path)
+        raise ToolError("{path} names no server: it needs an object “mcpServers” with one entry each.", path=path)
     servers, faults = list[Server](), list[ToolError]()
     for name, entry in entries.items():
         if isinstance(entry, dict) and entry.get("disabled") is True:
@@ -111,14 +111,14 @@ def _server(name: str, entry: object) -> Server:
     if not isinstance(entry, dict) or not isinstance(entry.get("command"), str) or not entry["command"].strip():
         if isinstance(entry, dict) and "url" in entry:
             raise ToolError(
-                "The server {name} is reached by an address; only servers with a `command` are started.", name=name
+                "The server {name} is reached by an address; only servers with a “command” are started.", name=name
             )
-        raise ToolError("The server {name} has no `command`; name the program that it is.", name=name)
+        raise ToolError("The server {name} has no “command”; name the program that it is.", name=name)
     args, env, cwd = entry.get("args") or [], entry.get("env") or {}, entry.get("cwd")
     if not isinstance(args, list) or not all(isinstance(each, str) for each in args):
-        raise ToolError("The `args` of the server {name} must be a list of texts.", name=name)
+        raise ToolError("The “args” of the server {name} must be a list of texts.", name=name)
     if not isinstance(env, dict) or not all(isinstance(each, str) for each in env.values()):
-        raise ToolError("The `env` of the server {name} must be an object of texts.", name=name)
+        raise ToolError("The “env” of the server {name} must be an object of texts.", name=name)
     return Server(name, entry["command"], tuple(args), env, cwd if isinstance(cwd, str) else None)
 
 
@@ -143,18 +143,23 @@ class ToolServers:
         """The servers that run."""
         return tuple(each.server.name for each in self._running)
 
-    def start(self, cancel: CancelEvent | None = None) -> None:
-        """Start every server of the file that does not run, all at once, and end those that are no longer in it."""
+    def start(self, cancel: CancelEvent | None = None, *, failed: bool = True) -> None:
+        """Start every server of the file that does not run, all at once, and end those that are no longer in it.
+
+        `failed`: also those that have failed to start before.
+        """
         try:
             require_package()
             servers, faults = configured(self._path)
         except ToolError as error:
             servers, faults = (), (error,)
         for known in [each for each in self._connections.values() if each.server not in servers]:
-            self._end(self._connections.pop(known.server.name))
-        running = {each.server.name for each in self._running}
-        begun = {each.name: _Connection(each, self._patience) for each in servers if each.name not in running}
-        self._connections |= begun
+            self._end(known)
+        # Another thread may be reading the old ones.
+        kept = {each.server.name: each for each in self._connections.values() if each.server in servers}
+        rest = {name for name, each in kept.items() if each.is_running or (each.fault and not failed)}
+        begun = {each.name: _Connection(each, self._patience) for each in servers if each.name not in rest}
+        self._connections = kept | begun
         if begun:
             with suppress(CancelledError):
                 self._ask(_all(each.start() for each in begun.values()), cancel)
@@ -277,17 +282,20 @@ class _Connection:
                     self._begun.set()
                     await self._ending.wait()
             except TimeoutError:
-                template = "The server {name} did not answer within {seconds} s{said}; `{line}` may be no MCP server."
+                template = Translatable(
+                    "The server {name} did not answer within {seconds} s{said}; “{line}” may be no MCP server."
+                )
                 self.fault = self._fault(template, errors, seconds=f"{self._patience[0]:.0f}")
             except FileNotFoundError:
-                template = "The server {name} cannot be started: there is no program {command}."
-                self.fault = ToolError(template, name=self.server.name, command=self.server.command)
+                self.fault = ToolError(
+                    "The server {name} cannot be started: there is no program {program}.",
+                    name=self.server.name,
+                    program=self.server.command,
+                )
             except Exception as error:  # noqa: BLE001 - a foreign program; whatever it does, the chat goes on
                 logging.getLogger(__name__).warning("the server %s ended: %s", self.server.name, type(error).__name__)
-                if not self._begun.is_set():
-                    self.fault = self._fault(
-                        "The server {name} did not start{said}; try `{line}` in a terminal.", errors
-                    )
+                template = Translatable("The server {name} did not start{said}; try “{line}” in a terminal.")
+                self.fault = None if self._begun.is_set() else self._fault(template, errors)
             finally:
                 self._client = None
                 self._begun.set()

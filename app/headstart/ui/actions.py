@@ -85,6 +85,7 @@ COMMANDS = (
         ("write", QT_TRANSLATE_NOOP("Actions", "&Go to Message Box"), "Ctrl+L"),
         ("attach", QT_TRANSLATE_NOOP("Actions", "&Attach Files…"), _Key.Open),
         ("prompts", QT_TRANSLATE_NOOP("Actions", "&Prompts…"), "Ctrl+/"),
+        ("tools", QT_TRANSLATE_NOOP("Actions", "&Tools…")),
         ("enter_sends", QT_TRANSLATE_NOOP("Actions", "Enter Sends &Message"), "", True),
         ("next_chat", QT_TRANSLATE_NOOP("Actions", "&Next Chat"), "Ctrl+Tab", False, True),
         ("previous_chat", QT_TRANSLATE_NOOP("Actions", "Pre&vious Chat"), "Ctrl+Shift+Tab"),

@@ -19,12 +19,13 @@ from headstart.engine.engine import (
 from headstart.errors import BrokenModelError, ModelNotFoundError
 from headstart.library import Broken, Entry, Model, Pair, choose, installed
 from headstart.settings import Settings
+from headstart.tools.loop import engine_turns
 
 
 def engine_messages(messages: Iterable[StoredMessage], settings: Settings) -> tuple[Message, ...]:
     """The messages sent to the engine, the system prompt first."""
     system = (Message("system", settings.system_prompt),) if settings.system_prompt.strip() else ()
-    return system + tuple(Message(turn.role, turn.content) for turn in turns(messages))
+    return system + engine_turns(turns(messages))
 
 
 def request(messages: Iterable[StoredMessage], settings: Settings) -> Request:

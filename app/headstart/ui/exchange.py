@@ -454,6 +454,7 @@ class Exchange(QObject):
             settings=self.tr("Settings"),
             statistics=self.tr("Statistics"),
             thinking=self.tr("Thinking"),
+            tool=self.tr("Tool"),
             stopped=self.tr("stopped"),
             interrupted=self.tr("interrupted"),
         )

@@ -11,6 +11,7 @@ from headstart.engine.protocol import Description
 from headstart.errors import EngineBusyError, HeadstartError
 from headstart.settings import Settings
 from headstart.ui.chat.live_answer import NOTICE
+from headstart.ui.chat.tools import ToolsController
 from headstart.ui.main_window import MainWindow
 from headstart.ui.models import model_choices
 from headstart.ui.models.model_loader import ModelLoader
@@ -38,11 +39,12 @@ class ModelInUse(QObject):
         models: ModelsController,
         settings: CurrentSettings,
         store: Store,
+        tools: ToolsController,
     ) -> None:
         """`store` remembers the servers that the user was warned of."""
         super().__init__(window)
         self._window, self._loader, self._chats = window, loader, chats
-        self._models, self._settings, self._store = models, settings, store
+        self._models, self._settings, self._store, self._tools = models, settings, store, tools
         self._connect()
 
     @Slot()
@@ -95,6 +97,7 @@ class ModelInUse(QObject):
         models.chosen.connect(self._choose_model)
         models.changed.connect(self._note_models)
         models.removing.connect(self._note_removal)
+        self._tools.changed.connect(self._show_reach)
         models.adding.busy.connect(lambda _busy: self._show_reach())
         models.servers.chosen.connect(self._choose_model)
         models.servers.changed.connect(self._note_servers)
@@ -126,12 +129,14 @@ class ModelInUse(QObject):
         session, servers = self._chats.current, self._models.choices.servers
         if session is None:
             return
-        reach = model_choices.reach(session.settings, servers, fetching=self._models.adding.is_fetching)
+        reach = model_choices.reach(
+            session.settings, servers, fetching=self._models.adding.is_fetching, tools=self._tools.names
+        )
         self._window.chat.composer.show_reach(reach.text, reach.tip, leaves=reach.leaves)
         server = model_choices.server_of(session.settings, servers)
         if not reach.leaves:
             self._window.chat.notice.retract(Cause.REACH)
-        if server and reach.leaves and self._store.recall(_WARNED.format(server.name)) != server.url:
+        if server and not remotes.is_here(server) and self._store.recall(_WARNED.format(server.name)) != server.url:
             self._store.remember(_WARNED.format(server.name), server.url)
             self._window.chat.notice.say(model_choices.warning(server), cause=Cause.REACH)
 

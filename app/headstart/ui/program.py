@@ -17,6 +17,7 @@ from headstart.settings import Settings
 from headstart.ui.chat.chat_controller import ChatController, PromptsController
 from headstart.ui.chat.chat_session import ChatSession
 from headstart.ui.chat.read_ahead import ReadAheadController
+from headstart.ui.chat.tools import ToolsController
 from headstart.ui.dialogs import Dialogs
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.engine_request import Find, installed_model
@@ -104,12 +105,13 @@ class Program(QObject):
         self._engine = engine or EngineChoice()
         self.link = EngineLink(self._engine.command, parent=self, patience=self._engine.patience)
         self.loader = ModelLoader(self.link, self._engine.find, self)
-        self.chats = ChatsController(store, self.loader, self.settings.now, self)
+        self.tools = ToolsController(self.settings, self)
+        self.chats = ChatsController(store, self.loader, self.settings.now, self.tools, self)
         self.tags = TagsController(store, self)
         self.undo_stack, self.checkpoints = UndoStack(self), Checkpoints(store, self)
         self.garbage_collection = GarbageCollection(self)
         self.window = MainWindow(self.appearance.theme, self.appearance.font)
-        self.chat_controller = ChatController(self.window.chat, self.link, self)
+        self.chat_controller = ChatController(self.window.chat, self.link, self.tools, self)
         self.attention = Attention(application, self.window, self.settings.now, self)
         self.motion = Motion(application, self.settings.now, self)
         self.choices = ModelChoices(lambda: free_memory(self.link.pid), self)
@@ -126,7 +128,9 @@ class Program(QObject):
             self.window, store, self.chats, self.chat_controller, self.settings, self.undo_stack
         )
         Dialogs(self.window, self.settings, self.choices, store, self.restart)
-        self.model_in_use = ModelInUse(self.window, self.loader, self.chats, self.models, self.settings, store)
+        self.model_in_use = ModelInUse(
+            self.window, self.loader, self.chats, self.models, self.settings, store, self.tools
+        )
         composer, composing = self.window.chat.composer, self.chat_controller.composing
         self.read_ahead = ReadAheadController(composer, composing, self.loader, self.settings)
         self.titles = TitleController(self.chats, composer, self.loader, store, self.settings)
@@ -143,6 +147,7 @@ class Program(QObject):
         self.prompts.show(self.settings.now.prompts)
         self.placement.show_settings(self.settings.now)
         self.chats.start()
+        self.tools.follow(self.settings.now)
         self.model_in_use.show_installed()
         QTimer.singleShot(0, self, self._load_first)
 
@@ -201,6 +206,7 @@ class Program(QObject):
         self.chat_controller.close()
         self.motion.restore()
         self.chats.close()
+        self.tools.close()
         self.garbage_collection.close()
         self.checkpoints.close()
         self.store.remember(GEOMETRY, self.window.state())
@@ -261,6 +267,10 @@ class Program(QObject):
         self.switch.chosen.connect(lambda name: self._change_chat({"model": name, "draft": ""}))
         self.switch.page_requested.connect(self.window.actions_by_name["models"].trigger)
         self.window.actions_by_name["prompts"].triggered.connect(self.prompts.open_library)
+        self.window.actions_by_name["tools"].triggered.connect(lambda: self.tools.show_dialog(self.window))
+        self.tools.troubled.connect(lambda sentence: self.chat_controller.say(sentence, Cause.TOOLS))
+        self.tools.changed.connect(lambda: self.window.chat.notice.retract(Cause.TOOLS))
+        self.tools.changed.connect(self.read_ahead.look_again)
         self.server.port_chosen.connect(lambda port: self.settings.change(server_port=port))
         self.settings.changed.connect(self.server.follow)
         self.prompts.changed.connect(lambda own: self.settings.change(prompts=own))

@@ -20,6 +20,7 @@ from headstart.ui.chat.composer import Composer, Count, TokenCount
 from headstart.ui.chat.live_answer import KeptOrigins
 from headstart.ui.chat.message import WARMER, MessageAction, MessageContent, MessageState
 from headstart.ui.chat.prompts import PromptDialog, filled, library, own_part
+from headstart.ui.chat.tools import ToolsController
 from headstart.ui.chat.transcript import places
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.spelling import sentences, whole
@@ -125,7 +126,10 @@ def content(conversation: Conversation, message: Message) -> MessageContent:
         state=_STATES[message.state],
         notice=_notice(message),
         offers=_offers(message) if _is_last(conversation, message) else (),
-        attached=message.attachments,
+        attached=(
+            *message.attachments,
+            *(Attachment(f"{call.name} {call.arguments}", call.result) for call in message.calls),
+        ),
     )
 
 
@@ -321,10 +325,10 @@ class ChatController(QObject):
     answered = Signal(object)  # MessageContent that has come to its end
     undoable = Signal(object)  # Undoable
 
-    def __init__(self, page: ChatPage, link: EngineLink, parent: QObject | None = None) -> None:
+    def __init__(self, page: ChatPage, link: EngineLink, tools: ToolsController, parent: QObject | None = None) -> None:
         """Nothing is open yet."""
         super().__init__(parent)
-        self._page = page
+        self._page, self._tools = page, tools
         self._session: ChatSession | None = None
         self._made = Contents()
         self.composing = ComposerController(page.composer, page.notice, link, self)
@@ -352,6 +356,7 @@ class ChatController(QObject):
         self._show()
         self._show_wait(session.wait)
         self._show_record(session.chat)
+        self._show_question()
         self.composing.open(session)
         self._page.composer.setFocus()
 
@@ -420,6 +425,7 @@ class ChatController(QObject):
         composer.edit.recall_requested.connect(self.edit_last)
         page.files_dropped.connect(self._attach)
         transcript.action_requested.connect(self._act)
+        page.call.decided.connect(self._decide)
 
     def _leave(self) -> None:
         if self._session is None:
@@ -437,6 +443,8 @@ class ChatController(QObject):
             (session.recorded, self._show_record),
             (session.grew, self._grow),
             (session.waiting, self._show_wait),
+            (session.asking, self._show_question),
+            (session.called, self._show_calls),
         )
 
     def _contents(self) -> list[MessageContent]:
@@ -472,6 +480,21 @@ class ChatController(QObject):
         live = self.session.live
         if live:
             self._page.transcript.view_of(live.message).set_notice(words)
+
+    @Slot()
+    def _show_question(self) -> None:
+        asked = self.session.asked
+        self._page.call.ask(asked, self._tools.offer(asked.name) if asked else None)
+
+    @Slot(bool, bool)
+    def _decide(self, allowed: bool, always: bool) -> None:
+        self.session.decide(allowed=allowed, always=always)
+        self._page.composer.setFocus()
+
+    @Slot(int)
+    def _show_calls(self, id_: int) -> None:
+        message = self.session.message(id_)
+        self._page.transcript.view_of(id_).set_attached(content(self.session.conversation, message).attached)
 
     @Slot(int)
     def _end(self, id_: int) -> None:

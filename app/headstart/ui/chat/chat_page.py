@@ -21,6 +21,7 @@ from headstart.ui.chat.empty_page import EmptyPage
 from headstart.ui.chat.live_panel import LivePanel
 from headstart.ui.chat.message import MessageContent
 from headstart.ui.chat.prompts import PromptPopup
+from headstart.ui.chat.tools import CallBar
 from headstart.ui.chat.transcript import Transcript
 from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.labels import ElidedLabel
@@ -162,6 +163,7 @@ class ChatPage(QFrame):
         self.notice = NoticeBar(self)
         self.selection = SelectionBar(self.transcript, self)
         self.work = WorkBar(self)
+        self.call = CallBar(self)
         self.composer = Composer(self)
         self.setFocusProxy(self.composer)
         self.find_bar.closed.connect(self.composer.setFocus)
@@ -231,6 +233,7 @@ class ChatPage(QFrame):
         foot.setSpacing(SMALL)
         foot.addWidget(self.selection)
         foot.addWidget(self.work)
+        foot.addWidget(self.call)
         foot.addWidget(self.notice)
         foot.addWidget(self.composer)
         column = QVBoxLayout(self)

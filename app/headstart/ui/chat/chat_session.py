@@ -3,18 +3,22 @@
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from headstart.chat.conversation import Attachment, Chat, Conversation, Message, Outcome, Role, State, first_title
 from headstart.chat.store import UNSENT, Store, new_id
-from headstart.engine.engine import Finish, FinishReason, Keep, Prefill, Request, Step
+from headstart.engine.cancelling import CancelEvent
+from headstart.engine.engine import Call, Finish, FinishReason, Keep, Prefill, Request, Step
 from headstart.engine.protocol import Failed, Load
 from headstart.errors import EngineBusyError, HeadstartError, HistoryError
 from headstart.settings import Settings
+from headstart.tools.loop import REFUSED, Result, ToolLoop, offering
 from headstart.ui import engine_request
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.live_answer import NOTICE, ROUNDS, LiveAnswer, resumed
+from headstart.ui.chat.tools import ToolsController
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.spelling import sentences, whole
 from headstart.ui.translation import said
@@ -40,6 +44,8 @@ class ChatSession(QObject):
     began = Signal(int)  # the answer with this id is being written
     waiting = Signal(str)  # what the answer waits for; empty when it is being written
     grew = Signal(int, object)  # its id, tuple[Step, ...]
+    asking = Signal()  # whether a tool may be called, or no longer: see `asked`
+    called = Signal(int)  # a tool, by the answer with this id
     ended = Signal(int)  # nothing more will come to it
     recorded = Signal(object)  # Chat: title, settings or time changed
 
@@ -50,11 +56,12 @@ class ChatSession(QObject):
         events: ChatEvents,
         chat: Chat | None,
         settings: Settings,
+        tools: ToolsController,
         parent: QObject,
     ) -> None:
         """Without `chat` it is a new one, which is stored with its first message."""
         super().__init__(parent)
-        self._store, self._loader, self._events = store, loader, events
+        self._store, self._loader, self._events, self._tools = store, loader, events, tools
         self._is_stored = chat is not None
         self.chat = chat or Chat(new_id(), "", 0.0, 0.0, draft=store.recall(UNSENT) or "")
         self._asked = 0.0
@@ -66,6 +73,9 @@ class ChatSession(QObject):
         self.draft_files = store.draft_files(self.chat.id if chat else None)
         self.program_settings = settings
         self.live: LiveAnswer | None = None  # the answer being written; however the engine fares, `ended` follows
+        self.asked: Call | None = None  # waits for a person's word: see `decide`
+        self._calling: CancelEvent | None = None  # of the tool that is being called
+        self._allowed: set[str] = set()  # tools that are called without asking; not kept, as chats come from files, too
         self.wait = ""  # what it waits for, in words
         self._saving = QTimer(self, interval=_SAVE_EVERY)
         self._saving.timeout.connect(self._save_partial)
@@ -131,12 +141,30 @@ class ChatSession(QObject):
     def request(self, messages: Iterable[Message], settings: Settings | None = None) -> Request:
         """What the engine is asked for an answer, or for the rest of one if the messages end with it."""
         settings = settings or self.settings
-        return replace(engine_request.request(messages, settings), keep=self._on_disk(settings))
+        request = replace(engine_request.request(messages, settings), keep=self._on_disk(settings))
+        return offering(request, self._tools.offered)
 
     def stop(self) -> None:
         """Stop the answer being written and keep its text."""
-        if self.live:
+        if self.live and (self.asked or self._calling):
+            self._finish(State.STOPPED, {**self.live.earlier, live_answer.FINISH: FinishReason.CANCELLED.value})
+        elif self.live:
             self._loader.link.cancel()
+
+    def decide(self, *, allowed: bool, always: bool = False) -> None:
+        """Call the tool that was asked about, or do not; `always`: and do not ask again in this chat."""
+        if self.asked is None:
+            return
+        call, self.asked = self.asked, None
+        self.asking.emit()
+        if always:
+            self._allowed.add(call.name)
+        if allowed:
+            self._set_wait(self.tr("Calling {}…").format(call.name))
+            self._calling = cancel = CancelEvent()
+            self._tools.call(call, cancel, partial(self._take_called, call, cancel))
+        else:
+            self._take_result(call, REFUSED)
 
     def regenerate(self, id_: int, temperature: float | None = None) -> None:
         """Write another version of this answer with the next seed, and with `temperature` if given."""
@@ -233,6 +261,7 @@ class ChatSession(QObject):
         self._save_partial()
         self._saving.stop()
         self._retrying.stop()
+        self._give_up_call()
         self.live = None
         if self.is_behind:
             self._keep_trying(lambda: self._write(self.conversation))
@@ -250,7 +279,8 @@ class ChatSession(QObject):
             return
         if self._commit(conversation):
             self._asked = time.monotonic()
-            self.live = resumed(message, self._loader.link.generate(request))
+            loop = ToolLoop(request, message.text, message.calls)
+            self.live = resumed(message, self._loader.link.generate(request), loop)
             self._saving.start()
             self.reset.emit()
             self.began.emit(message.id)
@@ -280,16 +310,68 @@ class ChatSession(QObject):
     @Slot(int, object)
     def _take_steps(self, generation: int, steps: tuple[Step, ...]) -> None:
         if self.live and self._is_mine(generation):
-            self.live.grow(steps)
+            self._grow(tuple(map(self.live.loop.take, steps)))
             self._set_wait("")
-            self.grew.emit(self.live.message, steps)
 
     @Slot(int, object)
     def _take_finish(self, generation: int, finish: Finish) -> None:
         if self.live and self._is_mine(generation):
             stopped = finish.reason is FinishReason.CANCELLED
+            rest, call = self.live.loop.end()
+            if rest:
+                self._grow((rest,))
             kept = live_answer.keep(live_answer.joined(finish.stats, self.live.earlier), finish.reason)
+            if call and not stopped:
+                self.live.earlier = kept
+                self._ask(call)
+                return
             self._finish(State.STOPPED if stopped else State.COMPLETE, kept)
+
+    def _grow(self, steps: tuple[Step, ...]) -> None:
+        assert self.live
+        self.live.grow(steps)
+        self.grew.emit(self.live.message, steps)
+
+    def _ask(self, call: Call) -> None:
+        """About a call, unless that was answered before."""
+        self.asked = call
+        if call.name in self._allowed:
+            self.decide(allowed=True)
+        else:
+            self._set_wait(self.tr("Waiting for you: may {} be called?").format(call.name))
+            self.asking.emit()
+
+    def _take_called(self, call: Call, cancel: CancelEvent, result: Result) -> None:
+        if self._calling is cancel:  # else the answer was stopped meanwhile
+            self._calling = None
+            self._take_result(call, result)
+
+    def _take_result(self, call: Call, result: Result) -> None:
+        """Keep what a tool gave, and let the model go on."""
+        live = self.live
+        assert live
+        made = live.loop.give(call, result)
+        written = self.conversation.write(live.message, live.text, live.runs)
+        self.conversation, live.saved = written.call(live.message, made), len(live.text)
+        self._keep_trying(lambda: self._write(self.conversation))
+        self.called.emit(live.message)
+        try:
+            if self._loader.link.generation is not None:
+                raise EngineBusyError("Another answer was begun meanwhile; continue this one when that has ended.")
+            self._loader.require(self.settings)
+        except HeadstartError as error:
+            self._finish(State.INTERRUPTED, {**live.earlier, NOTICE: said(error)})
+            return
+        live.generation = self._loader.link.generate(live.loop.request)
+        self._set_wait(self._loader.progress or self.tr("Waiting for the model…"))
+
+    def _give_up_call(self) -> None:
+        cancel, self._calling = self._calling, None
+        if cancel:
+            cancel.set()
+        if self.asked:
+            self.asked = None
+            self.asking.emit()
 
     @Slot(str, object)
     def _take_failure(self, sentence: str, failed: Failed) -> None:
@@ -312,7 +394,7 @@ class ChatSession(QObject):
             self.waiting.emit(words)
 
     def _is_free(self) -> bool:
-        if self._loader.link.generation is None and not self._loader.occupation:
+        if self.live is None and self._loader.link.generation is None and not self._loader.occupation:
             return True
         writing = self.tr("An answer is still being written; stop it or wait for its end.")
         self._events.troubled.emit(self._loader.occupation or writing, Cause.BUSY)
@@ -337,9 +419,10 @@ class ChatSession(QObject):
     def _finish(self, state: State, kept: dict[str, object]) -> None:
         assert self.live
         live, self.live = self.live, None
+        self._give_up_call()
         self._saving.stop()
         self._set_wait("")
-        outcome = Outcome(live.text, state, live.runs, {**kept, ROUNDS: live.rounds})
+        outcome = Outcome(live.text, state, live.runs, {**kept, ROUNDS: live.rounds}, live.loop.calls)
         self.conversation = self.conversation.finish(live.message, outcome)
         self._catch_up()
         self.ended.emit(live.message)

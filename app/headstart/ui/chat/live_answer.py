@@ -8,6 +8,7 @@ from typing import Any, overload
 
 from headstart.chat.conversation import Message, Run, extended
 from headstart.engine.engine import FinishReason, Origin, Stats, Step
+from headstart.tools.loop import ToolLoop
 from headstart.ui.chat.message import OriginRun, RoundNote
 from headstart.ui.spelling import decimal, listed, whole
 from headstart.ui.translation import translate
@@ -219,11 +220,12 @@ class LiveAnswer:
 
     message: int
     generation: int
+    loop: ToolLoop
     text: str = ""
     runs: tuple[Run, ...] = ()
     rounds: list[list[object]] = field(default_factory=list)  # [characters, drafter, drafted, accepted]
     saved: int = 0  # characters that are on disk
-    earlier: Kept = field(default_factory=dict)  # the statistics of what a continued answer had before
+    earlier: Kept = field(default_factory=dict)  # the statistics of what was written before, continued or calling
 
     def grow(self, steps: Iterable[Step]) -> None:
         """Take the text of further rounds."""
@@ -241,11 +243,13 @@ def origin_runs(steps: Iterable[Step]) -> list[OriginRun]:
     return [OriginRun(len(piece.text), piece.origin.value, note) for step, note in notes for piece in step.pieces]
 
 
-def resumed(message: Message, generation: int) -> LiveAnswer:
+def resumed(message: Message, generation: int, loop: ToolLoop) -> LiveAnswer:
     """The live form of a message that is being written, with what it had before."""
     earlier = message.stats.get(ROUNDS)
     rounds = list(earlier) if isinstance(earlier, list) else []
-    return LiveAnswer(message.id, generation, message.text, message.origins, rounds, len(message.text), message.stats)
+    return LiveAnswer(
+        message.id, generation, loop, message.text, message.origins, rounds, len(message.text), message.stats
+    )
 
 
 class KeptOrigins(Sequence[OriginRun]):

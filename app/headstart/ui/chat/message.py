@@ -77,7 +77,7 @@ class MessageContent:
     state: MessageState = MessageState.DONE
     notice: str = ""  # one sentence below the text: why it ended
     offers: tuple[MessageAction, ...] = ()  # buttons below it: what a person may want to do then
-    attached: tuple[Attachment, ...] = ()
+    attached: tuple[Attachment, ...] = ()  # files; of an answer: calls of tools, with their results as the text
 
 
 class Origins:
@@ -190,10 +190,13 @@ class Attached(NamedTuple):
 
 
 def attached_blocks(
-    files: Iterable[Attachment], most: int | None = None, around: tuple[int, int] | None = None
+    files: Iterable[Attachment], most: int | None = None, around: tuple[int, int] | None = None, source: str = ""
 ) -> Attached:
-    """At most about `most` characters of each file, cut at lines: its beginning, or those around (file, offset)."""
-    source, blocks, pieces = "", list[Block](), list[Piece]()
+    """At most about `most` characters of each file, cut at lines: its beginning, or those around (file, offset).
+
+    `source`: what the text begins with, of other blocks.
+    """
+    blocks, pieces = list[Block](), list[Piece]()
     for number, file in enumerate(files):
         name = Span(file.name, len(source), len(source) + len(file.name), style=Style.BOLD)
         blocks.append(Paragraph((name,)))
@@ -203,7 +206,8 @@ def attached_blocks(
         text = before + file.text[start:end] + (f"\n{_CUT}" if end < len(file.text.rstrip("\n")) else "")
         pieces.append(Piece(start, end, len(source) + len(before)))
         if text:
-            language = PurePath(file.name).suffix.removeprefix(".").lower()
+            suffix = PurePath(file.name).suffix.removeprefix(".").lower()
+            language = suffix if suffix.isalnum() else ""  # the name of a call ends with its arguments
             blocks.append(Code(text, language, ((0, len(source)),)))
             source += f"{text}\n"
     return Attached(source, blocks, tuple(pieces))
@@ -263,10 +267,9 @@ class MessageSource:
 
     def folded(self) -> tuple[str, list[Block]]:
         """What a person may unfold, and its blocks: the thinking section, or the files that go with a question."""
-        if self.parts.thought:
-            return self._text, parse(self.thought(), self.parts.thought[0])
+        thought = parse(self.thought(), self.parts.thought[0]) if self.parts.thought else []
         shown = self._shown_files()
-        return shown.source, shown.blocks
+        return shown.source, [*thought, *shown.blocks]
 
     def look_at_file(self, file: int, start: int, end: int) -> bool:
         """Have `folded` show a place in a file; whether that makes it another text."""
@@ -277,10 +280,11 @@ class MessageSource:
 
     def place_in_file(self, file: int, start: int, end: int) -> tuple[int, int] | None:
         """Where a range of a file's text is in the text of `folded`; None if that does not show it."""
-        return None if self.parts.thought else self._shown_files().place(file, start, end)
+        return self._shown_files().place(file, start, end)
 
     def _shown_files(self) -> Attached:
-        return attached_blocks(self._content.attached, _MOST_SHOWN, self._around)
+        before = f"{self._text}\n" if self.parts.thought else ""
+        return attached_blocks(self._content.attached, _MOST_SHOWN, self._around, before)
 
     def append(self, text: str, runs: Iterable[OriginRun]) -> int:
         """Add text; returns the index of the first block that changed."""

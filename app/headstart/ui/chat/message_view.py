@@ -8,6 +8,7 @@ from PySide6.QtCore import QCoreApplication, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QGuiApplication, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QWhatsThis, QWidget
 
+from headstart.chat.conversation import Attachment
 from headstart.ui.chat.message import (
     WARMER,
     MessageAction,
@@ -280,6 +281,12 @@ class MessageView(QWidget):
         told = replace(self._content, state=ended.state, stats=ended.stats, notice=ended.notice, offers=ended.offers)
         self._set_state(told)
 
+    def set_attached(self, attached: tuple[Attachment, ...]) -> None:
+        """What the answer has called so far."""
+        self._set_state(replace(self._content, attached=attached))
+        if self._unfolded:
+            self._show_unfolded()
+
     def set_notice(self, notice: str) -> None:
         """A sentence below the text, such as the progress of reading the prompt."""
         self._set_state(replace(self._content, notice=notice))
@@ -482,11 +489,15 @@ class MessageView(QWidget):
         thinks = self._source.parts.thought is not None
         self._fold.setVisible(thinks or bool(self._content.attached))
         show_icon(self._fold, "unfolded" if self._unfolded else "folded", self._font)
-        label = self._thinking_label() if thinks or not self._content.attached else self._files_label()
+        labels = [self._thinking_label()] if thinks else []
+        labels += [self._files_label()] if self._content.attached else []
+        label = listed(labels)
         self._fold.setText(label)
         self._fold.setAccessibleName(label)
         if thinks:
             tip = self.tr("Hide the thinking") if self._unfolded else self.tr("Show the thinking")
+        elif self._content.role == "assistant":
+            tip = self.tr("Hide the calls of tools") if self._unfolded else self.tr("Show the calls of tools")
         else:
             tip = self.tr("Hide the attached files") if self._unfolded else self.tr("Show the attached files")
         self._fold.setToolTip(tip)
@@ -498,7 +509,11 @@ class MessageView(QWidget):
 
     def _files_label(self) -> str:
         names = [file.name for file in self._content.attached]
+        if self._content.role == "assistant":
+            names = [name.partition(" ")[0] for name in names]  # the arguments may be long
         shown = listed(names[:_NAMES_SHOWN])
+        if self._content.role == "assistant":
+            shown = self.tr("Tools: {}").format(shown)
         more = len(names) - _NAMES_SHOWN
         return self.tr("{names} and {count} more").format(names=shown, count=more) if more > 0 else shown
 

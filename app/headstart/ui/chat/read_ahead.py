@@ -29,7 +29,7 @@ class ReadAheadController(QObject):
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE)
         self._pause.timeout.connect(self._ask)
         composer.changed.connect(self._begin_anew)
-        settings.changed.connect(lambda _: self._pause.start())
+        settings.changed.connect(self.look_again)
         loader.link.prompt_read.connect(self._show)
         loader.link.restarted.connect(self._pause.stop)  # what would be read may be what ended the engine
 
@@ -39,6 +39,11 @@ class ReadAheadController(QObject):
         self._is_loaded = is_loaded
         if not is_loaded:
             self._want(None)
+        self._pause.start()
+
+    @Slot()
+    def look_again(self) -> None:
+        """Something else would be asked than before."""
         self._pause.start()
 
     def close(self) -> None:

@@ -227,6 +227,10 @@
         <translation>提示词(&amp;P)…</translation>
     </message>
     <message>
+        <source>&amp;Tools…</source>
+        <translation>工具(&amp;T)…</translation>
+    </message>
+    <message>
         <source>Enter Sends &amp;Message</source>
         <translation>按 Enter 键发送消息(&amp;M)</translation>
     </message>
@@ -1006,6 +1010,33 @@
     </message>
 </context>
 <context>
+    <name>CallBar</name>
+    <message>
+        <source>What the tool would be given</source>
+        <translation>将交给工具的内容</translation>
+    </message>
+    <message>
+        <source>Call once</source>
+        <translation>调用一次</translation>
+    </message>
+    <message>
+        <source>Always in this chat</source>
+        <translation>在此对话中始终允许</translation>
+    </message>
+    <message>
+        <source>Do not call</source>
+        <translation>不调用</translation>
+    </message>
+    <message>
+        <source>Until Headstart is closed.</source>
+        <translation>直到 Headstart 关闭为止。</translation>
+    </message>
+    <message>
+        <source>The model wants to call {tool} of {server}, which {effects}.</source>
+        <translation>模型想调用 {server} 的 {tool}：{effects}。</translation>
+    </message>
+</context>
+<context>
     <name>ChatController</name>
     <message>
         <source>Everything is saved again.</source>
@@ -1131,6 +1162,10 @@
         <translation>温度为 0 时，相同的问题总是得到相同的回答；调高温度可得到不同的回答。</translation>
     </message>
     <message>
+        <source>Calling {}…</source>
+        <translation>正在调用 {}…</translation>
+    </message>
+    <message>
         <source>{} (fork)</source>
         <translation>{}（分支）</translation>
     </message>
@@ -1141,6 +1176,10 @@
     <message>
         <source>Reading the conversation: {done} of {total} tokens</source>
         <translation>正在读取对话：{done}/{total} token</translation>
+    </message>
+    <message>
+        <source>Waiting for you: may {} be called?</source>
+        <translation>等待您的决定：可以调用 {} 吗？</translation>
     </message>
     <message>
         <source>An answer is still being written; stop it or wait for its end.</source>
@@ -1739,6 +1778,10 @@
         <translation>思考过程</translation>
     </message>
     <message>
+        <source>Tool</source>
+        <translation>工具</translation>
+    </message>
+    <message>
         <source>stopped</source>
         <translation>已停止</translation>
     </message>
@@ -2283,6 +2326,26 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>配方 {path} 有误：{reason}。</translation>
     </message>
     <message>
+        <source>The server {name} cannot be started: there is no program {program}.</source>
+        <translation>无法启动服务器 {name}：没有程序 {program}。</translation>
+    </message>
+    <message>
+        <source>The server {name} did not answer within {seconds} s{said}; “{line}” may be no MCP server.</source>
+        <translation>服务器 {name} 在 {seconds} 秒内没有回应{said}；“{line}”可能不是 MCP 服务器。</translation>
+    </message>
+    <message>
+        <source>The server {name} did not start{said}; try “{line}” in a terminal.</source>
+        <translation>服务器 {name} 没有启动{said}；请在终端中试运行“{line}”。</translation>
+    </message>
+    <message>
+        <source>The server {name} has no “command”; name the program that it is.</source>
+        <translation>服务器 {name} 没有“command”；请写明它是哪个程序。</translation>
+    </message>
+    <message>
+        <source>The server {name} is reached by an address; only servers with a “command” are started.</source>
+        <translation>服务器 {name} 要通过地址访问；这里只启动带“command”的服务器。</translation>
+    </message>
+    <message>
         <source>The servers cannot be saved in {path} ({strerror}); make the folder writable and try again.</source>
         <translation>无法将服务器保存到 {path}（{strerror}）；请让该文件夹可写入，然后重试。</translation>
     </message>
@@ -2303,8 +2366,24 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>目标模型没有写出可用于统计 token 的文本；请分别导出两个模型，这样就不需要这些文本。</translation>
     </message>
     <message>
+        <source>The “args” of the server {name} must be a list of texts.</source>
+        <translation>服务器 {name} 的“args”必须是文本列表。</translation>
+    </message>
+    <message>
+        <source>The “env” of the server {name} must be an object of texts.</source>
+        <translation>服务器 {name} 的“env”必须是由文本组成的对象。</translation>
+    </message>
+    <message>
+        <source>There are no tools yet: write your MCP servers into {path}, as other programs have them under “mcpServers”.</source>
+        <translation>还没有工具：请把您的 MCP 服务器写入 {path}，格式与其他程序的“mcpServers”相同。</translation>
+    </message>
+    <message>
         <source>{name!r} cannot be the name of a model; take letters, digits and dashes.</source>
         <translation>{name!r} 不能用作模型名称；请使用字母、数字和连字符。</translation>
+    </message>
+    <message>
+        <source>{path} names no server: it needs an object “mcpServers” with one entry each.</source>
+        <translation>{path} 没有写明任何服务器：它需要一个“mcpServers”对象，每个服务器一项。</translation>
     </message>
     <message>
         <source>The model cannot write answers with OpenVINO GenAI ({reason}).</source>
@@ -2329,6 +2408,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Hugging Face cannot be reached</source>
         <translation>无法连接 Hugging Face</translation>
+    </message>
+    <message>
+        <source>Another answer was begun meanwhile; continue this one when that has ended.</source>
+        <translation>其间另一个回答已经开始；请在它结束后继续这个回答。</translation>
     </message>
     <message>
         <source>The tokenizer in {folder} is damaged ({reason}); export the model again.</source>
@@ -2429,6 +2512,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>To guess a fixed number ahead, set the guesses per step (1 to 16), or use automatic.</source>
         <translation>要固定预先猜测的数量，请将每步猜测数设为 1 至 16，或改用自动。</translation>
+    </message>
+    <message>
+        <source>Tools need a package that is not installed: pip install &quot;headstart[tools]&quot;.</source>
+        <translation>使用工具需要尚未安装的软件包：请用 pip 安装 headstart[tools]，然后重新启动 Headstart。</translation>
     </message>
     <message>
         <source>Tuning needs {least} seconds at least, not {seconds}.</source>
@@ -2583,6 +2670,22 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>加载模型</translation>
     </message>
     <message>
+        <source>may change</source>
+        <translation>可能会更改内容</translation>
+    </message>
+    <message>
+        <source>may change and delete</source>
+        <translation>可能会更改和删除内容</translation>
+    </message>
+    <message>
+        <source>may change and use the network</source>
+        <translation>可能会更改内容并使用网络</translation>
+    </message>
+    <message>
+        <source>may change, delete and use the network</source>
+        <translation>可能会更改、删除内容并使用网络</translation>
+    </message>
+    <message>
         <source>measuring</source>
         <translation>测量</translation>
     </message>
@@ -2615,6 +2718,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无</translation>
     </message>
     <message>
+        <source>only reads</source>
+        <translation>只读取</translation>
+    </message>
+    <message>
+        <source>only reads, perhaps from the network</source>
+        <translation>只读取，可能从网络读取</translation>
+    </message>
+    <message>
         <source>reading the message</source>
         <translation>读取消息</translation>
     </message>
@@ -2633,6 +2744,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>tags in it are no list</source>
         <translation>其中的标签不是列表</translation>
+    </message>
+    <message>
+        <source>the arguments of a call in it are no table</source>
+        <translation>其中某次调用的参数不是表</translation>
     </message>
     <message>
         <source>the connection is refused</source>
@@ -3035,6 +3150,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法读取 {path}（{error}）；请重新导出模型。</translation>
     </message>
     <message>
+        <source>{path} cannot be read ({reason}).</source>
+        <translation>无法读取 {path}（{reason}）。</translation>
+    </message>
+    <message>
         <source>{path} cannot be read ({strerror}); check that it is there.</source>
         <translation>无法读取 {path}（{strerror}）；请检查它是否存在。</translation>
     </message>
@@ -3093,6 +3212,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{path} is encrypted; open it with its password, save a copy without one, and attach that.</source>
         <translation>{path} 已加密；请用密码打开它，另存一份无密码的副本，再附加该副本。</translation>
+    </message>
+    <message>
+        <source>{path} is invalid JSON: {error}.</source>
+        <translation>{path} 不是有效的 JSON：{error}。</translation>
     </message>
     <message>
         <source>{path} is missing; export the model again.</source>
@@ -3552,12 +3675,24 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>显示思考过程</translation>
     </message>
     <message>
+        <source>Hide the calls of tools</source>
+        <translation>隐藏工具调用</translation>
+    </message>
+    <message>
+        <source>Show the calls of tools</source>
+        <translation>显示工具调用</translation>
+    </message>
+    <message>
         <source>Thoughts ({count} words)</source>
         <translation>思考过程（{count} 字）</translation>
     </message>
     <message>
         <source>Thinking…</source>
         <translation>正在思考…</translation>
+    </message>
+    <message>
+        <source>Tools: {}</source>
+        <translation>工具：{}</translation>
     </message>
     <message>
         <source>{names} and {count} more</source>
@@ -3929,6 +4064,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Messages go to another program on this computer: {}.</source>
         <translation>消息会发送到这台电脑上的另一个程序：{}。</translation>
+    </message>
+    <message>
+        <source>Tools of {} may send on what a model gives them. Headstart cannot see whether they use the network.</source>
+        <translation>{} 的工具可能会把模型交给它们的内容发送出去。Headstart 无法得知它们是否使用网络。</translation>
+    </message>
+    <message>
+        <source>Tools may go online</source>
+        <translation>工具可能联网</translation>
     </message>
     <message>
         <source>Leaves this computer</source>
@@ -5112,6 +5255,10 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>由模型起标题</translation>
     </message>
     <message>
+        <source>Tools</source>
+        <translation>工具</translation>
+    </message>
+    <message>
         <source>System</source>
         <translation>跟随系统</translation>
     </message>
@@ -5214,6 +5361,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>The model names a chat when it has nothing else to do, if your first message is too long for a title. A title that you gave stays. Automatic does so on mains power only.</source>
         <translation>如果您的第一条消息太长，不适合作标题，模型会在空闲时给对话起标题。您自己起的标题会保留。“自动”只在接通电源时这样做。</translation>
+    </message>
+    <message>
+        <source>Models may call tools of the MCP servers that you name in mcp.json. You are asked before each call.</source>
+        <translation>模型可以调用您在 mcp.json 中写明的 MCP 服务器的工具。每次调用前都会询问您。</translation>
     </message>
     <message>
         <source>What the model is told before every chat.</source>
@@ -5583,6 +5734,49 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Write a title for this conversation, in its language and in at most six words. Answer with the title alone.</source>
         <translation>用对话所用的语言给这段对话起一个标题，最多十二个字。只回答标题。</translation>
+    </message>
+</context>
+<context>
+    <name>ToolsDialog</name>
+    <message>
+        <source>Tools</source>
+        <translation>工具</translation>
+    </message>
+    <message>
+        <source>Models may call tools</source>
+        <translation>模型可以调用工具</translation>
+    </message>
+    <message>
+        <source>Tools come from MCP servers: programs of this computer that you name in {path}. You are asked before each call. Headstart cannot see whether a tool uses the network.</source>
+        <translation>工具来自 MCP 服务器：即您在 {path} 中写明的本机程序。每次调用前都会询问您。Headstart 无法得知工具是否使用网络。</translation>
+    </message>
+    <message>
+        <source>Tool</source>
+        <translation>工具</translation>
+    </message>
+    <message>
+        <source>What it may do, as its server says</source>
+        <translation>据其服务器所述可能做的事</translation>
+    </message>
+    <message>
+        <source>About</source>
+        <translation>说明</translation>
+    </message>
+    <message>
+        <source>Start again</source>
+        <translation>重新启动</translation>
+    </message>
+    <message>
+        <source>Show the folder</source>
+        <translation>显示文件夹</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>关闭</translation>
+    </message>
+    <message>
+        <source>Starting the servers…</source>
+        <translation>正在启动服务器…</translation>
     </message>
 </context>
 <context>

@@ -227,6 +227,10 @@
         <translation>提示詞(&amp;P)…</translation>
     </message>
     <message>
+        <source>&amp;Tools…</source>
+        <translation>工具(&amp;T)…</translation>
+    </message>
+    <message>
         <source>Enter Sends &amp;Message</source>
         <translation>按 Enter 鍵傳送訊息(&amp;M)</translation>
     </message>
@@ -1006,6 +1010,33 @@
     </message>
 </context>
 <context>
+    <name>CallBar</name>
+    <message>
+        <source>What the tool would be given</source>
+        <translation>將交給工具的內容</translation>
+    </message>
+    <message>
+        <source>Call once</source>
+        <translation>呼叫一次</translation>
+    </message>
+    <message>
+        <source>Always in this chat</source>
+        <translation>在此對話中一律允許</translation>
+    </message>
+    <message>
+        <source>Do not call</source>
+        <translation>不呼叫</translation>
+    </message>
+    <message>
+        <source>Until Headstart is closed.</source>
+        <translation>直到 Headstart 關閉為止。</translation>
+    </message>
+    <message>
+        <source>The model wants to call {tool} of {server}, which {effects}.</source>
+        <translation>模型想呼叫 {server} 的 {tool}：{effects}。</translation>
+    </message>
+</context>
+<context>
     <name>ChatController</name>
     <message>
         <source>Everything is saved again.</source>
@@ -1131,6 +1162,10 @@
         <translation>溫度為 0 時，相同的問題總是得到相同的回答；調高溫度可得到不同的回答。</translation>
     </message>
     <message>
+        <source>Calling {}…</source>
+        <translation>正在呼叫 {}…</translation>
+    </message>
+    <message>
         <source>{} (fork)</source>
         <translation>{}（分支）</translation>
     </message>
@@ -1141,6 +1176,10 @@
     <message>
         <source>Reading the conversation: {done} of {total} tokens</source>
         <translation>正在讀取對話：{done}/{total} token</translation>
+    </message>
+    <message>
+        <source>Waiting for you: may {} be called?</source>
+        <translation>等待您的決定：可以呼叫 {} 嗎？</translation>
     </message>
     <message>
         <source>An answer is still being written; stop it or wait for its end.</source>
@@ -1739,6 +1778,10 @@
         <translation>思考過程</translation>
     </message>
     <message>
+        <source>Tool</source>
+        <translation>工具</translation>
+    </message>
+    <message>
         <source>stopped</source>
         <translation>已停止</translation>
     </message>
@@ -2283,6 +2326,26 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>配方 {path} 有誤：{reason}。</translation>
     </message>
     <message>
+        <source>The server {name} cannot be started: there is no program {program}.</source>
+        <translation>無法啟動伺服器 {name}：沒有程式 {program}。</translation>
+    </message>
+    <message>
+        <source>The server {name} did not answer within {seconds} s{said}; “{line}” may be no MCP server.</source>
+        <translation>伺服器 {name} 在 {seconds} 秒內沒有回應{said}；「{line}」可能不是 MCP 伺服器。</translation>
+    </message>
+    <message>
+        <source>The server {name} did not start{said}; try “{line}” in a terminal.</source>
+        <translation>伺服器 {name} 沒有啟動{said}；請在終端機中試執行「{line}」。</translation>
+    </message>
+    <message>
+        <source>The server {name} has no “command”; name the program that it is.</source>
+        <translation>伺服器 {name} 沒有「command」；請寫明它是哪個程式。</translation>
+    </message>
+    <message>
+        <source>The server {name} is reached by an address; only servers with a “command” are started.</source>
+        <translation>伺服器 {name} 要透過位址存取；這裡只啟動帶「command」的伺服器。</translation>
+    </message>
+    <message>
         <source>The servers cannot be saved in {path} ({strerror}); make the folder writable and try again.</source>
         <translation>無法將伺服器儲存到 {path}（{strerror}）；請讓該資料夾可寫入，然後再試一次。</translation>
     </message>
@@ -2303,8 +2366,24 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>目標模型沒有寫出可用於統計 token 的文字；請分別匯出兩個模型，這樣就不需要這些文字。</translation>
     </message>
     <message>
+        <source>The “args” of the server {name} must be a list of texts.</source>
+        <translation>伺服器 {name} 的「args」必須是文字清單。</translation>
+    </message>
+    <message>
+        <source>The “env” of the server {name} must be an object of texts.</source>
+        <translation>伺服器 {name} 的「env」必須是由文字組成的物件。</translation>
+    </message>
+    <message>
+        <source>There are no tools yet: write your MCP servers into {path}, as other programs have them under “mcpServers”.</source>
+        <translation>還沒有工具：請把您的 MCP 伺服器寫入 {path}，格式與其他程式的「mcpServers」相同。</translation>
+    </message>
+    <message>
         <source>{name!r} cannot be the name of a model; take letters, digits and dashes.</source>
         <translation>{name!r} 不能用作模型名稱；請使用字母、數字和連字號。</translation>
+    </message>
+    <message>
+        <source>{path} names no server: it needs an object “mcpServers” with one entry each.</source>
+        <translation>{path} 沒有寫明任何伺服器：它需要一個「mcpServers」物件，每個伺服器一項。</translation>
     </message>
     <message>
         <source>The model cannot write answers with OpenVINO GenAI ({reason}).</source>
@@ -2329,6 +2408,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Hugging Face cannot be reached</source>
         <translation>無法連線到 Hugging Face</translation>
+    </message>
+    <message>
+        <source>Another answer was begun meanwhile; continue this one when that has ended.</source>
+        <translation>其間另一個回答已經開始；請在它結束後繼續這個回答。</translation>
     </message>
     <message>
         <source>The tokenizer in {folder} is damaged ({reason}); export the model again.</source>
@@ -2429,6 +2512,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>To guess a fixed number ahead, set the guesses per step (1 to 16), or use automatic.</source>
         <translation>要固定預先猜測的數量，請將每步猜測數設為 1 至 16，或改用自動。</translation>
+    </message>
+    <message>
+        <source>Tools need a package that is not installed: pip install &quot;headstart[tools]&quot;.</source>
+        <translation>使用工具需要尚未安裝的套件：請用 pip 安裝 headstart[tools]，然後重新啟動 Headstart。</translation>
     </message>
     <message>
         <source>Tuning needs {least} seconds at least, not {seconds}.</source>
@@ -2583,6 +2670,22 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>載入模型</translation>
     </message>
     <message>
+        <source>may change</source>
+        <translation>可能會變更內容</translation>
+    </message>
+    <message>
+        <source>may change and delete</source>
+        <translation>可能會變更和刪除內容</translation>
+    </message>
+    <message>
+        <source>may change and use the network</source>
+        <translation>可能會變更內容並使用網路</translation>
+    </message>
+    <message>
+        <source>may change, delete and use the network</source>
+        <translation>可能會變更、刪除內容並使用網路</translation>
+    </message>
+    <message>
         <source>measuring</source>
         <translation>測量</translation>
     </message>
@@ -2615,6 +2718,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無</translation>
     </message>
     <message>
+        <source>only reads</source>
+        <translation>只讀取</translation>
+    </message>
+    <message>
+        <source>only reads, perhaps from the network</source>
+        <translation>只讀取，可能從網路讀取</translation>
+    </message>
+    <message>
         <source>reading the message</source>
         <translation>讀取訊息</translation>
     </message>
@@ -2633,6 +2744,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>tags in it are no list</source>
         <translation>其中的標籤不是清單</translation>
+    </message>
+    <message>
+        <source>the arguments of a call in it are no table</source>
+        <translation>其中某次呼叫的參數不是表</translation>
     </message>
     <message>
         <source>the connection is refused</source>
@@ -3035,6 +3150,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法讀取 {path}（{error}）；請重新匯出模型。</translation>
     </message>
     <message>
+        <source>{path} cannot be read ({reason}).</source>
+        <translation>無法讀取 {path}（{reason}）。</translation>
+    </message>
+    <message>
         <source>{path} cannot be read ({strerror}); check that it is there.</source>
         <translation>無法讀取 {path}（{strerror}）；請檢查它是否存在。</translation>
     </message>
@@ -3093,6 +3212,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{path} is encrypted; open it with its password, save a copy without one, and attach that.</source>
         <translation>{path} 已加密；請用密碼開啟它，另存一份無密碼的副本，再附加該副本。</translation>
+    </message>
+    <message>
+        <source>{path} is invalid JSON: {error}.</source>
+        <translation>{path} 不是有效的 JSON：{error}。</translation>
     </message>
     <message>
         <source>{path} is missing; export the model again.</source>
@@ -3552,12 +3675,24 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>顯示思考過程</translation>
     </message>
     <message>
+        <source>Hide the calls of tools</source>
+        <translation>隱藏工具呼叫</translation>
+    </message>
+    <message>
+        <source>Show the calls of tools</source>
+        <translation>顯示工具呼叫</translation>
+    </message>
+    <message>
         <source>Thoughts ({count} words)</source>
         <translation>思考過程（{count} 字）</translation>
     </message>
     <message>
         <source>Thinking…</source>
         <translation>正在思考…</translation>
+    </message>
+    <message>
+        <source>Tools: {}</source>
+        <translation>工具：{}</translation>
     </message>
     <message>
         <source>{names} and {count} more</source>
@@ -3929,6 +4064,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Messages go to another program on this computer: {}.</source>
         <translation>訊息會傳送到這台電腦上的另一個程式：{}。</translation>
+    </message>
+    <message>
+        <source>Tools of {} may send on what a model gives them. Headstart cannot see whether they use the network.</source>
+        <translation>{} 的工具可能會把模型交給它們的內容傳送出去。Headstart 無法得知它們是否使用網路。</translation>
+    </message>
+    <message>
+        <source>Tools may go online</source>
+        <translation>工具可能連網</translation>
     </message>
     <message>
         <source>Leaves this computer</source>
@@ -5112,6 +5255,10 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>由模型命名標題</translation>
     </message>
     <message>
+        <source>Tools</source>
+        <translation>工具</translation>
+    </message>
+    <message>
         <source>System</source>
         <translation>跟隨系統</translation>
     </message>
@@ -5214,6 +5361,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>The model names a chat when it has nothing else to do, if your first message is too long for a title. A title that you gave stays. Automatic does so on mains power only.</source>
         <translation>如果您的第一則訊息太長，不適合當標題，模型會在閒置時為對話命名。您自己取的標題會保留。「自動」只在接上電源時這樣做。</translation>
+    </message>
+    <message>
+        <source>Models may call tools of the MCP servers that you name in mcp.json. You are asked before each call.</source>
+        <translation>模型可以呼叫您在 mcp.json 中寫明的 MCP 伺服器的工具。每次呼叫前都會詢問您。</translation>
     </message>
     <message>
         <source>What the model is told before every chat.</source>
@@ -5583,6 +5734,49 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Write a title for this conversation, in its language and in at most six words. Answer with the title alone.</source>
         <translation>用對話所用的語言為這段對話取一個標題，最多十二個字。只回答標題。</translation>
+    </message>
+</context>
+<context>
+    <name>ToolsDialog</name>
+    <message>
+        <source>Tools</source>
+        <translation>工具</translation>
+    </message>
+    <message>
+        <source>Models may call tools</source>
+        <translation>模型可以呼叫工具</translation>
+    </message>
+    <message>
+        <source>Tools come from MCP servers: programs of this computer that you name in {path}. You are asked before each call. Headstart cannot see whether a tool uses the network.</source>
+        <translation>工具來自 MCP 伺服器：即您在 {path} 中寫明的本機程式。每次呼叫前都會詢問您。Headstart 無法得知工具是否使用網路。</translation>
+    </message>
+    <message>
+        <source>Tool</source>
+        <translation>工具</translation>
+    </message>
+    <message>
+        <source>What it may do, as its server says</source>
+        <translation>據其伺服器所述可能做的事</translation>
+    </message>
+    <message>
+        <source>About</source>
+        <translation>說明</translation>
+    </message>
+    <message>
+        <source>Start again</source>
+        <translation>重新啟動</translation>
+    </message>
+    <message>
+        <source>Show the folder</source>
+        <translation>顯示資料夾</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>關閉</translation>
+    </message>
+    <message>
+        <source>Starting the servers…</source>
+        <translation>正在啟動伺服器…</translation>
     </message>
 </context>
 <context>

@@ -1,7 +1,7 @@
 """The models, drafts and devices to choose from, with their sizes and the reasons against them."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
@@ -29,11 +29,23 @@ class Reach:
     leaves: bool = False
 
 
-def reach(settings: Settings, servers: Sequence[Remote], *, fetching: bool = False) -> Reach:
+def reach(settings: Settings, servers: Sequence[Remote], *, fetching: bool = False, tools: Sequence[str] = ()) -> Reach:
     """For a chat with these settings. "Offline" is said only where nothing else could happen.
 
-    `fetching`: something that the user asked for comes from the network just now.
+    `fetching`: something that the user asked for comes from the network just now. `tools`: servers of tools that run.
     """
+    told = _reach_of_model(settings, servers, fetching=fetching)
+    if not tools:
+        return told
+    tip = translate(
+        "Outside", "Tools of {} may send on what a model gives them. Headstart cannot see whether they use the network."
+    ).format(listed(tools))
+    if told.leaves:
+        return replace(told, tip=sentences(told.tip, tip))
+    return Reach(translate("Outside", "Tools may go online"), tip, leaves=True)
+
+
+def _reach_of_model(settings: Settings, servers: Sequence[Remote], *, fetching: bool) -> Reach:
     server, here = server_of(settings, servers), translate("Outside", "On this computer")
     away = [each.name for each in servers if not remotes.is_here(each)]
     if server and remotes.is_here(server):

@@ -50,6 +50,7 @@ _TITLES: Mapping[str, Any] = {
     "chat_titles": QT_TRANSLATE_NOOP("Settings", "Titles by the model"),
     "model": QT_TRANSLATE_NOOP("Settings", "Model"),
     "draft": QT_TRANSLATE_NOOP("Settings", "Draft model"),
+    "tools": QT_TRANSLATE_NOOP("Settings", "Tools"),
     "system_prompt": QT_TRANSLATE_NOOP("Settings", "System prompt"),
     "server_port": QT_TRANSLATE_NOOP("Settings", "Port"),
 }

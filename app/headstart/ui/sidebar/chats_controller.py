@@ -15,6 +15,7 @@ from headstart.chat.store import Store
 from headstart.errors import HistoryError
 from headstart.settings import Settings
 from headstart.ui.chat.chat_session import ChatEvents, ChatSession
+from headstart.ui.chat.tools import ToolsController
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.translation import said
 from headstart.ui.widgets.undo_stack import Undoable
@@ -154,10 +155,17 @@ class ChatsController(QObject):
     listed = Signal(object)  # Listing
     undoable = Signal(object)  # Undoable
 
-    def __init__(self, store: Store, loader: ModelLoader, settings: Settings, parent: QObject | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        loader: ModelLoader,
+        settings: Settings,
+        tools: ToolsController,
+        parent: QObject | None = None,
+    ) -> None:
         """Opens nothing yet."""
         super().__init__(parent)
-        self._store, self._loader, self._settings = store, loader, settings
+        self._store, self._loader, self._settings, self._tools = store, loader, settings, tools
         self.events = ChatEvents(self)
         self.events.caught_up.connect(self._forget_idle)
         self._sessions: dict[str, ChatSession] = {}
@@ -320,7 +328,7 @@ class ChatsController(QObject):
         return found[0] if found else None
 
     def _session(self, chat: Chat | None) -> ChatSession:
-        session = ChatSession(self._store, self._loader, self.events, chat, self._settings, self)
+        session = ChatSession(self._store, self._loader, self.events, chat, self._settings, self._tools, self)
         session.recorded.connect(self._list_soon)
         session.ended.connect(self._forget_idle)
         return session

@@ -38,6 +38,7 @@ class Cause(StrEnum):
     FILE = "file"  # that was to be written or read
     TAGS = "tags"
     REACH = "reach"  # of what is written
+    TOOLS = "tools"  # whose servers did not start
 
 
 class NoticeBar(QFrame):

@@ -1,0 +1,214 @@
+"""Stories of tools in the window: switched on, asked for, called, shown, kept, and gone wrong."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from headstart.chat.conversation import Attachment, State, ToolCall
+from headstart.ui.chat.message import MessageContent, MessageSource, MessageState
+from headstart.ui.chat.text_view import TextView
+from headstart.ui.chat.tools import ToolsDialog
+from headstart.ui.markdown.blocks import plain_text
+from headstart.ui.program import Program
+from tests.tools.test_servers import CLOCK
+from tests.ui.person import WAIT, ask, shown, texts, write
+
+ADD = 'toy: call add {"a": 1, "b": 2}'
+Open = Callable[..., Program]
+
+
+@pytest.fixture
+def app(headstart_home: Path, open_program: Open, qtbot: QtBot) -> Program:
+    """The window with the tools of a clock."""
+    name_servers(headstart_home, clock=CLOCK)
+    app = open_program()
+    switch_on(qtbot, app)
+    return app
+
+
+def name_servers(home: Path, **servers: object) -> None:
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "mcp.json").write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+
+
+def switch_on(qtbot: QtBot, app: Program) -> None:
+    """As the dialog and the preferences do."""
+    app.settings.change(tools=True)
+    qtbot.waitUntil(lambda: not app.tools.is_starting, timeout=WAIT)
+
+
+def wait_for_question(qtbot: QtBot, app: Program) -> None:
+    qtbot.waitUntil(lambda: bool(app.window.chat.call.text), timeout=WAIT)
+
+
+def kept(app: Program) -> tuple[ToolCall, ...]:
+    """The calls of the last answer in the history."""
+    last = app.store.conversation(app.chat_controller.session.chat.id).last
+    assert last
+    return last.calls
+
+
+def reach(app: Program) -> str:
+    return app.window.chat.composer._reach.text()
+
+
+def test_nothing_is_started_or_offered_until_somebody_says_so(
+    headstart_home: Path, open_program: Open, qtbot: QtBot
+) -> None:
+    name_servers(headstart_home, clock=CLOCK)
+    before = len(psutil.Process().children(recursive=True))
+    app = open_program()
+    ask(qtbot, app, "hello")
+    request = app.chat_controller.session.request(app.chat_controller.session.path)
+    assert request.tools is None
+    assert len(psutil.Process().children(recursive=True)) == before
+    assert reach(app) == "Offline"
+
+
+def test_a_call_is_shown_asked_for_made_and_kept(qtbot: QtBot, app: Program) -> None:
+    write(app, ADD)
+    wait_for_question(qtbot, app)
+    bar = app.window.chat.call
+    assert bar.text == "The model wants to call add of clock, which may change, delete and use the network."
+    assert json.loads(bar._arguments.toPlainText()) == {"a": 1, "b": 2}
+    assert kept(app) == ()
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
+        bar.once.click()
+    assert texts(app)[-1] == "Let me see. \n\nYou wrote: 3.0"
+    (call,) = kept(app)
+    assert (call.name, call.result, call.failed) == ("add", "3.0", False)
+    assert not bar.text
+    view = app.window.chat.transcript.view_of(shown(app)[-1].id)
+    assert view._fold.text() == "Tools: add"
+    view._fold.click()
+    (unfolded,) = (
+        text for text in view.findChildren(TextView) if "3.0" in text.toPlainText() and text is not view._text
+    )
+    assert '"a": 1' in unfolded.toPlainText()
+
+
+def test_what_is_always_allowed_is_asked_once_in_this_chat_only(qtbot: QtBot, app: Program) -> None:
+    write(app, ADD)
+    wait_for_question(qtbot, app)
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
+        app.window.chat.call.always.click()
+    ask(qtbot, app, ADD)
+    assert kept(app)[0].result == "3.0"
+    app.window.actions_by_name["new"].trigger()
+    write(app, ADD)
+    wait_for_question(qtbot, app)
+
+
+def test_a_refusal_is_told_to_the_model(qtbot: QtBot, app: Program) -> None:
+    write(app, ADD)
+    wait_for_question(qtbot, app)
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
+        app.window.chat.call.refuse.click()
+    assert texts(app)[-1].endswith("You wrote: The user did not allow this call.")
+    assert kept(app)[0].failed
+
+
+@pytest.mark.parametrize("question", [ADD, "toy: call hang {}"])
+def test_escape_ends_a_question_and_a_call(qtbot: QtBot, app: Program, question: str) -> None:
+    write(app, question)
+    wait_for_question(qtbot, app)
+    if "hang" in question:
+        app.window.chat.call.once.click()
+        qtbot.waitUntil(lambda: app.chat_controller.session.wait == "Calling hang…", timeout=WAIT)
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
+        app.window.actions_by_name["stop"].trigger()
+    assert not app.window.chat.call.text
+    assert shown(app)[-1].state is MessageState.STOPPED
+    ask(qtbot, app, "and now?")
+    assert texts(app)[-1] == "You wrote: and now?"
+
+
+def test_the_question_waits_in_its_chat(qtbot: QtBot, app: Program) -> None:
+    write(app, ADD)
+    wait_for_question(qtbot, app)
+    asking = app.chat_controller.session
+    app.window.actions_by_name["new"].trigger()
+    assert not app.window.chat.call.text
+    app.chats.open(asking.chat.id)
+    assert app.window.chat.call.text
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
+        app.window.chat.call.once.click()
+
+
+def test_a_server_that_dies_in_a_call_is_told_and_started_again(qtbot: QtBot, app: Program) -> None:
+    write(app, "toy: call die {}")
+    wait_for_question(qtbot, app)
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
+        app.window.chat.call.once.click()
+    assert texts(app)[-1].endswith("You wrote: The server clock ended while it was called.")
+    qtbot.waitUntil(lambda: app.tools.names == ("clock",), timeout=WAIT)
+
+
+def test_the_sign_says_that_tools_may_reach_the_network(qtbot: QtBot, app: Program) -> None:
+    qtbot.waitUntil(lambda: reach(app) == "Tools may go online", timeout=WAIT)
+    assert "Tools of clock may send on what a model gives them." in app.window.chat.composer._reach.toolTip()
+    app.settings.change(tools=False)
+    qtbot.waitUntil(lambda: reach(app) == "Offline", timeout=WAIT)
+    assert app.tools.offered == ()
+
+
+def test_a_restart_shows_what_was_called(qtbot: QtBot, app: Program, open_program: Open) -> None:
+    write(app, ADD)
+    wait_for_question(qtbot, app)
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
+        app.window.chat.call.once.click()
+    again = open_program()
+    qtbot.waitUntil(lambda: bool(again.tools.names), timeout=WAIT)  # the switch stays on
+    (file,) = shown(again)[-1].attached
+    assert file.name.startswith("add {")
+    assert file.text == "3.0"
+
+
+def test_closing_in_a_question_keeps_the_text(qtbot: QtBot, app: Program, open_program: Open) -> None:
+    write(app, ADD)
+    wait_for_question(qtbot, app)
+    again = open_program()
+    last = again.chat_controller.session.path[-1]
+    assert (last.text.strip(), last.state) == ("Let me see.", State.INTERRUPTED)
+
+
+def test_thinking_and_calls_share_a_fold() -> None:
+    content = MessageContent(
+        1, "assistant", "<think>\nhm\n</think>\nYes", attached=(Attachment('add {"a": 1}', "3.0"),)
+    )
+    source, blocks = MessageSource(content).folded()
+    assert source.startswith(content.text)
+    assert plain_text(blocks).split() == ["hm", "add", '{"a":', "1}", "3.0"]
+
+
+def test_the_dialog_lists_tools_and_switches_them(qtbot: QtBot, app: Program) -> None:
+    app.window.actions_by_name["tools"].trigger()
+    (dialog,) = (each for each in QApplication.topLevelWidgets() if isinstance(each, ToolsDialog) and each.isVisible())
+    server = dialog.list.topLevelItem(0)
+    assert server
+    assert server.text(0) == "clock"
+    tools = [tool for row in range(server.childCount()) if (tool := server.child(row))]
+    rows = [[tool.text(column) for column in range(3)] for tool in tools]
+    assert ["get_time", "only reads", "Tell what time it is."] in rows
+    assert dialog.switch.isChecked()
+    dialog.switch.click()
+    qtbot.waitUntil(lambda: dialog.list.topLevelItemCount() == 0, timeout=WAIT)
+    assert not app.settings.now.tools
+    dialog.close()
+
+
+def test_a_server_that_does_not_start_is_told(headstart_home: Path, open_program: Open, qtbot: QtBot) -> None:
+    name_servers(headstart_home, bad={"command": "no-such-program"})
+    app = open_program()
+    switch_on(qtbot, app)
+    qtbot.waitUntil(
+        lambda: app.window.chat.notice.text == "The server bad cannot be started: there is no program no-such-program.",
+        timeout=WAIT,
+    )
+    ask(qtbot, app, "hello")
+    assert texts(app)[-1] == "You wrote: hello"
