@@ -10,9 +10,10 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Attachment, State, ToolCall
+from headstart.engine.engine import Call
 from headstart.ui.chat.message import MessageContent, MessageSource, MessageState
 from headstart.ui.chat.text_view import TextView
-from headstart.ui.chat.tools import ToolsDialog
+from headstart.ui.chat.tools import CallBar, ToolsDialog
 from headstart.ui.markdown.blocks import plain_text
 from headstart.ui.program import Program
 from tests.tools.test_servers import CLOCK
@@ -175,6 +176,13 @@ def test_closing_in_a_question_keeps_the_text(qtbot: QtBot, app: Program, open_p
     again = open_program()
     last = again.chat_controller.session.path[-1]
     assert (last.text.strip(), last.state) == ("Let me see.", State.INTERRUPTED)
+
+
+def test_no_sign_hides_what_a_tool_would_be_given(qtbot: QtBot) -> None:
+    bar = CallBar()
+    qtbot.addWidget(bar)
+    bar.ask(Call("add", '{"a": "\u202e虎"}'), None)
+    assert bar._arguments.toPlainText() == '{\n  "a": "\\u202e虎"\n}'
 
 
 def test_thinking_and_calls_share_a_fold() -> None:

@@ -89,10 +89,12 @@ def configured(path: Path | None = None) -> tuple[tuple[Server, ...], tuple[Tool
             path=path,
         ) from None
     except OSError as error:
-        raise ToolError("{path} cannot be read ({reason}).", path=path, reason=error.strerror) from error
+        raise ToolError(
+            "{path} cannot be read ({reason}); make it readable for you.", path=path, reason=error.strerror
+        ) from error
     except (ValueError, RecursionError) as error:
         # What json says of the file holds none of its values.
-        raise ToolError("{path} is invalid JSON: {error}.", path=path, error=error) from None
+        raise ToolError("{path} is invalid JSON ({error}); mend it there.", path=path, error=error) from None
     entries = content.get("mcpServers") if isinstance(content, dict) else None
     if not isinstance(entries, dict) or not entries:
         raise ToolError("{path} names no server: it needs an object “mcpServers” with one entry each.", path=path)

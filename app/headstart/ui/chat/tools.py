@@ -1,6 +1,7 @@
 """Tools in the window: the servers that run, the question before a call, and the dialog that lists them."""
 
 import json
+import unicodedata
 from collections.abc import Callable
 from functools import partial
 
@@ -177,11 +178,16 @@ class CallBar(QFrame):
         server, effect = (offer.server, said(effects(offer))) if offer else ("?", "?")
         self._question.setText(question.format(tool=call.name, server=server, effects=effect))
         self._question.setTextFormat(Qt.TextFormat.PlainText)
-        told = json.dumps(json.loads(call.arguments), ensure_ascii=False, indent=2)
+        told = _plain(json.dumps(json.loads(call.arguments), ensure_ascii=False, indent=2))
         self._arguments.setPlainText(told)
         self._arguments.setVisible(told != "{}")
         lines = min(told.count("\n") + 1, _MOST_LINES)
         self._arguments.setFixedHeight(self._arguments.fontMetrics().lineSpacing() * lines + 2 * MEDIUM)
+
+
+def _plain(text: str) -> str:
+    """With a code for each sign that is not seen and may turn others round."""
+    return "".join(f"\\u{ord(sign):04x}" if unicodedata.category(sign) == "Cf" else sign for sign in text)
 
 
 class ToolsDialog(Dialog):

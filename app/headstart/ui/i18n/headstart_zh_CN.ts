@@ -2382,6 +2382,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name!r} 不能用作模型名称；请使用字母、数字和连字符。</translation>
     </message>
     <message>
+        <source>{path} cannot be read ({reason}); make it readable for you.</source>
+        <translation>无法读取 {path}（{reason}）；请让您自己可以读取它。</translation>
+    </message>
+    <message>
+        <source>{path} is invalid JSON ({error}); mend it there.</source>
+        <translation>{path} 不是有效的 JSON（{error}）；请在其中改正。</translation>
+    </message>
+    <message>
         <source>{path} names no server: it needs an object “mcpServers” with one entry each.</source>
         <translation>{path} 没有写明任何服务器：它需要一个“mcpServers”对象，每个服务器一项。</translation>
     </message>
@@ -3150,10 +3158,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法读取 {path}（{error}）；请重新导出模型。</translation>
     </message>
     <message>
-        <source>{path} cannot be read ({reason}).</source>
-        <translation>无法读取 {path}（{reason}）。</translation>
-    </message>
-    <message>
         <source>{path} cannot be read ({strerror}); check that it is there.</source>
         <translation>无法读取 {path}（{strerror}）；请检查它是否存在。</translation>
     </message>
@@ -3212,10 +3216,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{path} is encrypted; open it with its password, save a copy without one, and attach that.</source>
         <translation>{path} 已加密；请用密码打开它，另存一份无密码的副本，再附加该副本。</translation>
-    </message>
-    <message>
-        <source>{path} is invalid JSON: {error}.</source>
-        <translation>{path} 不是有效的 JSON：{error}。</translation>
     </message>
     <message>
         <source>{path} is missing; export the model again.</source>

@@ -2382,6 +2382,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name!r} 不能用作模型名稱；請使用字母、數字和連字號。</translation>
     </message>
     <message>
+        <source>{path} cannot be read ({reason}); make it readable for you.</source>
+        <translation>無法讀取 {path}（{reason}）；請讓您自己可以讀取它。</translation>
+    </message>
+    <message>
+        <source>{path} is invalid JSON ({error}); mend it there.</source>
+        <translation>{path} 不是有效的 JSON（{error}）；請在其中改正。</translation>
+    </message>
+    <message>
         <source>{path} names no server: it needs an object “mcpServers” with one entry each.</source>
         <translation>{path} 沒有寫明任何伺服器：它需要一個「mcpServers」物件，每個伺服器一項。</translation>
     </message>
@@ -3150,10 +3158,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法讀取 {path}（{error}）；請重新匯出模型。</translation>
     </message>
     <message>
-        <source>{path} cannot be read ({reason}).</source>
-        <translation>無法讀取 {path}（{reason}）。</translation>
-    </message>
-    <message>
         <source>{path} cannot be read ({strerror}); check that it is there.</source>
         <translation>無法讀取 {path}（{strerror}）；請檢查它是否存在。</translation>
     </message>
@@ -3212,10 +3216,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{path} is encrypted; open it with its password, save a copy without one, and attach that.</source>
         <translation>{path} 已加密；請用密碼開啟它，另存一份無密碼的副本，再附加該副本。</translation>
-    </message>
-    <message>
-        <source>{path} is invalid JSON: {error}.</source>
-        <translation>{path} 不是有效的 JSON：{error}。</translation>
     </message>
     <message>
         <source>{path} is missing; export the model again.</source>
