@@ -18,7 +18,7 @@ class ToyRunner:
     """Implements Runner. Two toys of one `seed` agree; `blur` adds noise of its own, so that a draft errs sometimes."""
 
     can_branch = can_save = False
-    sharing = 1
+    sharing, joined = 1, None
 
     def __init__(self, vocabulary: int = 24, context: int = 4096, seed: int = 0, blur: float = 0.0) -> None:
         """`blur` is the standard deviation added to logits whose own is 2."""

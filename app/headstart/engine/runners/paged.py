@@ -15,7 +15,7 @@ import numpy as np
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.runners.graph import Ids, gather_rows, keep_rows
 from headstart.engine.runners.passes import CHUNK, Pass, Passes
-from headstart.engine.runners.runner import Branch, Hidden, Interrupted, Logits, Saved
+from headstart.engine.runners.runner import Branch, Hidden, Interrupted, Joined, Logits, Saved
 from headstart.engine.runtime import core, openvino
 
 _CACHE_INPUTS = ("key_cache.", "value_cache.")
@@ -54,6 +54,7 @@ class PagedRunner:
         self.kept = kept if kept is not None and keep_rows(model, kept) else None
         compiled = core().compile_model(model, device, dict(properties))
         self._tokens: list[int] = []
+        self.joined: Joined | None = None
         self.can_save = device == "CPU"  # elsewhere the tensors may not be what the device computes with
         self._branches: Sequence[Branch] = ()  # of the last pass
         self._fork = 0  # tokens before these
@@ -73,7 +74,7 @@ class PagedRunner:
 
     def at_work(self) -> AbstractContextManager[None]:
         """To be inside while an answer is written: see Passes.at_work."""
-        return self._passes.at_work()
+        return self._passes.at_work(self._number)
 
     @property
     def tokens(self) -> Sequence[int]:
@@ -143,6 +144,7 @@ class PagedRunner:
     def _read(self, ids: Sequence[int], branches: Sequence[Branch], rows: int, cancel: CancelEvent | None) -> Logits:
         wanted = self._pass(ids, branches, rows + len(branches))
         logits = self._passes.run(wanted, cancel)
+        self.joined = wanted.joined
         if self.hidden is not None:  # as the keys: those of branches behind the others
             self.hidden[wanted.past : wanted.past + wanted.count] = wanted.hidden
         self._tokens.extend(ids)
@@ -150,7 +152,7 @@ class PagedRunner:
         return logits
 
     def _pass(self, ids: Sequence[int], branches: Sequence[Branch], rows: int) -> Pass:
-        return Pass(ids, branches, len(self._tokens), rows, self._table)
+        return Pass(ids, branches, len(self._tokens), rows, self._table, self._number)
 
     def _become(self, number: int) -> Self:
         """The sequence of this number, of a copy of the first one."""
@@ -178,7 +180,7 @@ class PagedRunner:
         self._bind_table(0, blocks)
 
     def _bind_table(self, number: int, blocks: int) -> None:
-        self._first = number * blocks  # of the blocks of this sequence
+        self._number, self._first = number, number * blocks  # of this sequence, and of the first of its blocks
         self._table = self._first + np.arange(blocks, dtype=np.int32)
 
     def _room_for_hidden(self, compiled: Any) -> Hidden | None:

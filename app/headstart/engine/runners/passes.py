@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,21 @@ from numpy.typing import NDArray
 
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.runners.graph import CHOSEN_ROWS, HIDDEN_STATES
-from headstart.engine.runners.runner import Branch, Hidden, Inputs, Interrupted, Logits, infer, raise_if_set, unlike
+from headstart.engine.runners.runner import (
+    Branch,
+    Hidden,
+    Inputs,
+    Interrupted,
+    Joined,
+    Logits,
+    infer,
+    raise_if_set,
+    unlike,
+)
 
 CHUNK = 256  # tokens of a prompt that other sequences wait for at a time
-_SHORT = 32  # tokens of a pass that is joined with others; longer ones go alone, and can be cancelled
-_PATIENCE = 0.03  # seconds to wait for sequences that are not ready: less than half a pass of 1.5 billion weights
+JOINED = 64  # tokens of a pass for several sequences; a longer one is for one alone, and can be cancelled
+_PATIENCE = 0.03  # seconds after a pass to wait for those that it was for; both are explained in app/docs/policy.md
 _LOOK = 0.01  # seconds between two looks at whether one that waits was cancelled
 
 
@@ -29,10 +39,12 @@ class Pass:
     past: int
     rows: int
     table: NDArray[np.int32]  # the blocks of the sequence
+    sequence: int = 0  # its number
     given: Hidden | None = None  # what an EAGLE-3 head reads beside its tokens
     logits: Logits | None = None  # [rows, vocabulary]
     hidden: Hidden | None = None  # of each token, where the graph gives it
     error: BaseException | None = None
+    joined: Joined | None = None  # the whole pass that it was part of
 
     @property
     def count(self) -> int:
@@ -60,7 +72,9 @@ class Passes:
         self._cancelled = 0  # tokens of one that was, since when the model is not whole
         self._changed = threading.Condition()
         self._waiting: list[Pass] = []
-        self._at_work = 0
+        self._at_work = set[int]()  # numbers of sequences
+        self._due = set[int]()  # those of them that the last pass was for, and which did not come back yet
+        self._ended = 0.0  # when that was
         self._is_busy = False
 
     def bind(self, port: Any, tensor: Any) -> None:
@@ -70,16 +84,20 @@ class Passes:
     @property
     def sharing(self) -> int:
         """Sequences at work, at least 1."""
-        return max(self._at_work, 1)
+        return max(len(self._at_work), 1)
 
     @contextmanager
-    def at_work(self) -> Iterator[None]:
-        """While inside, others wait a moment for this sequence before they begin a pass."""
-        self._join(1)
+    def at_work(self, sequence: int) -> Iterator[None]:
+        """While inside, those that were in a pass with this sequence wait a moment for it before they begin another."""
+        with self._changed:
+            self._at_work.add(sequence)
         try:
             yield
         finally:
-            self._join(-1)
+            with self._changed:
+                self._at_work.discard(sequence)
+                self._due.discard(sequence)
+                self._changed.notify_all()
 
     def run(self, wanted: Pass, cancel: CancelEvent | None) -> Logits:
         """Read it, alone or together with what other threads want to read; its logits.
@@ -90,6 +108,7 @@ class Passes:
         raise_if_set(cancel)
         with self._changed:
             self._waiting.append(wanted)
+            self._due.discard(wanted.sequence)
             self._changed.notify_all()
             together = self._wait(wanted, cancel)
         if together:
@@ -98,50 +117,46 @@ class Passes:
             finally:
                 with self._changed:
                     self._is_busy = False
+                    self._due = {each.sequence for each in together} & self._at_work
+                    self._ended = time.monotonic()
                     self._changed.notify_all()
         if wanted.error is not None:
             raise wanted.error
         assert wanted.logits is not None
         return wanted.logits
 
-    def _join(self, more: int) -> None:
-        with self._changed:
-            self._at_work += more
-            self._changed.notify_all()
-
     def _wait(self, wanted: Pass, cancel: CancelEvent | None) -> list[Pass]:
         """Until it is read, or its thread is to read it; what that thread is to read."""
-        patient_until = time.monotonic() + _PATIENCE
         while not wanted.is_done:
             if wanted in self._waiting:
                 if cancel is not None and cancel.is_set():
                     self._waiting.remove(wanted)
                     raise Interrupted
-                is_time = len(self._waiting) >= self._at_work or time.monotonic() >= patient_until
-                together = self._together(wanted)
-                if is_time and not self._is_busy and self._waiting[0] in together:  # nobody is overtaken
+                # Whoever reads or ends a prompt is not waited for; nor is one twice that did not come in time.
+                is_time = not self._due or time.monotonic() >= self._ended + _PATIENCE
+                if is_time and not self._is_busy and wanted in (together := self._together()):
                     self._waiting = [each for each in self._waiting if each not in together]
                     self._is_busy = True
                     return together
             self._changed.wait(_LOOK)
         return []
 
-    def _together(self, wanted: Pass) -> list[Pass]:
-        """It, and what is read in the same pass."""
-        if wanted.count > _SHORT:
-            return [wanted]
-        return [wanted, *(each for each in self._waiting if each is not wanted and each.count <= _SHORT)]
+    def _together(self) -> list[Pass]:
+        """What is read next: whoever waits longest, and of the others as many as there is room for."""
+        together, room = list[Pass](), JOINED
+        for each in self._waiting:
+            if not together or each.count <= room:
+                together.append(each)
+                room -= each.count
+        return together
 
     def _read(self, together: Sequence[Pass], cancel: CancelEvent | None) -> None:
         count = sum(each.count for each in together)
         try:
             if self._cancelled:
                 self._recover(together[0])
-            written = together
-            if count == 1 and self.sharing > 1:  # it would be rounded in another way than those that are shared
-                alone = together[0]
-                written = [replace(alone, ids=[*alone.ids, *alone.ids], rows=2)]
-            self._write(written)
+            started = time.perf_counter()
+            self._write(together)
             infer(self._request, cancel if len(together) == 1 else None)
         except BaseException as error:  # noqa: BLE001 - every thread raises it that waits for this pass
             if isinstance(error, Interrupted):  # whoever stops an answer does not wait for a recovery
@@ -149,16 +164,19 @@ class Passes:
             for each in together:
                 each.error = error
         else:
+            ms, past = 1000.0 * (time.perf_counter() - started), sum(each.past for each in together)
+            joined = Joined(count, past, ms, count != self._finished)
             self._finished = count
-            self._hand_out(together)
+            self._hand_out(together, joined)
 
-    def _hand_out(self, together: Sequence[Pass]) -> None:
+    def _hand_out(self, together: Sequence[Pass], joined: Joined) -> None:
         logits = self._request.get_output_tensor(0).data[:, 0]
         hidden = self._request.get_output_tensor(1).data[:, 0] if self._gives_hidden else None
         if self._sequences > 1:  # another thread may begin the next pass at any time, also one that is not at work yet
             logits, hidden = logits.copy(), None if hidden is None else hidden.copy()
         row = token = 0
         for each in together:
+            each.joined = joined
             if hidden is not None:
                 each.hidden = hidden[token : token + each.count]
             each.logits = logits[row : row + each.rows]

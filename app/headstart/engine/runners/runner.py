@@ -44,6 +44,16 @@ class Branch:
     token: int
 
 
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A pass that was made for several sequences; all figures are those of all of them together."""
+
+    tokens: int
+    context: int  # tokens before these
+    ms: float
+    is_switched: bool  # whether the pass before it had another size
+
+
 class Runner(Protocol):
     """One sequence of a model. Every token in the cache is known, so that a later prompt can reuse its beginning."""
 
@@ -60,6 +70,11 @@ class Runner(Protocol):
     @property
     def sharing(self) -> int:
         """Answers that are being written by the same model, so that they share passes; 1: this one alone."""
+        ...
+
+    @property
+    def joined(self) -> Joined | None:
+        """What the last pass was as a whole; None where this cannot be known."""
         ...
 
     def forward(

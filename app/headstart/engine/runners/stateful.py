@@ -23,7 +23,7 @@ class StatefulRunner:
     """One sequence; slot i of the cache holds a token that counts (mask 1) or one that was forgotten (mask 0)."""
 
     can_branch = can_save = False
-    sharing = 1
+    sharing, joined = 1, None
 
     def __init__(
         self, folder: Path, device: str, properties: Mapping[str, str], context: int, kept: Ids | None = None
