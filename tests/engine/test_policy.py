@@ -17,7 +17,7 @@ from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.loss_budget import Books, Ledger
 from headstart.engine.policy.policy import DraftPlan, Policy
 from headstart.engine.policy.rounds import Outcome, Situation
-from headstart.engine.runners.runner import Branch
+from headstart.engine.runners.runner import Branch, Joined
 from headstart.engine.sampling import Guess
 from tests.engine.rounds import copied, guessed, outcome, planned, tokens
 
@@ -89,6 +89,48 @@ def tried(policy: Policy, *what: Any) -> str:
     plan = policy.plan(BEGIN)
     policy.observe(plan, made(plan, *what) if plan.drafter == Origin.DRAFT else made(plan, 0, 0))
     return plan.drafter
+
+
+class TestBesideOthers:
+    """Four answers whose passes are made together."""
+
+    OFFERED = Situation(context=100, remaining=200, offers=copied(8, 8), sharing=4)
+
+    def steep(self) -> Policy:
+        return Policy(Costs(Curve({1: 70.0, 4: 71.0, 8: 90.0, 16: 180.0}, switch_ms=0.0)))
+
+    def test_a_guess_pays_for_what_it_adds_to_the_pass_of_all(self) -> None:
+        dear, cheap = self.steep(), Policy(Costs(Curve({1: 70.0, 32: 72.0}, switch_ms=0.0)))
+        assert planned(cheap, self.OFFERED)[1] > planned(dear, self.OFFERED)[1]
+        assert planned(dear, replace(self.OFFERED, sharing=1))[1] > planned(dear, self.OFFERED)[1]
+
+    @pytest.mark.parametrize("guesses", [0, 1])
+    def test_a_guess_costs_nothing_where_the_pass_has_a_place_for_it_anyway(self, guesses: int) -> None:
+        policy = Policy(Costs(Curve({1: 70.0, 8: 71.0, 9: 400.0}, switch_ms=0.0)))
+        there = replace(self.OFFERED, is_repeatable=True, offers=copied(8, 2) if guesses else {})
+        plan = policy.plan(there)
+        assert plan.trim(plan.offer or NO_DRAFT).size == guesses
+        assert plan.size == 2
+
+    def test_what_passes_of_all_take_is_learned_and_not_what_the_wait_for_them_took(self) -> None:
+        policy = self.steep()
+        before = policy.costs.target.ms(8)
+        for _ in range(40):
+            plan = policy.plan(self.OFFERED)
+            policy.observe(
+                plan, outcome(plan, 0, 0, ms=Timing(verify_ms=9000.0)), Joined(8, 400, 180.0, is_switched=False)
+            )
+        assert 1.5 * before < policy.costs.target.ms(8) < 200.0
+
+    def test_guesses_that_fail_end_beside_others_too(self) -> None:
+        policy, rounds = self.steep(), 60
+        made_for_nothing = 0
+        for _ in range(rounds):
+            plan = policy.plan(self.OFFERED)
+            made_for_nothing += plan.trim(plan.offer or NO_DRAFT).size
+            wrong = outcome(plan, plan.checked.size, 0, ms=Timing())
+            policy.observe(plan, replace(wrong, timing=policy.usual(plan)), Joined(4, 400, 71.0, is_switched=False))
+        assert made_for_nothing < rounds
 
 
 class TestTwoModels:

@@ -214,7 +214,7 @@ class LocalEngine:
     def _become(self, runner: PagedRunner) -> "LocalEngine":
         """Of a copy: an engine for answers at the same time. Its drafters need no model; it keeps nothing it learns."""
         self.target, self.draft, self.drafting = replace(self.target, runner=runner), None, {}
-        self._policy = Policy(Costs.from_json(self._policy.costs.to_json()) or self._policy.costs)
+        self._policy = Policy.from_json(self._policy.to_json()) or Policy(self._policy.costs)
         self._prefixes, self._answers = [self._prefixes[0].beside(runner)], _answers(self.target)
         self._learned = self._reload = self._trace = None
         self._decoder = self._new_decoder()

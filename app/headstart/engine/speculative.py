@@ -60,9 +60,10 @@ class Decoder:
         clock.append(time.perf_counter())
 
         timing = _timing(clock, is_drafted=plan.offer is None)
-        priced = self._policy.usual(plan) if self._target.sharing > 1 else timing  # others' share is none of its doing
-        outcome = plan.outcome(chosen, priced)
-        self._policy.observe(plan, outcome)
+        is_shared = max(plan.situation.sharing, self._target.sharing) > 1
+        # What others do, and the wait for them, is none of its doing.
+        outcome = plan.outcome(chosen, self._policy.usual(plan) if is_shared else timing)
+        self._policy.observe(plan, outcome, self._target.joined if is_shared else None)
         _show(sequence, draft, chosen, logits)  # no part of what a round costs: few ask for it
         drafter = self._drafters[plan.drafter].origin if draft.size else Origin.TARGET
         labels = self._labels(tokens, plan, outcome.accepted)
@@ -151,7 +152,11 @@ class Decoder:
         while True:
             done = len(target.tokens)
             part = prompt[done : done + chunk]
-            logits = target.forward(part, rows=len(part) if witness else 1, cancel=sequence.cancel)
+            if is_repeatable and len(part) == 1:  # alone it would be rounded in another way: see Situation.shortest
+                logits = target.forward([*part, *part], rows=2, cancel=sequence.cancel)[:1]
+                target.rollback(len(prompt))
+            else:
+                logits = target.forward(part, rows=len(part) if witness else 1, cancel=sequence.cancel)
             if witness:
                 for row, token in zip(logits, prompt[done + 1 :], strict=False):
                     witness(row, token)

@@ -115,8 +115,11 @@ class Books:
     def enter(self, outcome: Outcome, costs: Costs) -> None:
         """Note a round. A plain step is its own price."""
         self.emitted += outcome.tokens
-        ms, plain_ms = outcome.ms, costs.target.ms(1, outcome.situation.context)
-        if self.last_pass == _PREFILL:  # behind the prompt a plain step would have to change the size, too
+        there = outcome.situation
+        ms, plain_ms = outcome.ms, costs.target.ms(1, there.context)
+        if there.sharing > 1:
+            plain_ms = costs.shared(1, there.context, there.sharing, there.shortest)[0]
+        elif self.last_pass == _PREFILL:  # behind the prompt a plain step would have to change the size, too
             ms = max(ms - costs.target.switch_ms, _LEAST)
         if not outcome.verified:
             plain_ms = self._charge_the_step(outcome, ms - outcome.timing.draft_ms, plain_ms, costs.target.switch_ms)
@@ -156,4 +159,4 @@ class Books:
             self.kept = Kept(outcome.size) if outcome.size <= BULK else Kept()
         self.last_pass = outcome.size
         if outcome.verified or outcome.is_shortest:
-            self._switched_for = outcome.drafter if outcome.verified else None
+            self._switched_for = None if outcome.is_shortest else outcome.drafter

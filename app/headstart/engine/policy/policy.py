@@ -9,11 +9,11 @@ from typing import Any, Self
 from headstart.engine.drafters.base import NO_DRAFT, Draft
 from headstart.engine.engine import Drafter, Mode, Origin, Speculation, Timing
 from headstart.engine.policy.acceptance import Acceptance, DraftCalibration
-from headstart.engine.policy.cost_model import BULK, Costs, Kept, is_figure
+from headstart.engine.policy.cost_model import BULK, Costs, is_figure
 from headstart.engine.policy.loss_budget import Books
 from headstart.engine.policy.rounds import Outcome, Situation
 from headstart.engine.policy.stopping import Prices, affordable, best_rate, drafting_gain, kept_prefix, mean, survivals
-from headstart.engine.runners.runner import Branch
+from headstart.engine.runners.runner import Branch, Joined
 
 LONGEST = 15  # candidates in one round; with the target's own token a pass over 16
 _HORIZON = 4  # candidates looked ahead while drafting
@@ -129,10 +129,11 @@ class DraftPlan:
     def size(self) -> int:
         """Tokens of the pass: those to verify, filled up to the size of the last one where that is cheaper."""
         tokens, kept, situation = 1 + self.checked.size, self._known.books.kept, self.situation
-        if not situation.can_branch or situation.sharing > 1:
+        if not situation.can_branch:
             return tokens
         tokens = max(tokens, min(situation.shortest, situation.room))
-        return tokens if kept.size > situation.room else self._known.costs.size(tokens, situation.context, kept)
+        is_own = situation.sharing == 1 and kept.size <= situation.room
+        return tokens if not is_own else self._known.costs.size(tokens, situation.context, kept)
 
     def outcome(self, chosen: Sequence[int], timing: Timing) -> Outcome:
         """What became of it."""
@@ -156,13 +157,14 @@ class DraftPlan:
     def _price(self, most: int) -> None:
         """Take the drafter that is expected to gain most over a plain step."""
         situation, books = self.situation, self._known.books
-        kept = books.kept if situation.sharing == 1 else Kept()
-        verify = self._known.costs.verify(most + 1, situation.context, kept)
-        # All who share a pass wait for what one of them guesses.
-        verify = [verify[0] + situation.sharing * (ms - verify[0]) for ms in verify]
+        kept, costs = books.kept, self._known.costs
+        if situation.sharing > 1:
+            verify = costs.shared(most + 1, situation.context, situation.sharing, situation.shortest)
+        else:
+            verify = costs.verify(most + 1, situation.context, kept)
         # Amid plain steps a guess pays for a change of size. What it would be worth without saves up for the next.
         growing = verify
-        if kept.size <= situation.shortest:
+        if situation.sharing == 1 and kept.size <= situation.shortest:
             growing = self._known.costs.verify(most + 1, situation.context, replace(kept, spent_ms=math.inf))
         priced = {name: self._price_model(name, verify) for name in situation.lags}
         model = max(priced, key=lambda name: priced[name].merit, default="")
@@ -247,7 +249,8 @@ class DraftPlan:
         rate = best_rate(free, chances)
         kept = kept_prefix(Prices(verify, 0.0, rate), survivals(chances))
         # Amid plain steps an offer stands alone: the pass changes its size for it and, behind it, back again.
-        back_ms = self._known.costs.target.switch_ms if books.kept.size <= self.situation.shortest else 0.0
+        is_plain = self.situation.sharing == 1 and books.kept.size <= self.situation.shortest
+        back_ms = self._known.costs.target.switch_ms if is_plain else 0.0
         return sum(survivals(chances[:kept])) - worth * (verify[kept] - verify[0] + back_ms), kept
 
     def _kept(self, draft: Draft) -> int:
@@ -368,12 +371,16 @@ class Policy:
         return DraftPlan(situation, known)
 
     def usual(self, plan: DraftPlan) -> Timing:
-        """What its pass would take alone, where it was made together with those of others."""
-        return Timing(verify_ms=self.costs.target.ms(plan.size, plan.situation.context))
+        """What its pass takes of all who share it."""
+        there = plan.situation
+        return Timing(verify_ms=self.costs.shared(plan.size, there.context, there.sharing, there.shortest)[-1])
 
-    def observe(self, plan: DraftPlan, outcome: Outcome) -> None:
-        """Take in what became of a round."""
-        self._learn_prices(outcome)
+    def observe(self, plan: DraftPlan, outcome: Outcome, joined: Joined | None = None) -> None:
+        """Take in what became of a round. `joined`: its pass, where that was for others, too."""
+        if joined:
+            self.costs.target.observe(joined.tokens, joined.context, joined.ms, switches=joined.is_switched)
+        else:
+            self._learn_prices(outcome)
         self._books.enter(outcome, self.costs)
         self.acceptance.learn(outcome)
         for observer in self.observers:

@@ -27,9 +27,9 @@ class Situation:
     def shortest(self) -> int:
         """Tokens of a pass at least, if need be with some that say nothing.
 
-        Kernels for one token round in another way than those for more; a pass that is shared has more in any case.
+        Kernels for one token of a sequence round in another way than those for more.
         """
-        return 2 if self.is_repeatable and self.sharing == 1 else 1
+        return 2 if self.is_repeatable else 1
 
 
 @dataclass(frozen=True)
