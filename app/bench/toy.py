@@ -179,6 +179,7 @@ class ToyModels:
         context = min(CONTEXT, options.context or CONTEXT)
         draft = options.draft.name if options.draft else None
         facts = Facts(name, draft, options.device, options.numerics.value, context, sampling=USUAL)
+        facts = replace(facts, parallel=options.parallel)
         engine = ToyEngine(self._pace, context)
 
         def read_ahead(request: Request) -> Iterator[None]:

@@ -125,7 +125,7 @@ def test_a_caller_who_leaves_early_stops_the_answer(client: EngineClient) -> Non
 
 
 def test_as_many_answers_are_written_at_once_as_it_was_loaded_for(client: EngineClient) -> None:
-    client.load(replace(TOY, parallel=2))
+    assert client.load(replace(TOY, parallel=2)).parallel == 2
     spans = list[tuple[float, float]]()
 
     def write(words: int) -> str:

@@ -24,12 +24,11 @@ from headstart.cli.options import (
 )
 from headstart.cli.render import harmless
 from headstart.engine import memory
-from headstart.engine.engine import Engine
 from headstart.engine.protocol import ServerReport, Serving, StartServer
 from headstart.errors import MemoryBudgetError, SettingsError
 from headstart.library import Broken, Model, Pair
 from headstart.server import keys
-from headstart.server.models import LoadedModels, Served, build_of, find
+from headstart.server.models import Loaded, LoadedModels, Served, build_of, find
 from headstart.server.worker import Limits
 
 HOST, PORT = "127.0.0.1", 8642
@@ -159,8 +158,8 @@ def _served(entry: Model | Pair, flags: AnsweringFlags) -> Served:
     return Served(entry.name, context, build_of(entry, flags.numerics))
 
 
-def _loaded(flags: AnsweringFlags, load: Load, parallel: int | None, name: str) -> tuple[Engine, int]:
-    """A model as the flags say, and its context. The draft of `--draft` is for the model of `--model`."""
+def _loaded(flags: AnsweringFlags, load: Load, parallel: int | None, name: str) -> Loaded:
+    """A model as the flags say. The draft of `--draft` is for the model of `--model`."""
     own = flags.draft if name == flags.model or flags.draft == library.NO_DRAFT else None
     choice, options = chosen(replace(flags, model=name, draft=own))
     _say(f"Loading {title(options, choice)} ...")
@@ -171,7 +170,7 @@ def _loaded(flags: AnsweringFlags, load: Load, parallel: int | None, name: str) 
             raise
         engine = load(options)
     known = facts(engine)
-    return engine, known.context if known else 0
+    return Loaded(engine, known.context, known.parallel) if known else Loaded(engine)
 
 
 def _say(*lines: str) -> None:

@@ -175,6 +175,7 @@ def _facts(engine: "LocalEngine | GenaiEngine", options: LoadOptions) -> Facts:
         notes=(*filter(None, [misreading]), *getattr(engine, "notes", ())),
         sampling=engine.sampling,
         head=next((model.name for model in drafting if model.is_eagle), None),
+        parallel=1 + len(getattr(engine, "others", ())),
     )
 
 

@@ -158,6 +158,7 @@ class Facts:
 
     `reason`: why another engine than Headstart's own was chosen automatically. `notes`: sentences for the person.
     `sampling`: what "automatic" means for this model; None if only a server knows. `head`: the EAGLE-3 head's name.
+    `parallel`: answers that are written at the same time; others wait for their turns.
     """
 
     model: str
@@ -171,6 +172,7 @@ class Facts:
     notes: tuple[Translatable, ...] = ()
     sampling: Sampling | None = None
     head: str | None = None
+    parallel: int = 1
 
     @property
     def has_draft(self) -> bool:

@@ -59,6 +59,10 @@ class Models(Protocol):
         """What writes its answers; `tell` is called where it has to be loaded first. Raises what loading raises."""
         ...
 
+    def parallel(self, model: Served) -> int | None:
+        """Answers that an open model writes at the same time; None: as many as the server allows."""
+        ...
+
     def release(self) -> None:
         """Nobody has asked for a while."""
         ...
@@ -76,6 +80,15 @@ def find(models: Models, name: str) -> Served:
     raise RefusedError(404, Fault(sentence, INVALID, "model", "model_not_found"))
 
 
+@dataclass(frozen=True)
+class Loaded:
+    """A model in memory. `context` in tokens, 0 if unknown; `parallel`: answers that it writes at the same time."""
+
+    engine: Engine
+    context: int = 0
+    parallel: int = 1
+
+
 class OneModel:
     """A model that somebody else has loaded."""
 
@@ -91,6 +104,10 @@ class OneModel:
         """See Models."""
         return self._engine
 
+    def parallel(self, _model: Served) -> int | None:
+        """See Models."""
+        return None
+
     def release(self) -> None:
         """It belongs to somebody else."""
 
@@ -98,12 +115,10 @@ class OneModel:
 class LoadedModels:
     """Models that are loaded when a request names them. Those used last stay in memory."""
 
-    def __init__(
-        self, find_all: Callable[[], Sequence[Served]], load: Callable[[str], tuple[Engine, int]], keep: int = 1
-    ) -> None:
-        """`find_all`: what could be loaded. `load` returns the engine and its context. `keep`: most in memory."""
+    def __init__(self, find_all: Callable[[], Sequence[Served]], load: Callable[[str], Loaded], keep: int = 1) -> None:
+        """`find_all`: what could be loaded. `keep`: most in memory."""
         self._find_all, self._load, self._keep = find_all, load, keep
-        self._engines: OrderedDict[str, Engine] = OrderedDict()  # the least recently used first
+        self._open: OrderedDict[str, Loaded] = OrderedDict()  # the least recently used first
         self._contexts: dict[str, int] = {}
 
     def listed(self) -> Sequence[Served]:
@@ -112,32 +127,37 @@ class LoadedModels:
 
     def open(self, model: Served, tell: Callable[[str], None]) -> Writer:
         """See Models. Others make room: those used least recently, and as many as memory asks for."""
-        if model.id not in self._engines:
+        if model.id not in self._open:
             tell(f"loading {model.id}")
-            while len(self._engines) >= self._keep:
+            while len(self._open) >= self._keep:
                 self._close_oldest()
-            self._engines[model.id] = self._loaded(model.id)
-        self._engines.move_to_end(model.id)
-        return self._engines[model.id]
+            self._open[model.id] = self._loaded(model.id)
+        self._open.move_to_end(model.id)
+        return self._open[model.id].engine
+
+    def parallel(self, model: Served) -> int | None:
+        """See Models."""
+        return self._open[model.id].parallel
 
     def release(self) -> None:
         """Free them all."""
-        while self._engines:
+        while self._open:
             self._close_oldest()
 
     close = release
 
-    def _loaded(self, name: str) -> Engine:
+    def _loaded(self, name: str) -> Loaded:
         while True:
             try:
-                engine, self._contexts[name] = self._load(name)
+                loaded = self._load(name)
             except MemoryBudgetError:
-                if not self._engines:
+                if not self._open:
                     raise
                 self._close_oldest()
             else:
-                return engine
+                self._contexts[name] = loaded.context
+                return loaded
 
     def _close_oldest(self) -> None:
-        _, engine = self._engines.popitem(last=False)
-        engine.close()
+        _, oldest = self._open.popitem(last=False)
+        oldest.engine.close()

@@ -136,6 +136,7 @@ class Worker:
     def __init__(self, models: Models, limits: Limits) -> None:
         """The queue is empty."""
         self.models, self.limits = models, limits
+        self._parallel = limits.parallel  # of these, as many as the model can that was opened last
         self._waiting: list[_Turn] = []
         self._served: dict[str, int] = {}  # when each client had its last turn, since the queue was empty
         self._numbers = itertools.count(1)
@@ -151,13 +152,13 @@ class Worker:
     @property
     def waiting(self) -> int:
         """Requests in the queue."""
-        return max(0, len(self._present) - self.limits.parallel)
+        return max(0, len(self._present) - self._parallel)
 
     def take(self, requests: Sequence[Request], model: Served, client: str = "") -> list[Answer]:
         """The answers to some requests, which begin at their turns. Raises RefusedError if too many requests wait."""
         if self._stopped:
             raise stopping()
-        places = self.limits.waiting + self.limits.parallel
+        places = self.limits.waiting + self._parallel
         if len(requests) > places:
             raise invalid("So many answers find no place in the queue of this server: ask for fewer.", "n")
         if len(self._present) + len(requests) > places:
@@ -166,7 +167,7 @@ class Worker:
 
     def _begun(self, request: Request, model: Served, client: str) -> Answer:
         answer, loop = Answer(), asyncio.get_running_loop()
-        if len(self._present) >= self.limits.parallel:
+        if len(self._present) >= self._parallel:
             answer.tell(f"waiting for its turn; other requests: {len(self._present)}")
         self._present.add(answer)
         answer.work.add_done_callback(
@@ -210,9 +211,11 @@ class Worker:
 
     def _opened(self, turn: _Turn) -> Writer | Exception:
         try:
-            return self.models.open(turn.model, turn.answer.tell)
+            engine = self.models.open(turn.model, turn.answer.tell)
+            self._parallel = min(self.limits.parallel, self.models.parallel(turn.model) or self.limits.parallel)
         except Exception as error:  # noqa: BLE001 - it goes to the client, and the server goes on
             return error
+        return engine
 
     def _answer(self, turn: _Turn, engine: Writer | Exception) -> None:
         started = time.monotonic()
@@ -232,7 +235,7 @@ class Worker:
     def _next(self) -> _Turn | None:
         """Wait for a request; None if none came for a while, or the server ends."""
         with self._changed:
-            while not self._waiting or len(self._at_work) >= self.limits.parallel:
+            while not self._waiting or len(self._at_work) >= self._parallel:
                 changed = self._changed.wait(None if self._at_work else self.limits.idle_seconds)
                 if self._stopped or not changed:
                     return None
