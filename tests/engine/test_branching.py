@@ -214,6 +214,17 @@ def test_a_repeatable_answer_is_the_same_with_guesses_where_kernels_for_one_toke
     assert (len(texts) == 1) == is_repeatable
 
 
+@pytest.mark.parametrize(("is_repeatable", "shortest"), [(True, 2), (False, 1)])
+def test_the_last_token_of_a_repeatable_prompt_is_not_read_alone(*, is_repeatable: bool, shortest: int) -> None:
+    target = Kernels(VOCABULARY, 400, 3)
+    policy = Policy(Costs(Curve({1: 70.0, 8: 79.0}, switch_ms=15.0)))
+    prompt = tuple(place % VOCABULARY for place in range(257))
+    job = Job(prompt, 9, frozenset(), Sampling(), PLAIN, repeatable=is_repeatable)
+    write(Decoder(target, toy_drafters(target), policy), job)
+    assert min(target.calls) == shortest
+    assert tuple(target.tokens[: len(prompt)]) == prompt
+
+
 def test_a_branch_is_taken_at_the_first_wrong_candidate_only() -> None:
     draft = Draft((5, 6, 7), branches=(Branch(1, 8), Branch(2, 9), Branch(2, 5), Branch(3, 9)))
     assert draft.size == 7

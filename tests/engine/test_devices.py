@@ -140,12 +140,13 @@ def test_a_card_that_forgets_badly_leaves_it_to_genai(tiny_target: Path, monkeyp
 
 @pytest.mark.parametrize(("asked", "made"), [(EngineKind.AUTO, LocalEngine), (EngineKind.GENAI, GenaiEngine)])
 def test_the_chosen_engine_says_what_it_is(tiny_target: Path, tiny_draft: Path, asked: EngineKind, made: type) -> None:
-    opened = LocalModels().open(LoadOptions(tiny_target, tiny_draft, "AUTO", engine=asked), lambda _: None)
+    options = LoadOptions(tiny_target, tiny_draft, "AUTO", engine=asked, parallel=2)
+    opened = LocalModels().open(options, lambda _: None)
     assert isinstance(opened.engine, made)
     facts = opened.facts
     assert (facts.model, facts.draft, facts.device, facts.context) == ("tiny-target", "tiny-draft", "CPU", 1024)
     assert facts.server == ""
-    assert facts.engine == {LocalEngine: "headstart", GenaiEngine: "genai"}[made]
+    assert (facts.engine, facts.parallel) == {LocalEngine: ("headstart", 2), GenaiEngine: ("genai", 1)}[made]
     assert opened.count((), "Hello") > 0
     opened.engine.close()
 
