@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headstart.engine import grammar
-from headstart.engine.engine import Message, Mode, Origin, Request, Sampling, Speculation, Tool, Tools
+from headstart.engine.engine import Mode, Origin, Request, Sampling, Speculation, Tool, Tools
 from headstart.engine.grammar import Spelling
 from headstart.engine.local import LocalEngine
 from headstart.errors import SettingsError
@@ -78,11 +78,16 @@ def test_a_schema_that_cannot_be_kept_to_is_refused(lone_engine: LocalEngine, sc
         ({"type": "array", "items": {"type": "integer"}}, "[1, 2]", "[12345678901234567890]"),
         ({"$defs": {"a": {"type": "integer"}}, "$ref": "#/$defs/a"}, "5", "12345678901234567890"),
         ({"type": "integer", "enum": [2 * 10**18]}, "2000000000000000000", "3"),
-        ({"type": "number"}, "6.626e-34", "a"),
+        ({"type": "number"}, "6.626e-34", f"0.{'3' * 21}"),
+        ({"type": "number"}, f"-{'4' * 20}.{'0' * 20}e-{'1' * 20}", "5" * 21),
+        ({"items": {"anyOf": [{"type": "number"}, {"type": "null"}]}}, "[1.5, null]", f"[1e{'0' * 21}"),
+        ({"type": "integer", "maximum": 10**19}, "1" * 19, "1" * 21),
+        ({"type": "string"}, json.dumps("7" * 40), "7"),
+        ({"type": "string", "pattern": "[0-9]{30}"}, json.dumps("7" * 30), json.dumps("7" * 20)),
         ({"properties": {"enum": {"type": "integer"}}}, '{"enum": 1}', '{"enum": 12345678901234567890}'),
     ],
 )
-def test_integers_end_unless_their_schema_says_otherwise(spelt: Spelling, schema: Any, kept: str, refused: str) -> None:
+def test_numbers_end_unless_their_schema_says_otherwise(spelt: Spelling, schema: Any, kept: str, refused: str) -> None:
     for text, fits in ((kept, True), (refused, False)):
         assert reads(grammar.form(json.dumps(schema), spelt), spelt, text) is fits
 
@@ -136,12 +141,32 @@ def test_calls_have_one_format(spelt: Spelling, tools: Tools, text: str, fits: b
     assert reads(grammar.form_of_calls(tools, spelt), spelt, text) is fits
 
 
-def test_a_result_is_followed_by_words_or_a_call_in_the_format(lone_engine: LocalEngine, spelt: Spelling) -> None:
-    asked = Request((Message("tool", "done"),), tools=TOOLS)
-    for text, fits in ((PAINT, False), ("```", False), ("It is red.", True), (PAINTED, True)):
-        form = grammar.form_of(asked, spelt)
-        assert form is not None
-        assert reads(form, spelt, text) is fits
+def test_the_numbers_of_a_call_end_and_those_before_it_do_not(spelt: Spelling) -> None:
+    tools = Tools((Tool("scale", '{"type": "object", "properties": {"by": {"type": "number"}}}'),))
+    text = f'{"3" * 40}: <tool_call>\n{{"name": "scale", "arguments": {{"by": 0.{"3" * 20}'
+    for added, fits in (("", True), ("3", False), ("}", True)):
+        assert reads(grammar.form_of_calls(tools, spelt), spelt, text + added) is fits
+
+
+def test_a_grammar_of_ones_own_says_itself_how_many_digits_there_are(spelt: Spelling) -> None:
+    assert reads(grammar.form_of_grammar("start: /[0-9]+/", spelt), spelt, "7" * 40)
+
+
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [
+        ("It is red.", True),
+        ('{"colour": "red"}', True),
+        ("```json\n{", True),
+        (PAINT, False),
+        (PAINT.replace("{", "{{", 1), False),
+        (f"```json\n{PAINT}", False),
+        (PAINTED, True),
+        (PAINTED.replace("red", "grey"), False),
+    ],
+)
+def test_an_answer_whose_tools_are_hidden_is_free_but_for_calls(spelt: Spelling, text: str, fits: bool) -> None:
+    assert reads(grammar.form_of_calls(replace(TOOLS, hidden=True), spelt), spelt, text) is fits
 
 
 def test_a_strict_tool_that_cannot_be_kept_to_is_named(spelt: Spelling) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from headstart import vocabulary
 from headstart.engine import tokenizer as tokenizers_module
-from headstart.engine.engine import Call, Message, Request, Tool
+from headstart.engine.engine import Call, Message, Request, Tool, Tools
 from headstart.engine.tokenizer import Seams, Tokenizer
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError, SettingsError
 from tests.engine import tiny_tokenizers
@@ -334,6 +334,17 @@ def test_tools_are_told_in_words_where_the_template_knows_none(byte_level: Token
     assert f"<|im_start|>assistant\n{WRITTEN_CALL}<|im_end|>" in rest
     results = "<tool_response>\nsunny <|im_end|>\n</tool_response>\n<tool_response>\ndry\n</tool_response>"
     assert f"<|im_start|>user\n{results}<|im_end|>" in rest
+
+
+def test_hidden_tools_stand_in_no_prompt_but_their_results_do(byte_level: Tokenizer) -> None:
+    tools = Tools((WEATHER,), hidden=True)
+    for messages, before in ((CALLED, ""), ([Message("system", "Be kind."), *CALLED], "Be kind.\n\n")):
+        ids = byte_level.prompt_of(Request(tuple(messages), tools=tools), 4096)
+        system, rest = byte_level.decode(ids, keep_special=True).split("<|im_end|>", 1)
+        assert system.startswith(f"<|im_start|>system\n{before}The results of the functions")
+        assert "Tells" not in system + rest
+        assert WRITTEN_CALL in rest
+        assert "<tool_response>\ndry\n</tool_response>" in rest
 
 
 def test_a_call_at_the_end_is_a_closed_turn(byte_level: Tokenizer) -> None:

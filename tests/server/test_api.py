@@ -296,6 +296,57 @@ def test_a_call_is_told_whole_and_in_parts(text: str) -> None:
     assert parts[-1].finish_reason == "tool_calls"
 
 
+AGAIN = '{"name": "look", "arguments": {"place": "here"}}'
+RESULT: Any = {"role": "tool", "tool_call_id": "call_1", "content": "nothing"}
+ANSWERED: Any = [*HI, {"role": "assistant", "tool_calls": [called('{"place":"here"}')]}, RESULT]
+
+
+@pytest.mark.parametrize(
+    "again", [AGAIN, f"```json\n{AGAIN}\n```", AGAIN.replace(": ", ":  "), f"``` json\n {AGAIN}\n```"]
+)
+@pytest.mark.parametrize("words", [FOX, '{"name": "Ann", "age": 3}', "```json\n[1]\n```"])
+def test_a_call_that_was_answered_already_gives_way_to_words(again: str, words: str) -> None:
+    engine = ScriptedEngine([again, words])
+    with serving(engine) as running, running.client() as client:
+        stream = client.chat.completions.create(model=MODEL, messages=ANSWERED, tools=[LOOK], stream=True)
+        parts = [chunk.choices[0] for chunk in stream]
+    assert "".join(part.delta.content or "" for part in parts) == words
+    assert not any(part.delta.tool_calls for part in parts)
+    assert parts[-1].finish_reason == "stop"
+    first, second = engine.requests
+    assert first.tools is not None
+    assert second == replace(first, tools=replace(first.tools, hidden=True))
+
+
+@pytest.mark.parametrize(
+    ("answer", "history"),
+    [
+        (AGAIN.replace("here", "there"), ANSWERED),
+        (f"<tool_call>\n{AGAIN}\n</tool_call>", ANSWERED),
+        (AGAIN, [*ANSWERED, {"role": "assistant", "content": "Nothing."}, *HI]),
+        (AGAIN, [*ANSWERED, *HI, {"role": "assistant", "tool_calls": [called('{"place": "home"}')]}, RESULT]),
+    ],
+)
+def test_another_call_may_follow_a_result(answer: str, history: Any) -> None:
+    engine = ScriptedEngine([answer])
+    with serving(engine) as running, running.client() as client:
+        (choice,) = client.chat.completions.create(model=MODEL, messages=history, tools=[LOOK]).choices
+    assert (choice.finish_reason, choice.message.content) == ("tool_calls", None)
+    (call,) = choice.message.tool_calls or []
+    assert isinstance(call, ChatCompletionMessageFunctionToolCall)
+    assert call.function.name == "look"
+    assert len(engine.requests) == 1
+
+
+def test_an_answered_call_that_is_cut_off_or_left_is_not_asked_for_again() -> None:
+    engine = ScriptedEngine([AGAIN])
+    with serving(engine) as running, running.client() as client:
+        asked: Any = {"model": MODEL, "messages": ANSWERED, "tools": [LOOK]}
+        (choice,) = client.chat.completions.create(**asked, max_tokens=3).choices
+    assert choice.finish_reason == "length"
+    assert len(engine.requests) == 1
+
+
 def test_a_call_that_is_cut_off_is_a_length(client: openai.OpenAI) -> None:
     with serving(ScriptedEngine([CALL])) as running, running.client() as cut:
         (choice,) = cut.chat.completions.create(model=MODEL, messages=HI, tools=[LOOK], max_tokens=4).choices

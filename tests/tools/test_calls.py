@@ -37,6 +37,9 @@ def read(answer: str, size: int, *, bare: bool = True) -> tuple[str, list[tuple[
         (f"```json\n{CALL}\n```", "", 1),
         ("```python\nx\n```", "```python\nx\n```", 0),
         ("```js", "```js", 0),
+        ('{"name": "Ann", "age": 3}', '{"name": "Ann", "age": 3}', 0),
+        ('```json\n{"a": 1}\n```', '```json\n{"a": 1}\n```', 0),
+        ("{}", "{}", 0),
         ("<tool_cal", "<tool_cal", 0),
     ],
 )
@@ -47,6 +50,10 @@ def test_text_and_calls_are_told_apart(answer: str, text: str, calls: int, size:
 
 def test_structured_text_is_no_call() -> None:
     assert read('{"name": "f", "arguments": {}}', 3, bare=False) == ('{"name": "f", "arguments": {}}', [])
+
+
+def test_a_call_that_was_cut_off_in_its_head_is_no_text() -> None:
+    assert read(MARKED[:20], 5) == read(CALL[:20], 5) == ("", [])
 
 
 def test_a_call_that_was_cut_off_has_what_came() -> None:

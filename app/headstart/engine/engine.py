@@ -83,12 +83,14 @@ class Tools:
     """What an answer may call, and how.
 
     `required`: it must call. `only`: the tool that it must call. `parallel`: it may call more than once.
+    `hidden`: the prompt does not show them, so that the answer is words like those without tools; it may still call.
     """
 
     offered: tuple[Tool, ...]
     required: bool = False
     only: str = ""
     parallel: bool = False
+    hidden: bool = False
 
     @property
     def callable(self) -> tuple[Tool, ...]:

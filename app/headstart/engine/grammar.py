@@ -1,6 +1,7 @@
 """Answers that keep to a JSON schema, to a grammar or to calls of tools: which tokens may follow, by llguidance."""
 
 import json
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -16,8 +17,11 @@ from headstart.errors import SettingsError
 
 # Without a bound a small model may write blanks for ever, or digits.
 _LARGEST = 10**18  # of integers whose schema has no bound; 64 bits hold it
+_MOST_DIGITS = 20  # in a row, where they need not go on: every whole number of 64 bits has room
+_DIGITS = b"0123456789"
 _VALUES = {"const", "default", "enum", "examples"}  # keys of a schema that hold no schemas
 _BY_NAME = {"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"}  # that hold them by name
+_CALL_HEAD = r'(```(json)?\s*)?\{+\s*"name":\s*"[^"]*",\s*"arguments"'  # of a call that has no mark
 _BLANKS: Any = {"whitespace_pattern": r"[\x20\x0A]{0,16}"}
 
 
@@ -45,6 +49,18 @@ class Spelling:
         spelt = {text: self.native.tokenize_str(text) for text in sorted(reading.added - reading.control)}
         return {text: ids[0] for text, ids in spelt.items() if len(ids) == 1 and self.native.is_special_token(ids[0])}
 
+    @cached_property
+    def digits(self) -> Any:
+        """How many digits each token begins with, as an array."""
+        texts = map(self.spell, range(self._width))
+        return np.fromiter((len(text) - len(text.lstrip(_DIGITS)) for text in texts), np.uint8, self._width)
+
+    @cached_property
+    def letter(self) -> int:
+        """A token that no number has."""
+        token: int = self.native.tokenize_str("a")[0]
+        return token
+
     def spell(self, token: int) -> bytes:
         """What a token adds to a text, be it half a character; a control token gives its name."""
         spelt: bytes = self.native.decode_bytes([token])
@@ -54,8 +70,7 @@ class Spelling:
 def form_of(request: Request, spelling: Spelling) -> "Form | None":
     """What the answer to a request must keep to; None: nothing. Raises SettingsError for what it cannot keep to."""
     if request.tools:
-        has_result = bool(request.messages) and request.messages[-1].role == "tool"
-        return form_of_calls(request.tools, spelling, request.schema, has_result=has_result)
+        return form_of_calls(request.tools, spelling, request.schema)
     if request.grammar:
         return form_of_grammar(request.grammar, spelling)
     return form(request.schema, spelling) if request.schema else None
@@ -70,7 +85,7 @@ def form(schema: str, spelling: Spelling) -> "Form":
         grammar = LLMatcher.grammar_from_json_schema(data, overrides=_BLANKS)
     except ValueError as error:
         raise _unusable(str(error)) from None
-    return _form(grammar, spelling, _unusable)
+    return _form(grammar, spelling, _unusable, has_json=True)
 
 
 def form_of_grammar(grammar: str, spelling: Spelling) -> "Form":
@@ -83,31 +98,30 @@ def form_of_grammar(grammar: str, spelling: Spelling) -> "Form":
         raise _wrong_grammar(str(error)) from None
 
 
-def form_of_calls(tools: Tools, spelling: Spelling, schema: str = "", *, has_result: bool = False) -> "Form":
-    """Text, then calls whose arguments keep to their schemas. `schema`: of the text, if any. Raises SettingsError.
-
-    `has_result`: the answer comes after the result of a call.
-    """
+def form_of_calls(tools: Tools, spelling: Spelling, schema: str = "") -> "Form":
+    """Text, then calls whose arguments keep to their schemas. `schema`: of the text, if any. Raises SettingsError."""
     for tool in tools.callable:  # by itself, so that a refusal can name it
         _form(f"start: {_arguments(tool)}", spelling, partial(_wrong_tool, tool.name))
-    return _form(_calls(tools, spelling.markers, schema, has_result=has_result), spelling, _unusable)
+    return _form(_calls(tools, spelling.markers, schema), spelling, _unusable, has_json=True)
 
 
-def _form(grammar: str, spelling: Spelling, unusable: Callable[[str], SettingsError]) -> "Form":
+def _form(
+    grammar: str, spelling: Spelling, unusable: Callable[[str], SettingsError], *, has_json: bool = False
+) -> "Form":
     from llguidance import LLMatcher  # noqa: PLC0415 - few answers have a form
 
     matcher = LLMatcher(spelling.native, grammar, log_level=0)
     if matcher.is_error():
         raise unusable(matcher.get_error())
-    return Form(matcher, spelling.stop_ids)
+    return Form(matcher, spelling.stop_ids, spelling if has_json else None)
 
 
-def _calls(tools: Tools, markers: Mapping[str, int], schema: str, *, has_result: bool) -> str:
+def _calls(tools: Tools, markers: Mapping[str, int], schema: str) -> str:
     """The grammar in Lark's notation.
 
     Where the text that begins a call is a token of its own, it ends what comes before it. Else the text goes on until
     that is spelt out. Models that are bad at the format begin an answer with the JSON of a call, alone or in a block:
-    that is a call, too. After a result such models would call again and again, so there they must speak.
+    that is a call, too, unless the tools are hidden.
     """
     begins, ends = (text if text in markers else json.dumps(text) for text in (CALL_BEGINS, CALL_ENDS))
     following = f'("\\n" {begins} "\\n" call "\\n" {ends})*' if tools.parallel else ""
@@ -118,16 +132,16 @@ def _calls(tools: Tools, markers: Mapping[str, int], schema: str, *, has_result:
     elif schema:
         start, opening = "structured | calls", begins
     else:
-        start = "text | calls" if has_result else "text | calls | bare"
+        start = "text | calls" if tools.hidden else "text | calls | bare"
         opening = f"text {begins}" if CALL_BEGINS in markers else f"{free}spelt"
-    blocks = "```" if has_result else "```json|```\\s*\\{"
+    no_text = _CALL_HEAD if tools.hidden else r"\{|```json|```\s*\{|<tool"
     options = [f"{json.dumps(call_head(tool.name))} {_arguments(tool)}" for tool in tools.callable]
     return f"""%llguidance {{}}
 start: {start}
 structured: %json {_json(schema or "{}", {})}
 text: {free}TEXT
 spelt[lazy]: TEXT {json.dumps(CALL_BEGINS)}
-TEXT: /(?s:.*)/ & ~/(?s:.*<tool_call>.*)/ & ~/(?s:\\s*(\\{{|{blocks}|<tool).*)/
+TEXT: /(?s:.*)/ & ~/(?s:.*<tool_call>.*)/ & ~/(?s:\\s*({no_text}).*)/
 calls: {opening} "\\n" call "\\n" {ends} {following}
 bare: ("```json\\n")? call ("\\n```")?
 call: ({" | ".join(options)}) "}}"
@@ -153,7 +167,7 @@ def _read(schema: str) -> Any:
 
 
 def _bounded(schema: Any) -> Any:
-    """A schema whose integers end. A number keeps its length: bounds would take its exponent away."""
+    """A schema whose integers end. Bounds would take the exponent of a number away; see Form for its digits."""
     if isinstance(schema, list):
         return [_bounded(each) for each in schema]
     if not isinstance(schema, dict):
@@ -181,10 +195,12 @@ class Form:
     longer than before: so what the grammar has read stays read, and a mask is kept until its text is given up.
     """
 
-    def __init__(self, matcher: Any, stop_ids: frozenset[int]) -> None:
-        """Nothing is written yet."""
+    def __init__(self, matcher: Any, stop_ids: frozenset[int], numbers: Spelling | None = None) -> None:
+        """Nothing is written yet. `numbers`: how they are spelt, where they must end."""
         self._matcher = matcher
         self._stop_ids = stop_ids
+        self._numbers = numbers
+        self._written = deque[int](maxlen=_MOST_DIGITS)
         self._ahead: list[int] = []  # what the matcher has read behind the answer
         self._masks: dict[tuple[int, ...], Allowed | None] = {}
 
@@ -203,6 +219,7 @@ class Form:
             self._give_up(0)
             kept = self._matcher.consume_token(token)
             assert kept, f"token {token} was not allowed"
+        self._written.append(token)
         self._masks = {run[1:]: mask for run, mask in self._masks.items() if run[:1] == (token,)}
 
     def _mask(self, run: Sequence[int]) -> Allowed | None:
@@ -213,7 +230,19 @@ class Form:
         if len(self._ahead) < len(run):
             return None
         bits = np.frombuffer(self._matcher.compute_bitmask(), np.uint8)
-        return np.unpackbits(bits, bitorder="little").view(np.bool_)
+        mask = np.unpackbits(bits, bitorder="little").view(np.bool_)
+        return self._without_digits(mask, run) if self._numbers else mask
+
+    def _without_digits(self, mask: Allowed, run: Sequence[int]) -> Allowed:
+        """Where no letter may follow, as in a number, no more than _MOST_DIGITS digits in a row, if they can end."""
+        assert self._numbers
+        text = b"".join(map(self._numbers.spell, [*self._written, *run][-_MOST_DIGITS:]))
+        row = len(text) - len(text.rstrip(_DIGITS))
+        if not row or mask[self._numbers.letter]:
+            return mask
+        ended = mask.copy()
+        ended[: len(self._numbers.digits)] &= self._numbers.digits <= _MOST_DIGITS - row
+        return ended if ended.any() else mask
 
     def _give_up(self, held: int) -> None:
         self._matcher.rollback(len(self._ahead) - held)

@@ -50,6 +50,10 @@ To call a function, answer with its name and its arguments as a JSON object:
 {{"name": "the name", "arguments": {{"an argument": "its value"}}}}
 </tool_call>
 The results come back in <tool_response></tool_response>."""
+_ABOUT_RESULTS = (
+    "The results of the functions that you have called stand in <tool_response></tool_response>. Answer the user with "
+    "them."
+)
 
 
 class Seams:
@@ -203,9 +207,12 @@ def without_tools(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Me
             turns[-1] = replace(turns[-1], content=f"{turns[-1].content}\n{result}")
         else:
             turns.append(Message("user", result))
-    if not tools:
-        return turns
     about = _ABOUT_TOOLS.format(tools="\n".join(_json(_as_openai(tool)) for tool in tools))
+    return _with_system(turns, about) if tools else turns
+
+
+def _with_system(turns: Sequence[Message], about: str) -> list[Message]:
+    """The conversation, with more in its system prompt."""
     if turns and turns[0].role == "system":
         return [Message("system", f"{turns[0].content}\n\n{about}"), *turns[1:]]
     return [Message("system", about), *turns]
@@ -362,7 +369,10 @@ class Tokenizer:
         Raises ContextOverflowError where `room` tokens hold no answer to them, SettingsError for tokens or a gap that
         the model does not know, and what `prompt` raises.
         """
+        messages: Sequence[Message] = request.messages
         offered = request.tools.offered if request.tools else ()
+        if request.tools and request.tools.hidden:
+            messages, offered = _with_system(messages, _ABOUT_RESULTS), ()
         if request.prompt_ids:
             ids = list(request.prompt_ids)
             if max(ids) >= self._size:
@@ -371,7 +381,7 @@ class Tokenizer:
             ids = self.infill_prompt(request.prompt, request.suffix)
         else:
             raw = self.raw_prompt(request.prompt, add_special=request.add_special) if request.prompt else None
-            ids = self.prompt(request.messages, offered) if raw is None else raw
+            ids = self.prompt(messages, offered) if raw is None else raw
         if len(ids) >= room:
             raise ContextOverflowError(
                 "The conversation has {count} tokens, but the context holds {room}: start a new chat, "

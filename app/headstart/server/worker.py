@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Event, Finish, Request, Stats, Step
 from headstart.errors import EngineLostError
+from headstart.server import calls
 from headstart.server.models import Models, Served, Writer
 from headstart.server.refusal import BUSY, Fault, RefusedError, invalid, stopping
 
@@ -67,7 +68,7 @@ class Answer:
         clock = threading.Timer(seconds, self._expire)
         clock.daemon = True
         try:
-            for event in engine.generate(request, self._cancelled):
+            for event in calls.events(engine, request, self._cancelled):
                 if clock.ident is None:  # its turn has come
                     clock.start()
                 self._put(event)

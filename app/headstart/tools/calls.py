@@ -1,13 +1,74 @@
 """Calls of tools in the text of an answer, as far as it has come."""
 
+import itertools
 import re
 import secrets
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from headstart.engine.engine import CALL_BEGINS
+from headstart.engine.cancelling import CancelEvent
+from headstart.engine.engine import (
+    CALL_BEGINS,
+    CALL_ENDS,
+    Event,
+    FinishReason,
+    Message,
+    Prefill,
+    Request,
+    Step,
+    written_call,
+)
+from headstart.server.models import Writer
 
-_HEAD = re.compile(r'\s*\{"name": "([^"]*)", "arguments": ')
 _BLOCK = "```json\n"  # models that are bad at the format put the JSON of a call in one
+_HEAD_BEGINS, _HEAD_ENDS = '{"name": "', '", "arguments": '
+_HEAD = re.compile(rf'\s*(?:{_BLOCK})?{re.escape(_HEAD_BEGINS)}([^"]*)(".*)', re.DOTALL)
+
+
+def events(engine: Writer, request: Request, cancel: CancelEvent) -> Iterator[Event]:
+    """The events of an answer. Raises what Writer.generate raises.
+
+    Models that are bad at the format call again and again where they should speak. A call without its mark that was
+    answered already is not told: the model then answers the same conversation without seeing the tools.
+    """
+    tools, answered = request.tools, _answered(request.messages)
+    if tools is None or tools.required or request.schema or not answered:
+        yield from engine.generate(request, cancel)
+        return
+    steps, held, text, again = engine.generate(request, cancel), list[Event](), "", False
+    for event in steps:
+        if isinstance(event, Prefill):
+            yield event
+            continue
+        held.append(event)
+        if isinstance(event, Step):
+            text += event.text
+            written = _squeezed(text)
+            if any(call.startswith(written[: len(call)]) for call in answered):
+                continue
+        elif event.reason is FinishReason.STOP and any(_squeezed(text).startswith(call) for call in answered):
+            again = True
+            continue
+        break
+    if again:
+        yield from engine.generate(replace(request, tools=replace(tools, hidden=True)), cancel)
+        return
+    yield from held
+    yield from steps
+
+
+def _answered(messages: Sequence[Message]) -> list[str]:
+    """The calls since the user has spoken, alone and in a block, without blanks; none where no result comes last."""
+    if not messages or messages[-1].role != "tool":
+        return []
+    turns = itertools.takewhile(lambda turn: turn.role != "user", reversed(messages))
+    calls = (written_call(call) for turn in turns for call in turn.calls)
+    bare = [call.removeprefix(CALL_BEGINS).removesuffix(CALL_ENDS) for call in calls]
+    return [_squeezed(f"{before}{call}") for call in bare for before in ("", _BLOCK)]
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.split())
 
 
 @dataclass(frozen=True)
@@ -61,9 +122,10 @@ class CallReader:
     def _begin(self) -> None:
         """An answer may begin with a call that has no mark."""
         stripped = self._held.lstrip()
-        if self.bare and stripped.startswith(("{", f"{_BLOCK}{{")):
-            self._held, self._place = stripped.removeprefix(_BLOCK), "head"
-        elif not self.bare or (stripped and not f"{_BLOCK}{{".startswith(stripped)):
+        beginnings = (_HEAD_BEGINS, f"{_BLOCK}{_HEAD_BEGINS}") if self.bare else ()
+        if stripped.startswith(beginnings):
+            self._place = "head"
+        elif not any(beginning.startswith(stripped) for beginning in beginnings):
             self._place = "text"
 
     def _take_text(self) -> str:
@@ -77,11 +139,14 @@ class CallReader:
 
     def _take_head(self) -> list[CallPart]:
         found = _HEAD.match(self._held)
-        if found is None:
+        if found is None or (_HEAD_ENDS.startswith(found[2]) and found[2] != _HEAD_ENDS):
             return []
-        self._held, self._place = self._held[found.end() :], "arguments"
+        if not found[2].startswith(_HEAD_ENDS):  # JSON that is no call
+            self._place = "text"
+            return []
+        self._held, self._place = found[2].removeprefix(_HEAD_ENDS), "arguments"
         self.calls += 1
-        return [CallPart(self.calls - 1, f"call_{secrets.token_hex(12)}", found.group(1))]
+        return [CallPart(self.calls - 1, f"call_{secrets.token_hex(12)}", found[1])]
 
     def _take_arguments(self) -> list[CallPart]:
         """Up to the end of the JSON object."""
