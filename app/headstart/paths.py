@@ -86,6 +86,11 @@ def server_key() -> Path:
     return data_folder() / "server-key"
 
 
+def servers_folder() -> Path:
+    """What each server that runs has loaded and answers, one file each."""
+    return data_folder() / "servers"
+
+
 def last_benchmark() -> Path:
     """What the window's benchmark measured last."""
     return measurements_folder() / "last-benchmark.json"

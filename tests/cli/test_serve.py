@@ -1,13 +1,18 @@
 """`headstart serve` from outside: its flags, its key, its end. The engine is scripted."""
 
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, redirect_stdout
+from datetime import datetime, timedelta
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import openai
 import pytest
@@ -91,6 +96,58 @@ def test_it_answers_who_has_the_key_until_it_is_told_to_end(number: signal.Signa
         assert program.stdout
         assert program.stdout.read() == "Stopped.\n"
     assert key not in paths.server_key().read_text(encoding="ascii")
+
+
+def listing() -> list[dict[str, Any]]:
+    """What `headstart ps --json` says of the servers."""
+    listed: list[dict[str, Any]] = json.loads(told("--json"))["servers"]
+    return listed
+
+
+def told(*flags: str) -> str:
+    with redirect_stdout(StringIO()) as printed:
+        assert main(["ps", *flags]) == 0
+    return printed.getvalue()
+
+
+def test_running_servers_say_what_they_have_loaded(root: Path) -> None:
+    assert told() == "No server runs on this computer; `headstart serve` starts one.\n"
+    begun = datetime.now().astimezone() - timedelta(seconds=1)
+    with served("--key", "mine", script=SERVE_TOY) as (program, lines):
+        (base,) = re.findall(r"http://\S+", "".join(lines))
+        (server,) = listing()
+        (model,) = server["models"]
+        assert (server["url"], server["process"]) == (base, program.pid)
+        assert (model["name"], model["answers"]) == ("smol", 0)
+        assert begun <= datetime.fromisoformat(model["since"]) <= datetime.now().astimezone()
+        assert model["memory"] > 1_000_000
+        assert re.search(rf"^smol  +\d{{4}}-\d\d-\d\d \d\d:\d\d  +\d+ MB  +0  +{base}$", told(), re.MULTILINE)
+        with openai.OpenAI(base_url=base, api_key="mine", max_retries=0) as client:
+            stream = client.completions.create(model="smol", prompt="toy: words 2000", max_tokens=2000, stream=True)
+            next(stream)
+            assert listing()[0]["models"][0]["answers"] == 1
+            stream.close()
+        end = time.monotonic() + 60
+        while listing()[0]["models"][0]["answers"]:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+    assert list((root / "servers").iterdir()), "it was killed"
+    assert listing() == []
+    assert not list((root / "servers").iterdir())
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
+def test_a_server_that_has_ended_is_forgotten_and_one_may_have_nothing_loaded(root: Path) -> None:
+    write_model(root / "models" / "lol")
+    (root / "servers").mkdir()
+    (root / "servers" / "1.json").write_text("{", encoding="utf-8")
+    with served("--key", "mine") as (program, lines):
+        (base,) = re.findall(r"http://\S+", "".join(lines))
+        assert [server["models"] for server in listing()] == [[]]
+        assert re.search(rf"^none yet  +0  +{base}$", told(), re.MULTILINE)
+        program.send_signal(signal.SIGTERM)
+        assert program.wait(60) == 0
+        assert not list((root / "servers").iterdir())
 
 
 @pytest.mark.usefixtures("root")

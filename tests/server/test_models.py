@@ -13,7 +13,7 @@ import pytest
 from headstart.engine.engine import Event, Request
 from headstart.errors import BrokenModelError, MemoryBudgetError
 from headstart.server import keys
-from headstart.server.models import Loaded, LoadedModels, Served
+from headstart.server.models import LoadedModels, OpenModel, Served
 from headstart.server.worker import Limits
 from tests.fakes import ScriptedEngine
 from tests.server.serving import KEY, PATIENCE, Running, chat_body, serving
@@ -37,7 +37,7 @@ class Shelf:
     def open(self) -> set[str]:
         return {name for name, engine in self.engines.items() if not engine.closed}
 
-    def _load(self, name: str) -> Loaded:
+    def _load(self, name: str) -> OpenModel:
         assert self.may_load.wait(PATIENCE)
         if name == "gamma":
             raise BrokenModelError("gamma is damaged.")
@@ -45,7 +45,7 @@ class Shelf:
             raise MemoryBudgetError("There is no room.")
         self.loaded.append(name)
         self.engines[name] = ScriptedEngine([name])
-        return Loaded(self.engines[name], 64)
+        return OpenModel(self.engines[name], 64)
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_as_many_are_answered_at_once_as_the_model_can_and_one_model_at_a_time(m
             at_work.remove(request.messages[0].content)
 
     at_work, seen, both = list[str](), list[list[str]](), threading.Barrier(2)
-    models = LoadedModels(lambda: [Served(name, 100) for name in NAMES], lambda name: Loaded(Slow([name]), 64, most))
+    models = LoadedModels(lambda: [Served(name, 100) for name in NAMES], lambda name: OpenModel(Slow([name]), 64, most))
     wanted = [("1", "beta"), ("2", "beta"), ("3", "Alpha"), ("4", "beta")]
     with serving(ScriptedEngine(), models=models, limits=Limits(parallel=2)) as server, ExitStack() as replies:
         asked = []
@@ -157,9 +157,9 @@ def test_no_model_is_loaded_for_a_client_that_has_left() -> None:
             assert may_end.wait(PATIENCE)
             yield from super().generate(request, cancel)
 
-    def load(name: str) -> Loaded:
+    def load(name: str) -> OpenModel:
         loaded.append(name)
-        return Loaded(Slow([name]), parallel=2)
+        return OpenModel(Slow([name]), parallel=2)
 
     may_end, loaded = threading.Event(), list[str]()
     models = LoadedModels(lambda: [Served(name, 100) for name in NAMES], load)

@@ -165,6 +165,10 @@ def _opened(name: str) -> click.Command:
             from headstart.cli import serve  # noqa: PLC0415
 
             found = Command(serve.run, load_apart)
+        case "ps":
+            from headstart.cli import serve  # noqa: PLC0415
+
+            found = Command(serve.list_running)
         case "models":
             from headstart.cli import models  # noqa: PLC0415
 
@@ -196,6 +200,7 @@ _SUMMARIES = {
     "chat": "Talk with a model, or get one answer",
     "run": "Chat with a model; export it first if it is not installed",
     "serve": "Serve your models to other programs on this computer, with OpenAI's API",
+    "ps": "List the models that servers of this computer have loaded",
     "models": "List the installed models, add, show, check, copy, rename or remove one",
     "remote": "Add, list, check and remove servers on other computers to chat with",
     "bench": "Measure this machine: plain decoding, speculation, other programs",

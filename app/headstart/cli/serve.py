@@ -1,11 +1,14 @@
-"""`headstart serve`: its flags, the key and its output."""
+"""`headstart serve`: its flags, the key and its output; `headstart ps`."""
 
+import itertools
+import json
 import os
 import signal
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ from headstart.cli.command import Load, flag, given, group, whole_number
 from headstart.cli.options import (
     SPECULATION,
     AnsweringFlags,
+    JsonFlags,
     chosen,
     facts,
     from_flags,
@@ -22,13 +26,15 @@ from headstart.cli.options import (
     sampling_flags,
     title,
 )
-from headstart.cli.render import harmless
+from headstart.cli.render import harmless, print_rows
 from headstart.engine import memory
+from headstart.engine.memory import amount
 from headstart.engine.protocol import ServerReport, Serving, StartServer
 from headstart.errors import MemoryBudgetError, SettingsError
 from headstart.library import Broken, Model, Pair
-from headstart.server import keys
-from headstart.server.models import Loaded, LoadedModels, Served, build_of, find
+from headstart.server import keys, running
+from headstart.server.models import LoadedModels, OpenModel, Served, build_of, find
+from headstart.server.running import Loaded, Running
 from headstart.server.worker import Limits
 
 HOST, PORT = "127.0.0.1", 8642
@@ -133,6 +139,37 @@ def run(arguments: ServeFlags, load: Load) -> int:
     return 0
 
 
+def list_running(arguments: JsonFlags, _load: Load) -> int:
+    """Show the models that are loaded by servers of this computer. Returns the exit code."""
+    servers = running.servers()
+    if arguments.json:
+        print(json.dumps({"servers": [_as_data(server) for server in servers]}, indent=2))
+    elif servers:
+        print_rows([("model", "loaded since", "memory", "answers", "server"), *itertools.chain(*map(_rows, servers))])
+    else:
+        print("No server runs on this computer; `headstart serve` starts one.")
+    return 0
+
+
+def _rows(server: Running) -> Iterator[tuple[str, ...]]:
+    for model in server.models:
+        yield model.name, _time(model).strftime("%Y-%m-%d %H:%M"), amount(model.memory), str(model.answers), server.url
+    if not server.models:
+        yield "none yet", "", "", "0", server.url
+
+
+def _as_data(server: Running) -> dict[str, object]:
+    models = [
+        {"name": model.name, "since": _time(model).isoformat(), "memory": model.memory, "answers": model.answers}
+        for model in server.models
+    ]
+    return {"url": server.url, "process": server.process, "models": models}
+
+
+def _time(model: Loaded) -> datetime:
+    return datetime.fromtimestamp(int(model.since)).astimezone()
+
+
 def _settled(flags: AnsweringFlags) -> AnsweringFlags:
     """With a model, where there is no choice. Raises what choosing one raises, but for a choice that requests have."""
     installed = [model.id for model in _installed(flags)]
@@ -158,7 +195,7 @@ def _served(entry: Model | Pair, flags: AnsweringFlags) -> Served:
     return Served(entry.name, context, build_of(entry, flags.numerics))
 
 
-def _loaded(flags: AnsweringFlags, load: Load, parallel: int | None, name: str) -> Loaded:
+def _loaded(flags: AnsweringFlags, load: Load, parallel: int | None, name: str) -> OpenModel:
     """A model as the flags say. The draft of `--draft` is for the model of `--model`."""
     own = flags.draft if name == flags.model or flags.draft == library.NO_DRAFT else None
     choice, options = chosen(replace(flags, model=name, draft=own))
@@ -170,7 +207,7 @@ def _loaded(flags: AnsweringFlags, load: Load, parallel: int | None, name: str) 
             raise
         engine = load(options)
     known = facts(engine)
-    return Loaded(engine, known.context, known.parallel) if known else Loaded(engine)
+    return OpenModel(engine, known.context, known.parallel) if known else OpenModel(engine)
 
 
 def _say(*lines: str) -> None:

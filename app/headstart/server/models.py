@@ -1,8 +1,10 @@
 """The models that requests can name: the one that is loaded, or those that are loaded when they are named."""
 
+import os
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from headstart import library
@@ -12,6 +14,7 @@ from headstart.engine.engine import Engine, Event, Request
 from headstart.errors import HeadstartError, MemoryBudgetError
 from headstart.library import Model, Pair
 from headstart.server.refusal import INVALID, Fault, RefusedError
+from headstart.server.running import Loaded
 
 _PREFIX = "openai/"  # which some clients put before the name of every model
 
@@ -63,6 +66,10 @@ class Models(Protocol):
         """Answers that an open model writes at the same time; None: as many as the server allows."""
         ...
 
+    def loaded(self) -> Sequence[Loaded]:
+        """Those in memory; may be called on any thread."""
+        ...
+
     def release(self) -> None:
         """Nobody has asked for a while."""
         ...
@@ -81,12 +88,16 @@ def find(models: Models, name: str) -> Served:
 
 
 @dataclass(frozen=True)
-class Loaded:
-    """A model in memory. `context` in tokens, 0 if unknown; `parallel`: answers that it writes at the same time."""
+class OpenModel:
+    """A model in memory. `context` in tokens, 0 if unknown; `parallel`: answers that it writes at the same time.
+
+    `since`: seconds since 1970.
+    """
 
     engine: Engine
     context: int = 0
     parallel: int = 1
+    since: float = field(default_factory=time.time)
 
 
 class OneModel:
@@ -95,6 +106,7 @@ class OneModel:
     def __init__(self, model: Served, engine: Writer) -> None:
         """`engine` writes its answers."""
         self._model, self._engine = model, engine
+        self._loaded = Loaded(model.id, time.time(), os.getpid())
 
     def listed(self) -> Sequence[Served]:
         """See Models."""
@@ -108,6 +120,10 @@ class OneModel:
         """See Models."""
         return None
 
+    def loaded(self) -> Sequence[Loaded]:
+        """See Models."""
+        return [self._loaded]
+
     def release(self) -> None:
         """It belongs to somebody else."""
 
@@ -115,10 +131,12 @@ class OneModel:
 class LoadedModels:
     """Models that are loaded when a request names them. Those used last stay in memory."""
 
-    def __init__(self, find_all: Callable[[], Sequence[Served]], load: Callable[[str], Loaded], keep: int = 1) -> None:
+    def __init__(
+        self, find_all: Callable[[], Sequence[Served]], load: Callable[[str], OpenModel], keep: int = 1
+    ) -> None:
         """`find_all`: what could be loaded. `keep`: most in memory."""
         self._find_all, self._load, self._keep = find_all, load, keep
-        self._open: OrderedDict[str, Loaded] = OrderedDict()  # the least recently used first
+        self._open: OrderedDict[str, OpenModel] = OrderedDict()  # the least recently used first
         self._contexts: dict[str, int] = {}
 
     def listed(self) -> Sequence[Served]:
@@ -131,13 +149,18 @@ class LoadedModels:
             tell(f"loading {model.id}")
             while len(self._open) >= self._keep:
                 self._close_oldest()
-            self._open[model.id] = self._loaded(model.id)
+            self._open[model.id] = self._load_one(model.id)
         self._open.move_to_end(model.id)
         return self._open[model.id].engine
 
     def parallel(self, model: Served) -> int | None:
         """See Models."""
         return self._open[model.id].parallel
+
+    def loaded(self) -> Sequence[Loaded]:
+        """See Models. An engine in a process of its own says which."""
+        held = list(self._open.items())
+        return [Loaded(name, each.since, getattr(each.engine, "pid", None) or os.getpid()) for name, each in held]
 
     def release(self) -> None:
         """Free them all."""
@@ -146,7 +169,7 @@ class LoadedModels:
 
     close = release
 
-    def _loaded(self, name: str) -> Loaded:
+    def _load_one(self, name: str) -> OpenModel:
         while True:
             try:
                 loaded = self._load(name)

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from types import FrameType
 
 import uvicorn
@@ -18,6 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from headstart.engine.protocol import Answered, Asked, ServerEnded, ServerReport, Serving, StartServer
 from headstart.errors import PortTakenError, ServerError, SettingsError
+from headstart.server import running
 from headstart.server.app import application
 from headstart.server.auth import Access
 from headstart.server.metrics import Metrics
@@ -86,7 +88,7 @@ class Server:
         access = Access(order.keys, hosts, frozenset(order.origins), order.beyond)
         logging.getLogger("uvicorn.error").addFilter(_is_bug)
         self._listener, self._tell = listener, tell
-        self._worker = Worker(models, limits)
+        self._worker = Worker(models, limits, partial(running.note, url(listener)))
         metrics = Metrics()
         app = application(self._worker, access, defaults, metrics)
         self._server = _Uvicorn(_Watched(app, tell, metrics), self._worker)
@@ -97,9 +99,11 @@ class Server:
         """Answer on this thread until `stop`, or a signal on the main thread."""
         try:
             with closing(self._listener), closing(self._worker):
+                self._worker.note()
                 self._tell(self._serving)
                 self._server.run([self._listener])
         finally:
+            running.forget()
             self._tell(ServerEnded())
 
     def start(self) -> None:

@@ -5,9 +5,10 @@ import itertools
 import math
 import threading
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Event, Finish, Request, Stats, Step
@@ -15,6 +16,7 @@ from headstart.errors import EngineLostError
 from headstart.server import calls
 from headstart.server.models import Models, Served, Writer
 from headstart.server.refusal import BUSY, Fault, RefusedError, invalid, stopping
+from headstart.server.running import Loaded
 
 
 @dataclass(frozen=True)
@@ -134,10 +136,13 @@ class Worker:
     Answers at the same time are of one model; a request for another one waits for their end.
     """
 
-    def __init__(self, models: Models, limits: Limits) -> None:
-        """The queue is empty."""
+    def __init__(
+        self, models: Models, limits: Limits, note: Callable[[tuple[Loaded, ...]], None] | None = None
+    ) -> None:
+        """The queue is empty. `note` is told of the models in memory when these, or their answers, have changed."""
         self.models, self.limits = models, limits
         self._parallel = limits.parallel  # of these, as many as the model can that was opened last
+        self._note, self._noting = note, threading.Lock()
         self._waiting: list[_Turn] = []
         self._served: dict[str, int] = {}  # when each client had its last turn, since the queue was empty
         self._numbers = itertools.count(1)
@@ -179,6 +184,13 @@ class Worker:
             self._changed.notify_all()
         return answer
 
+    def note(self) -> None:
+        """Tell what is in memory."""
+        with self._noting:
+            if self._note:
+                answers = Counter(turn.model.id for turn in tuple(self._at_work))
+                self._note(tuple(replace(each, answers=answers[each.name]) for each in self.models.loaded()))
+
     def stop(self) -> None:
         """End all answers and accept no more requests. May be called in a signal handler."""
         self._stopped = True
@@ -192,6 +204,8 @@ class Worker:
             self._changed.notify_all()
             self._changed.wait_for(lambda: not self._at_work, _END)
         self._thread.join(_END)
+        with self._noting:
+            self._note = None
 
     def _work(self) -> None:
         while not self._stopped:
@@ -200,6 +214,7 @@ class Worker:
                 self._begin(turn)
             elif not self._stopped:
                 self.models.release()
+            self.note()
 
     def _begin(self, turn: _Turn) -> None:
         """Have a thread of its own answer it, once no other model is at work."""
@@ -232,6 +247,7 @@ class Worker:
         with self._changed:
             self._at_work.remove(turn)
             self._changed.notify_all()
+        self.note()
 
     def _next(self) -> _Turn | None:
         """Wait for a request; None if none came for a while, or the server ends."""
