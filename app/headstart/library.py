@@ -4,6 +4,7 @@ import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeGuard
 
 from headstart import manifest, paths, vocabulary
 from headstart.errors import (
@@ -113,10 +114,17 @@ def choose(name: str | None, draft: str | None = None, root: Path | None = None)
     """
     entry = find(name, root) if name is not None else _only(installed(root))
     target = entry.target if isinstance(entry, Pair) else entry
+    if target.manifest.embedding:
+        raise SettingsError("{name} turns texts into vectors and cannot chat: choose another model.", name=entry.name)
     chosen = _draft(entry, draft, root)
     if chosen is not None:
         require_same_vocabulary(target, chosen)
     return Choice(entry.name, target, chosen)
+
+
+def can_chat(entry: Entry) -> TypeGuard[Model | Pair]:
+    """Whether it is whole and writes answers; an embedding model does not."""
+    return isinstance(entry, Pair) or (isinstance(entry, Model) and not entry.manifest.embedding)
 
 
 def remove(entry: Entry) -> None:
@@ -187,7 +195,7 @@ def vocabulary_difference(target: Model, draft: Model) -> Translatable | None:
 
 def fitting_drafts(target: Model) -> dict[str, Path]:
     """Other installed models with the target's vocabulary that are small enough to draft for it, by name; a few."""
-    usable = [entry for entry in installed() if not isinstance(entry, Broken)]
+    usable = [entry for entry in installed() if can_chat(entry)]
     drafts = [entry.draft if isinstance(entry, Pair) else entry for entry in usable]
     small = [draft for draft in drafts if draft.manifest.size_bytes < target.manifest.size_bytes / 2]
     found = {draft.name: draft.folder for draft in small if draft.folder != target.folder and _fits(target, draft)}
@@ -250,7 +258,9 @@ def _at_path(name: str) -> Model | Pair | None:
 
 
 def _only(entries: tuple[Entry, ...]) -> Model | Pair:
-    usable = [entry for entry in entries if not isinstance(entry, Broken)]
+    usable = [entry for entry in entries if can_chat(entry)] or [
+        entry for entry in entries if not isinstance(entry, Broken)
+    ]
     if len(usable) > 1:
         names = ", ".join(entry.name for entry in usable)
         raise SettingsError("Several models are installed ({names}): choose one with --model NAME.", names=names)

@@ -136,6 +136,19 @@ class LearnedHead:
 
 
 @dataclass(frozen=True)
+class Embedding:
+    """How a model that turns texts into vectors makes one of its hidden states.
+
+    `pooling`: "mean" of all tokens, that of the first ("cls"), or of the "last". `normalized`: to the length 1.
+    """
+
+    pooling: str
+    normalized: bool
+    dimensions: int
+    agreement: float  # the least cosine of a vector with that of the source weights, on a few texts
+
+
+@dataclass(frozen=True)
 class Manifest:
     """One model folder. `role` is what the recipe meant it for ("target", "draft", "any"); any that fits may draft."""
 
@@ -163,6 +176,7 @@ class Manifest:
     self_draft: SelfDraft | None = None  # None: a model of its own
     table: Table | None = None  # None: it has none, or one that texts were added to
     learned: LearnedHead | None = None
+    embedding: Embedding | None = None  # of the kind "embedding", which writes nothing
 
     @property
     def is_eagle(self) -> bool:

@@ -21,6 +21,7 @@ from headstart_export import (
     answers,
     convert,
     draft_vocab,
+    embedding,
     quality,
     quantize,
     sources,
@@ -69,7 +70,8 @@ class Converted:
 class Prepared:
     """A model whose weights are here and may be used, with its tokenizer; `self_draft` if it is its target's copy.
 
-    `head_of`: where its target's weights are, if it is an EAGLE-3 head.
+    `head_of`: where its target's weights are, if it is an EAGLE-3 head. `vectors`: how it makes them, if it writes
+    nothing.
     """
 
     order: ModelOrder
@@ -79,6 +81,7 @@ class Prepared:
     converted: Converted
     self_draft: manifest.SelfDraft | None = None
     head_of: Path | None = None
+    vectors: embedding.Recipe | None = None
 
 
 def export(order: Order, output: Path, cache: Path, progress: Progress, *, force: bool) -> Path:
@@ -86,9 +89,50 @@ def export(order: Order, output: Path, cache: Path, progress: Progress, *, force
     with opened(order, output, cache, progress, force=force) as job:
         if isinstance(order, PairOrder):
             _export_pair(order, job)
+        elif (found := prepare(order, job)).vectors:
+            _build_embedding(found, found.vectors, job)
         else:
-            build(prepare(order, job), job.space.result, job)
+            build(found, job.space.result, job)
     return output
+
+
+def _build_embedding(model: Prepared, recipe: embedding.Recipe, job: Job) -> None:
+    """A model that turns texts into vectors."""
+    folder, order = job.space.result, model.order
+    with job.progress.step(f"Converting {order.recipe.title}, and proving it"):
+        found = embedding.build(model.fetched.path, recipe, order.weights, job.space.scratch / "half", folder)
+        precision = quantize.read_back(folder / convert.MODEL_FILE)
+        quantize.require(order.weights, precision)
+    files = manifest.hash_files(folder)
+    size = sum(file.size for file in files.values())
+    known = manifest.Tokenizer(vocabulary.fingerprint(folder), len(vocabulary.read(folder)), ())
+    written = manifest.Manifest(
+        name=order.name,
+        role="any",
+        source=model.fetched.source,
+        licence=order.recipe.licence or model.facts.licence or "unknown",
+        architecture=_config(folder)["architectures"][0],
+        parameters=model.facts.parameters,
+        precision=precision,
+        tokenizer=known,
+        logit_rows=0,
+        context_length=recipe.length,
+        size_bytes=size,
+        ram_bytes=size,
+        kv_bytes_per_token=0,
+        quality=None,
+        files=files,
+        versions=_versions(),
+        created=_now(),
+        kind="embedding",
+        notes=order.recipe.notes,
+        embedding=found,
+    )
+    manifest.write(folder, written)
+    job.progress.note(
+        f"{order.name}: {precision.weights}, {megabytes(size)} on disk, {found.dimensions} dimensions; "
+        f"its vectors agree with those of its source (least cosine {found.agreement:.4f})"
+    )
 
 
 @contextmanager
@@ -138,6 +182,14 @@ def prepare(order: ModelOrder, job: Job, target: Prepared | None = None) -> Prep
     facts = weights.inspect(fetched.path, code=order.code or order.recipe.native)
     if facts.head:
         return _head(order, fetched, facts, job, target)
+    if embedding.is_one(fetched.path):
+        if target or order.role == "target":
+            raise ExportError(
+                "{name} turns texts into vectors: it writes nothing, and is no part of a pair.", name=order.name
+            )
+        return Prepared(
+            order, fetched, facts, None, Converted(fetched.path, 0, ""), vectors=embedding.understand(fetched.path)
+        )
     with job.progress.step(f"Reading the tokenizer of {order.recipe.title}"):
         tokenizer = _tokenizer(order, fetched, facts)
     if order.role != "draft" and not tokenizer.chat_template:
@@ -321,7 +373,7 @@ def _write_manifest(
         kv_bytes_per_token=kv_bytes,
         quality=answer.quality,
         files=files,
-        versions={"headstart": headstart.__version__, **{name: importlib.metadata.version(name) for name in PACKAGES}},
+        versions=_versions(),
         created=_now(),
         notes=(*order.recipe.notes, *(["Its chat template was given with --template."] if order.template else [])),
         shortlist=shortlist,
@@ -492,6 +544,10 @@ def _require_agreement(target: Prepared, draft: Prepared) -> int:
 def write_pair(folder: Path, name: str, shared_ids: int) -> None:
     """Describe a folder whose target and draft are finished."""
     manifest.write(folder, manifest.PairManifest(name=name, shared_ids=shared_ids, created=_now()))
+
+
+def _versions() -> dict[str, str]:
+    return {"headstart": headstart.__version__, **{name: importlib.metadata.version(name) for name in PACKAGES}}
 
 
 def _now() -> str:

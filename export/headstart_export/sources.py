@@ -154,7 +154,10 @@ def _download(source: HubSource, *, code: bool) -> Path:
         return Path(api.hf_hub_download(source.id, source.file, revision=source.revision))
     weights.require_known(Path(api.hf_hub_download(source.id, "config.json", revision=source.revision)), source.id)
     wanted = {"allow_patterns": [*FILES, *(["*.py"] if code else [])], "ignore_patterns": list(OTHERS)}
-    return Path(api.snapshot_download(source.id, revision=source.revision, **wanted))
+    folder = Path(api.snapshot_download(source.id, revision=source.revision, **wanted))
+    if (folder / "modules.json").is_file():  # of a model that turns texts into vectors, whose steps have folders
+        api.snapshot_download(source.id, revision=source.revision, allow_patterns=["[0-9]_*/config.json"])
+    return folder
 
 
 def offline() -> bool:

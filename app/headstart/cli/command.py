@@ -31,10 +31,10 @@ def load_local(options: LoadOptions) -> Engine:
 
         return server.load(options)
     from headstart.engine import memory  # noqa: PLC0415
-    from headstart.engine.opening import load  # noqa: PLC0415
+    from headstart.engine.opening import load, load_embedding  # noqa: PLC0415
 
     try:
-        return load(options)
+        return load_embedding(options) or load(options)
     except HeadstartError as error:
         raise memory.instead_of(error, loading=True) or error from None
 

@@ -236,6 +236,9 @@ def _facts_of(model: Model) -> list[tuple[str, str]]:
         "quality": quality,
         "exported": known.created,
     }
+    if known.embedding:
+        length = ", of the length 1" if known.embedding.normalized else ""
+        facts["vectors"] = f"{known.embedding.dimensions} dimensions{length}; pooling: {known.embedding.pooling}"
     return [("", ""), ("model", model.name), *facts.items(), *(("note", note) for note in known.notes)]
 
 
@@ -274,6 +277,11 @@ def _answer_a_token(entry: Model | Pair, device: str, load: Load, screen: Screen
     draft = entry.draft.folder if isinstance(entry, Pair) else None
     if isinstance(entry, Pair):
         library.require_same_vocabulary(entry.target, entry.draft)
+    if target.manifest.embedding:
+        with closing(load(LoadOptions(target.folder, device=device))) as engine:
+            list(engine.generate(Request((), inputs=("Hello",))))
+        screen.remark(f"{entry.name}: loads on {device} and turns a text into a vector.")
+        return
     with closing(load(LoadOptions(target.folder, draft, device))) as engine:
         answer(engine, ToolLoop(Request((Message("user", "Hello"),), max_new_tokens=1)), screen)
     screen.remark(f"{entry.name}: loads on {device} and answers.")
@@ -318,7 +326,9 @@ def _bytes(size: int) -> str:
 
 
 def _quality(model: Model) -> str:
-    quality = model.manifest.quality
+    quality, vectors = model.manifest.quality, model.manifest.embedding
+    if vectors:
+        return f"cosine {vectors.agreement:.4f}"
     return f"{quality.top1_agreement:.1%}" if quality else "not measured"
 
 

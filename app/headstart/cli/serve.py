@@ -28,6 +28,7 @@ from headstart.cli.options import (
 )
 from headstart.cli.render import harmless, print_rows
 from headstart.engine import memory
+from headstart.engine.engine import LoadOptions
 from headstart.engine.memory import amount
 from headstart.engine.protocol import ServerReport, Serving, StartServer
 from headstart.errors import MemoryBudgetError, SettingsError
@@ -172,8 +173,11 @@ def _time(model: Loaded) -> datetime:
 
 def _settled(flags: AnsweringFlags) -> AnsweringFlags:
     """With a model, where there is no choice. Raises what choosing one raises, but for a choice that requests have."""
-    installed = [model.id for model in _installed(flags)]
-    name = flags.model or last_used() or (installed[0] if len(installed) == 1 else None)
+    installed = _installed(flags)
+    writing = [model.id for model in installed if not model.dimensions]
+    name = flags.model or last_used() or (writing[0] if len(writing) == 1 else None)
+    if name in {model.id for model in installed if model.dimensions}:
+        return replace(flags, model=name)
     if name or not installed:
         return replace(flags, model=library.choose(name).name)
     if flags.draft not in {None, library.NO_DRAFT}:
@@ -192,11 +196,17 @@ def _installed(flags: AnsweringFlags) -> list[Served]:
 def _served(entry: Model | Pair, flags: AnsweringFlags) -> Served:
     target = entry.target if isinstance(entry, Pair) else entry
     context = memory.context_of(target.manifest, flags.context)
-    return Served(entry.name, context, build_of(entry, flags.numerics))
+    vectors = target.manifest.embedding
+    return Served(entry.name, context, build_of(entry, flags.numerics), vectors.dimensions if vectors else 0)
 
 
 def _loaded(flags: AnsweringFlags, load: Load, parallel: int | None, name: str) -> OpenModel:
     """A model as the flags say. The draft of `--draft` is for the model of `--model`."""
+    entry = library.find(name)
+    if isinstance(entry, Model) and entry.manifest.embedding:
+        _say(f"Loading {name} ...")
+        engine = load(LoadOptions(entry.folder, ignore_memory=flags.ignore_memory))
+        return OpenModel(engine, entry.manifest.context_length)
     own = flags.draft if name == flags.model or flags.draft == library.NO_DRAFT else None
     choice, options = chosen(replace(flags, model=name, draft=own))
     _say(f"Loading {title(options, choice)} ...")

@@ -152,6 +152,7 @@ class Request:
     `stop_on_repetition` ends an answer that says the same again and again; False lets it go on.
     `max_new_tokens` 0: the prompt is read and nothing is written, so that what begins like it begins at once.
     `keep`: where what is read may be kept on disk; None: nowhere.
+    `inputs` are texts, or their tokens, to be turned into vectors, in place of all else.
     `repeatable`: the prompt is read in the same passes whatever was read before; less of what is in memory is used.
     """
 
@@ -175,10 +176,11 @@ class Request:
     add_special: bool = True
     tokens_only: bool = False
     echo: bool = False
+    inputs: tuple[str | tuple[int, ...], ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what no engine could answer."""
-        _require(bool(self.messages) or self.is_text, "messages", "at least one", len(self.messages))
+        _require(bool(self.messages or self.inputs) or self.is_text, "messages", "at least one", len(self.messages))
         _require(not (self.messages and self.is_text), "prompt", "alone, without messages", "beside messages")
         _require(self.max_new_tokens >= 0, "max-new-tokens", "0 or more", self.max_new_tokens)
         _require(all(self.stop), "stop", "not empty", "an empty string")
@@ -339,11 +341,13 @@ class Finish:
     """The last event of an answer.
 
     `token_ids` are the answer's tokens; after a stop string the fewest that cover the text before it.
+    `vectors`: those of a request's `inputs`, as 32-bit floats, the lowest byte first.
     """
 
     reason: FinishReason
     stats: Stats
     token_ids: tuple[int, ...]
+    vectors: tuple[bytes, ...] = ()
 
 
 Event = Prefill | Step | Finish

@@ -40,6 +40,7 @@ from headstart.engine.tuning.messages import Findings, Stage, Tune, TuneDecided,
 from headstart.errors import HeadstartError, RemoteError, SettingsError
 
 if TYPE_CHECKING:
+    from headstart.engine.backends.embedding import EmbeddingEngine
     from headstart.engine.backends.genai.engine import GenaiEngine
     from headstart.engine.local import LocalEngine
     from headstart.engine.validation import Trial
@@ -113,6 +114,10 @@ class LocalModels:
         from headstart.engine.local import LocalEngine  # noqa: PLC0415 - numpy, which `describe` need not wait for
 
         clock.tell(Phase.MODEL)
+        if vectors := load_embedding(options):
+            clock.end()
+            facts = Facts(vectors.model.name, None, options.device, options.numerics.value, vectors.context)
+            return Opened(vectors, facts, vectors.count, _no_bench)
         options = settled(options)
         engine = load(options, clock.tell)
         clock.end()
@@ -159,6 +164,15 @@ class LocalModels:
     def forget(self, options: LoadOptions) -> None:
         """See Models.forget."""
         store.forget(options)
+
+
+def load_embedding(options: LoadOptions) -> "EmbeddingEngine | None":
+    """A model that turns texts into vectors; None for one that writes. Raises what loading raises."""
+    if not manifests.read_model(options.target).embedding:
+        return None
+    from headstart.engine.backends import embedding  # noqa: PLC0415 - few need it
+
+    return embedding.load(options)
 
 
 def _facts(engine: "LocalEngine | GenaiEngine", options: LoadOptions) -> Facts:

@@ -28,22 +28,27 @@ from headstart.server.metrics import TYPE, Metrics
 from headstart.server.models import Served, find
 from headstart.server.refusal import INVALID, SERVER, Fault, FaultBody, RefusedError, invalid, refused, stopping
 from headstart.server.replies import (
+    EMBEDS,
     ChatChunk,
     ChatCompletion,
     ChatForm,
+    Embeddings,
     Form,
     Head,
     Model,
     ModelList,
     TextCompletion,
     TextForm,
+    embeddings_of,
 )
 from headstart.server.requests import (
     AnswerRequest,
     ChatRequest,
     Defaults,
+    EmbeddingRequest,
     TextRequest,
     chat_order,
+    embedding_order,
     parsed,
     several,
     text_orders,
@@ -55,10 +60,18 @@ from headstart.server.worker import Limits, Worker
 from headstart.tools.calls import CallReader
 
 _Body = TypeVar(
-    "_Body", ChatRequest, TextRequest, MessagesRequest, ResponsesRequest, TokenizeRequest, DetokenizeRequest
+    "_Body",
+    ChatRequest,
+    TextRequest,
+    MessagesRequest,
+    ResponsesRequest,
+    EmbeddingRequest,
+    TokenizeRequest,
+    DetokenizeRequest,
 )
 _USUAL_LENGTH = 4096  # tokens of an answer at most, where nothing is known of the context
 _MOST_DISCARDED = 64 * 2**20  # bytes
+_MOST_NUMBERS = 2_500_000  # of the vectors of a request; the engine tells them in one line
 _CLOSING = {"connection": "close"}
 _PLACE = "#/components/schemas/{name}"
 _TYPES = (
@@ -66,8 +79,10 @@ _TYPES = (
     TextRequest,
     MessagesRequest,
     ResponsesRequest,
+    EmbeddingRequest,
     TokenizeRequest,
     DetokenizeRequest,
+    Embeddings,
     Tokenized,
     Detokenized,
     ChatCompletion,
@@ -137,6 +152,22 @@ class Api:
         form = ResponsesForm(replace(asked, model=model.id), order, _reader(order))
         return self._begun(request, model, [order], [form], streamed=bool(asked.stream))
 
+    async def embed(self, request: HttpRequest) -> Response:
+        """Turn texts into vectors."""
+        asked, model = await self._read(request, EmbeddingRequest)
+        if asked.dimensions and asked.dimensions > model.dimensions:
+            sentence = f"The vectors of {model.id!r} have {model.dimensions} dimensions: ask for no more."
+            raise invalid(sentence, "dimensions", "unsupported_value")
+        order = embedding_order(asked)
+        if len(order.inputs) * model.dimensions > _MOST_NUMBERS:
+            most = _MOST_NUMBERS // model.dimensions
+            raise invalid(f"{model.id!r} takes up to {most} texts at a time: send them in several requests.", "input")
+        _, finish = await self._tokens(request, model, order)
+        if not finish.vectors:
+            raise stopping()
+        told = embeddings_of(finish, model.id, asked.dimensions, as_base64=asked.encoding_format == "base64")
+        return _json(msgspec.json.encode(told))
+
     async def tokenize(self, request: HttpRequest) -> Response:
         """Turn a text or a conversation into tokens."""
         asked, model = await self._read(request, TokenizeRequest)
@@ -166,7 +197,11 @@ class Api:
         asked = parsed(await _body(request, self._worker.limits), kind)
         if asked.model is None and len(self._models.listed()) > 1:
             raise invalid("Several models are served here: name one in `model`.", "model")
-        return asked, find(self._models, asked.model or self._models.listed()[0].id)
+        model = find(self._models, asked.model or self._models.listed()[0].id)
+        if isinstance(asked, EmbeddingRequest) != bool(model.dimensions):
+            does = "turns texts into vectors and cannot chat" if model.dimensions else "writes and makes no vectors"
+            raise invalid(f"The model {model.id!r} {does}: name another one.", "model", "unsupported_model")
+        return asked, model
 
     async def _tokens(self, request: HttpRequest, model: Served, order: Request) -> tuple[str, Finish]:
         """The text of a prompt, and its tokens."""
@@ -197,7 +232,8 @@ class Api:
         return Reported(answers, forms, patience, streamed=streamed, with_tokens=with_tokens)
 
     def _shown(self, model: Served) -> Model:
-        return Model(model.id, self._created, model.context or None, model.context or None)
+        shown = Model(model.id, self._created, model.context or None, model.context or None)
+        return replace(shown, capabilities=EMBEDS) if model.dimensions else shown
 
 
 def application(worker: Worker, access: Access, defaults: Defaults, counted: Metrics) -> Starlette:
@@ -210,6 +246,7 @@ def application(worker: Worker, access: Access, defaults: Defaults, counted: Met
         Route("/v1/completions", api.complete, methods=["POST"]),
         Route("/v1/responses", api.respond, methods=["POST"]),
         Route("/v1/messages", api.messages, methods=["POST"]),
+        Route("/v1/embeddings", api.embed, methods=["POST"]),
         Route("/tokenize", api.tokenize, methods=["POST"]),
         Route("/detokenize", api.detokenize, methods=["POST"]),
         Route("/health", api.health),
@@ -294,6 +331,7 @@ def description(models: list[str]) -> dict[str, Any]:
         "TextRequest",
         "MessagesRequest",
         "ResponsesRequest",
+        "EmbeddingRequest",
         "TokenizeRequest",
         "DetokenizeRequest",
     ):
@@ -314,6 +352,7 @@ def _paths() -> dict[str, Any]:
     message = _asked("MessagesRequest") | _answered("")
     response = _asked("ResponsesRequest") | _answered("")
     tokenize = _asked("TokenizeRequest") | _answered("Tokenized")
+    embed = _asked("EmbeddingRequest") | _answered("Embeddings")
     detokenize = _asked("DetokenizeRequest") | _answered("Detokenized")
     return {
         "/v1/models": {"get": _named("listModels", "List the models.") | _answered("ModelList")},
@@ -323,6 +362,7 @@ def _paths() -> dict[str, Any]:
         "/v1/chat/completions": {"post": _named("createChatCompletion", "Answer a conversation.") | chat},
         "/v1/completions": {"post": _named("createCompletion", "Continue a text.") | text},
         "/v1/responses": {"post": _named("createResponse", "Answer a conversation; nothing is stored.") | response},
+        "/v1/embeddings": {"post": _named("createEmbedding", "Turn texts into vectors.") | embed},
         "/tokenize": {"post": _named("tokenize", "Turn a text or a conversation into tokens.") | tokenize},
         "/detokenize": {"post": _named("detokenize", "Turn tokens into a text.") | detokenize},
         "/v1/messages": {"post": _named("createMessage", "Answer a conversation, as Anthropic's API does.") | message},

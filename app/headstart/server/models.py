@@ -21,11 +21,15 @@ _PREFIX = "openai/"  # which some clients put before the name of every model
 
 @dataclass(frozen=True)
 class Served:
-    """A model that requests can name. `context` in tokens, 0 if unknown; `build`: see `build_of`."""
+    """A model that requests can name. `context` in tokens, 0 if unknown; `build`: see `build_of`.
+
+    `dimensions` of the vectors that it turns texts into; 0: it writes answers.
+    """
 
     id: str
     context: int = 0
     build: str = ""
+    dimensions: int = 0
 
 
 def build_of(entry: Model | Pair, numerics: str) -> str:
@@ -138,18 +142,25 @@ class LoadedModels:
         self._find_all, self._load, self._keep = find_all, load, keep
         self._open: OrderedDict[str, OpenModel] = OrderedDict()  # the least recently used first
         self._contexts: dict[str, int] = {}
+        self._vectors = set[str]()  # the names of those that make vectors
 
     def listed(self) -> Sequence[Served]:
         """See Models. How much a model holds is known for sure once it was loaded."""
         return [replace(each, context=self._contexts.get(each.id) or each.context) for each in self._find_all()]
 
     def open(self, model: Served, tell: Callable[[str], None]) -> Writer:
-        """See Models. Others make room: those used least recently, and as many as memory asks for."""
+        """See Models. Others make room: those used least recently, and as many as memory asks for.
+
+        What writes answers and what makes vectors take turns in many programs: neither is in the way of the other.
+        """
         if model.id not in self._open:
             tell(f"loading {model.id}")
-            while len(self._open) >= self._keep:
-                self._close_oldest()
+            same = [name for name in self._open if (name in self._vectors) == bool(model.dimensions)]
+            for name in same[: max(0, len(same) + 1 - self._keep)]:
+                self._open.pop(name).engine.close()
             self._open[model.id] = self._load_one(model.id)
+            if model.dimensions:
+                self._vectors.add(model.id)
         self._open.move_to_end(model.id)
         return self._open[model.id].engine
 

@@ -1,16 +1,18 @@
 """Replies in OpenAI's format: models, whole answers and the parts of streamed answers."""
 
 import secrets
+import struct
 import time
+from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from math import isnan
+from math import hypot, isnan
 from typing import Any, ClassVar, Literal, Protocol
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from headstart.engine.engine import FinishReason, Likelihood, Scored, Stats
+from headstart.engine.engine import Finish, FinishReason, Likelihood, Scored, Stats
 from headstart.tools.calls import CallPart, CallReader
 
 Reason = Literal["stop", "length", "tool_calls"]
@@ -69,6 +71,36 @@ class ModelList:
     """All models."""
 
     data: list[Model]
+    object: Literal["list"] = "list"
+
+
+EMBEDS = ("embedding",)  # the capabilities of a model that writes nothing
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """The vector of a text: numbers, or 32-bit floats in base64."""
+
+    embedding: list[float] | str
+    index: int
+    object: Literal["embedding"] = "embedding"
+
+
+@dataclass(frozen=True)
+class EmbeddingUsage:
+    """Tokens of all texts."""
+
+    prompt_tokens: int
+    total_tokens: int
+
+
+@dataclass(frozen=True)
+class Embeddings:
+    """Reply to POST /v1/embeddings."""
+
+    data: list[Embedding]
+    model: str
+    usage: EmbeddingUsage
     object: Literal["list"] = "list"
 
 
@@ -505,6 +537,27 @@ def _delta(part: CallPart) -> CallDelta:
     if part.name:
         return CallDelta(part.index, FunctionDelta("", part.name), part.id, "function")
     return CallDelta(part.index, FunctionDelta(part.arguments))
+
+
+def embeddings_of(finish: Finish, model: str, dimensions: int | None, *, as_base64: bool) -> Embeddings:
+    """The reply with the vectors of a request, cut to `dimensions` and brought back to the length 1 where asked for."""
+    vectors = [_cut(vector, dimensions) if dimensions else vector for vector in finish.vectors]
+    data = [
+        Embedding(b64encode(vector).decode() if as_base64 else _numbers(vector), index)
+        for index, vector in enumerate(vectors)
+    ]
+    tokens = finish.stats.prompt_tokens
+    return Embeddings(data, model, EmbeddingUsage(tokens, tokens))
+
+
+def _cut(vector: bytes, dimensions: int) -> bytes:
+    kept = _numbers(vector)[:dimensions]
+    length = hypot(*kept) or 1.0
+    return struct.pack(f"<{len(kept)}f", *(number / length for number in kept))
+
+
+def _numbers(vector: bytes) -> list[float]:
+    return [number for (number,) in struct.iter_unpack("<f", vector)]
 
 
 def usage_of(stats: Stats) -> Usage:

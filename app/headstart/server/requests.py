@@ -31,6 +31,8 @@ _Several = Annotated[
     int, Meta(ge=1, le=MOST_ANSWERS, description="Answers to each prompt, of a seed and those after it.")
 ]
 TokenId = Annotated[int, Meta(ge=0, le=_MOST)]
+_Ids = Annotated[list[TokenId], Meta(min_length=1)]
+MOST_TEXTS = 2048  # of one request for vectors, and tokens of one that is sent as such; as OpenAI has it
 _Prompts = Annotated[list[str | TokenId | list[TokenId]], Meta(min_length=1)]
 _READ_ALONE = "0: the prompt is read, and stays in memory for the next request that begins like it. -1: the default."
 _Count = Annotated[int, Meta(ge=-1, le=_MOST, description=f"{_READ_ALONE} Default: 16.")]
@@ -299,6 +301,20 @@ class TextRequest(AnswerRequest):
     logprobs: Likeliest | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class EmbeddingRequest:
+    """Body of POST /v1/embeddings."""
+
+    model: str
+    input: Annotated[
+        _Text | Annotated[list[_Text | TokenId | _Ids], Meta(min_length=1, max_length=MOST_TEXTS)],
+        Meta(description="A text, its tokens, or a list of texts or of lists of tokens."),
+    ]
+    encoding_format: Literal["float", "base64"] | None = None
+    dimensions: Annotated[int, Meta(ge=1, le=_MOST)] | None = None
+    user: str | None = None
+
+
 _Body = TypeVar("_Body")
 _NO_SCHEMA: Mapping[str, dict[str, Any] | None] = {}
 _NO_PARAMETERS = {"type": "object", "properties": {}, "additionalProperties": False}
@@ -461,16 +477,26 @@ def text_orders(asked: TextRequest, defaults: Defaults) -> list[Request]:
     return [each for order in told for each in several(order, asked.n)]
 
 
+def embedding_order(asked: EmbeddingRequest) -> Request:
+    """The engine's request for the vectors of texts. Raises RefusedError."""
+    return Request((), inputs=tuple(_texts(asked.input, "input")))
+
+
 def _prompts(asked: TextRequest) -> list[str | tuple[int, ...]]:
-    given = [asked.prompt] if isinstance(asked.prompt, str) else asked.prompt
-    ids = tuple(each for each in given if isinstance(each, int))
-    if ids and len(ids) < len(given):
-        raise invalid("`prompt` mixes token ids with texts: send a list of one kind.", "prompt")
-    texts = [each if isinstance(each, str) else tuple(each) for each in given if not isinstance(each, int)]
-    prompts: list[str | tuple[int, ...]] = [ids] if ids else [*texts]
+    prompts = _texts(asked.prompt, "prompt")
     if not asked.suffix and not all(prompts):
         raise invalid("`prompt` has nothing in it: send at least one character or token.", "prompt")
     return prompts
+
+
+def _texts(given: str | Sequence[str | int | list[int]], name: str) -> list[str | tuple[int, ...]]:
+    """A text, its tokens, or several of them. Raises RefusedError."""
+    given = [given] if isinstance(given, str) else given
+    ids = tuple(each for each in given if isinstance(each, int))
+    if ids and len(ids) < len(given):
+        raise invalid(f"`{name}` mixes token ids with texts: send a list of one kind.", name)
+    texts = [each if isinstance(each, str) else tuple(each) for each in given if not isinstance(each, int)]
+    return [ids] if ids else [*texts]
 
 
 def several(order: Request, count: int | None) -> list[Request]:

@@ -37,7 +37,6 @@ from headstart import __version__, library, own_folder, paths, settings_file
 from headstart.chat.database import Key
 from headstart.chat.store import open_store
 from headstart.engine import runtime
-from headstart.library import Broken
 from headstart.ui import display
 from headstart.ui.chat.message import MessageContent, MessageState
 from headstart.ui.history.encryption import EncryptionWork, Order
@@ -323,7 +322,7 @@ def _missing_modules() -> list[str]:
 def _ask() -> int:
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
     application = make_application()
-    usable = any(not isinstance(entry, Broken) for entry in library.installed())
+    usable = any(map(library.can_chat, library.installed()))
     with tempfile.TemporaryDirectory(prefix="headstart-check-") as folder:
         store = open_store(Path(folder))
         checked = Program(application, store)

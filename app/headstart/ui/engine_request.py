@@ -17,7 +17,7 @@ from headstart.engine.engine import (
     Request,
 )
 from headstart.errors import BrokenModelError, ModelNotFoundError
-from headstart.library import Broken, Entry, Model, Pair, choose, installed
+from headstart.library import Broken, Entry, Pair, can_chat, choose, installed
 from headstart.settings import Settings
 from headstart.tools.loop import engine_turns
 
@@ -84,7 +84,7 @@ def _left_open(settings: Settings) -> tuple[Open, ...]:
 def _preferred(entries: Iterable[Entry]) -> str:
     known = tuple(entries)
     pairs = [entry.name for entry in known if isinstance(entry, Pair)]
-    models = [entry.name for entry in known if isinstance(entry, Model)]
+    models = [entry.name for entry in known if can_chat(entry)]
     if pairs or models:
         return (pairs + models)[0]
     faults = [entry.reason for entry in known if isinstance(entry, Broken)]

@@ -80,7 +80,9 @@ class ModelInUse(QObject):
     @Slot()
     def show_installed(self) -> None:
         """Everything that lists models."""
-        self._models.choices.set_models(library.installed(), remotes.configured())
+        entries = library.installed()
+        shown = tuple(entry for entry in entries if isinstance(entry, library.Broken) or library.can_chat(entry))
+        self._models.choices.set_models(shown, remotes.configured())
         self._models.show(self._loader.name(self._settings.now), self._settings.now)
         if not self._has_model():
             self._window.show_page(self._window.models)

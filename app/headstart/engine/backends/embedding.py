@@ -1,0 +1,109 @@
+"""Models that turn texts into vectors, by OpenVINO: one text at a time, so that nothing is padded."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from headstart import manifest as manifests
+from headstart import paths
+from headstart.engine import devices, loading, memory
+from headstart.engine.cancelling import CancelEvent
+from headstart.engine.engine import Event, Finish, FinishReason, LoadOptions, Message, Prefill, Request, nothing
+from headstart.engine.runtime import core, openvino_genai
+from headstart.errors import BrokenModelError, ContextOverflowError, SettingsError
+from headstart.manifest import Embedding, Manifest
+
+_IDS, _MASK = "input_ids", "attention_mask"  # of the inputs; any other is zero for a text without a pair
+
+
+def load(options: LoadOptions) -> "EmbeddingEngine":
+    """Raises BrokenModelError, DeviceError or MemoryBudgetError."""
+    model = manifests.read_model(options.target)
+    device = devices.require(options.device)
+    memory.require(model, None, options)
+    loading.require_whole(options.target, device, paths.measurements_folder())
+    try:
+        # A processor with 16-bit numbers would round in them, and vectors be compared with others that were not.
+        exact = {"INFERENCE_PRECISION_HINT": "f32"} if devices.kind(device) == "CPU" else {}
+        compiled = core().compile_model(options.target / "openvino_model.xml", device, exact)
+        tokenizer = openvino_genai().Tokenizer(str(options.target))
+    except RuntimeError as error:  # OpenVINO has no other kind
+        raise BrokenModelError(
+            "{name} cannot be loaded ({error}); export it again.",
+            name=model.name,
+            error=str(error).strip().splitlines()[-1],
+        ) from None
+    return EmbeddingEngine(model, compiled, tokenizer)
+
+
+class EmbeddingEngine:
+    """An Engine that answers requests with `inputs` alone."""
+
+    def __init__(self, model: Manifest, compiled: Any, tokenizer: Any) -> None:
+        """`compiled` is OpenVINO's, `tokenizer` GenAI's."""
+        assert model.embedding, "it was exported for this"
+        self.model, self.context = model, model.context_length
+        self._embedding: Embedding = model.embedding
+        self._names = [each.any_name for each in compiled.inputs]
+        self._request, self._tokenizer = compiled.create_infer_request(), tokenizer
+
+    def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
+        """See Engine.generate. Raises SettingsError for what is to be answered in words."""
+        if not request.inputs:
+            raise self._refusal()
+        texts = [self._ids(text, place) for place, text in enumerate(request.inputs)]
+        total, done, vectors = sum(map(len, texts)), 0, list[bytes]()
+        yield Prefill(0, total)
+        for ids in texts:
+            if cancel and cancel.is_set():
+                yield Finish(FinishReason.CANCELLED, nothing(), ())
+                return
+            vectors.append(self._vector(ids).astype("<f4").tobytes())
+            done += len(ids)
+            yield Prefill(done, total)
+        stats = replace(nothing(), prompt_tokens=total, context_length=self.context)
+        yield Finish(FinishReason.STOP, stats, (), tuple(vectors))
+
+    def count(self, messages: tuple[Message, ...], text: str) -> int:
+        """Tokens of a text. Raises SettingsError for a conversation."""
+        if messages:
+            raise self._refusal()
+        return len(self._tokenizer.encode(text).input_ids.data[0])
+
+    def close(self) -> None:
+        """See Engine.close."""
+        self._request = None
+
+    def _refusal(self) -> SettingsError:
+        return SettingsError(
+            "{name} turns texts into vectors and cannot chat: choose another model.", name=self.model.name
+        )
+
+    def _ids(self, text: str | Sequence[int], place: int) -> Sequence[int]:
+        """Raises SettingsError and ContextOverflowError."""
+        ids = self._tokenizer.encode(text).input_ids.data[0].tolist() if isinstance(text, str) else text
+        if not ids or max(ids) >= self.model.tokenizer.vocabulary:
+            raise SettingsError("Text {place} has no token that the model knows: correct it.", place=place)
+        if len(ids) > self.context:
+            raise ContextOverflowError(
+                "Text {place} has {count} tokens, but the model reads {room} at a time: send it in pieces.",
+                place=place,
+                count=len(ids),
+                room=self.context,
+            )
+        return ids
+
+    def _vector(self, ids: Sequence[int]) -> Any:
+        row = np.array([ids], np.int64)
+        fed = {name: row if name == _IDS else np.full_like(row, int(name == _MASK)) for name in self._names}
+        states = self._request.infer(fed)[0][0]  # a row for each token
+        match self._embedding.pooling:
+            case "cls":
+                pooled = states[0]
+            case "last":
+                pooled = states[-1]
+            case _:
+                pooled = states.mean(axis=0, dtype=np.float64)
+        return pooled / max(float(np.linalg.norm(pooled)), 1e-12) if self._embedding.normalized else pooled

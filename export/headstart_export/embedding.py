@@ -1,0 +1,181 @@
+"""Models that turn texts into vectors, as sentence-transformers describes them: how, the IR, and a proof of both."""
+
+import gc
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headstart import manifest
+from headstart.errors import ExportError
+from headstart_export import convert, process, quantize, tokenizer_proof
+
+MODULES_FILE = "modules.json"
+TASK = "feature-extraction"
+_POOLINGS = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls", "pooling_mode_lasttoken": "last"}
+_KINDS = ("Transformer", "Pooling", "Normalize")
+_ENCODER = re.compile(r"\w*(Bert|Roberta|Electra|MPNet)(Model|ForMaskedLM)", re.IGNORECASE)
+_LEAST_AGREEMENT = 0.95  # cosine with the source; INT8 of such models is above 0.99
+_RESERVED = ("roberta", "xlm-roberta", "camembert", "mpnet")  # their positions begin behind that of the padding token
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What makes one vector of hidden states. `length`: tokens that it reads at a time."""
+
+    pooling: str
+    normalized: bool
+    length: int
+
+
+def is_one(source: Path) -> bool:
+    """Whether a folder holds a model that turns texts into vectors, and not one that writes."""
+    if not source.is_dir():
+        return False
+    names = " ".join(map(str, _read(source / "config.json").get("architectures") or ()))
+    return (source / MODULES_FILE).is_file() or bool(_ENCODER.fullmatch(names))
+
+
+def understand(source: Path) -> Recipe:
+    """What its files say. Raises ExportError for what they leave open, and for what cannot be done here."""
+    modules = _read(source / MODULES_FILE, list)
+    if not modules:
+        raise ExportError(
+            "{name} does not say how a text becomes a vector ({file} is missing); choose a model for "
+            "sentence-transformers.",
+            name=source.name,
+            file=MODULES_FILE,
+        )
+    kinds = tuple(str(module.get("type")).rpartition(".")[2] for module in modules)
+    if kinds not in {_KINDS, _KINDS[:2]}:
+        raise ExportError(
+            "{name} makes vectors in steps that cannot be done here ({kinds}); choose a model of a transformer and a "
+            "pooling.",
+            name=source.name,
+            kinds=", ".join(kinds),
+        )
+    pooling = _read(source / str(modules[1].get("path")) / "config.json")
+    chosen = [name for name, on in pooling.items() if name.startswith("pooling_mode") and on is True]
+    if len(chosen) != 1 or chosen[0] not in _POOLINGS:
+        raise ExportError(
+            "{name} pools its tokens in a way that cannot be done here ({how}); choose a model that takes their mean, "
+            "the first or the last.",
+            name=source.name,
+            how=", ".join(chosen) or "it is not said",
+        )
+    prompts = _read(source / "config_sentence_transformers.json")
+    if prompts.get("default_prompt_name"):
+        raise ExportError(
+            "{name} wants words of its own before each text, which cannot be done here; choose another model.",
+            name=source.name,
+        )
+    config = _read(source / "config.json")
+    lengths = [config.get("max_position_embeddings"), _read(source / "sentence_bert_config.json").get("max_seq_length")]
+    if not isinstance(lengths[0], int):
+        raise ExportError("config.json of {name} does not say how many tokens it reads.", name=source.name)
+    padding = config.get("pad_token_id")
+    if config.get("model_type") in _RESERVED:
+        lengths[0] -= (padding if isinstance(padding, int) else 1) + 1
+    length = min(length for length in lengths if isinstance(length, int))
+    return Recipe(_POOLINGS[chosen[0]], len(kinds) == len(_KINDS), length)
+
+
+def build(source: Path, recipe: Recipe, stored: str, half: Path, folder: Path) -> manifest.Embedding:
+    """Write its IR and tokenizer into `folder`, and prove them. Raises ExportError."""
+    process.prepare()
+    import torch  # noqa: PLC0415
+    from optimum.exporters.openvino.convert import export_from_model  # noqa: PLC0415
+    from optimum.intel import OVConfig  # noqa: PLC0415
+    from transformers import AutoModel  # noqa: PLC0415
+
+    tokenizer = convert.load_tokenizer(source)
+    tokenizer.model_max_length = 1 << 30  # what is too long is refused, not cut
+    tokenizer.backend_tokenizer.no_truncation()
+    tokenizer.backend_tokenizer.no_padding()
+    convert.convert_tokenizer(tokenizer, folder)
+    texts = [text for text in tokenizer_proof.PROBES if len(tokenizer(text).input_ids) <= recipe.length]
+    known = [tokenizer(text).input_ids for text in texts]
+    _require_same_tokens(folder, texts, known)
+    try:
+        model, info = AutoModel.from_pretrained(
+            source, dtype=torch.float32, use_safetensors=True, local_files_only=True, output_loading_info=True
+        )
+        convert.require_all(_without_pooler(info), source)
+        model.eval()
+        wanted = [_by_torch(model, ids, recipe) for ids in known]
+        export_from_model(model, half, task=TASK, ov_config=OVConfig(dtype="fp16"))
+    except convert.FAULTS as error:
+        raise ExportError(
+            "{name} cannot be converted ({error}).", name=source.name, error=convert.first_line(error)
+        ) from None
+    del model
+    gc.collect()
+    quantize.compress(half / convert.MODEL_FILE, stored, folder / convert.MODEL_FILE)
+    (half / "config.json").rename(folder / "config.json")
+    agreement = min(_cosines(folder, known, wanted, recipe))
+    if agreement < _LEAST_AGREEMENT:
+        raise ExportError(
+            "A vector of the exported {name} points elsewhere than that of its source (cosine {agreement}); choose "
+            "a higher precision.",
+            name=source.name,
+            agreement=f"{agreement:.3f}",
+        )
+    return manifest.Embedding(recipe.pooling, recipe.normalized, len(wanted[0]), agreement)
+
+
+def _without_pooler(info: dict[str, Any]) -> dict[str, Any]:
+    """BERT's own pooler is not used, and many of these models come without it."""
+    return info | {"missing_keys": [name for name in info["missing_keys"] if not str(name).startswith("pooler.")]}
+
+
+def _require_same_tokens(folder: Path, texts: list[str], known: list[list[int]]) -> None:
+    import openvino  # noqa: PLC0415
+    import openvino_tokenizers  # noqa: F401, PLC0415 - it adds what the model is made of
+
+    encoder = openvino.Core().compile_model(folder / "openvino_tokenizer.xml", "CPU")
+    for text, ids in zip(texts, known, strict=True):
+        found = encoder([text])["input_ids"][0].tolist()
+        if found != ids:
+            raise ExportError(
+                "The tokenizer reads {text} otherwise once it is converted; choose another model.", text=repr(text)
+            )
+
+
+def _by_torch(model: Any, ids: list[int], recipe: Recipe) -> Any:
+    import torch  # noqa: PLC0415
+
+    with torch.no_grad():
+        rows = torch.tensor([ids])
+        states = model(input_ids=rows, attention_mask=torch.ones_like(rows)).last_hidden_state
+    return _pooled(states[0].numpy(), recipe)
+
+
+def _cosines(folder: Path, known: list[list[int]], wanted: list[Any], recipe: Recipe) -> list[float]:
+    import numpy as np  # noqa: PLC0415
+    import openvino  # noqa: PLC0415
+
+    compiled = openvino.Core().compile_model(folder / convert.MODEL_FILE, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    cosines = []
+    for ids, vector in zip(known, wanted, strict=True):
+        row = np.array([ids], np.int64)
+        fed = {each.any_name: row if each.any_name == "input_ids" else np.ones_like(row) for each in compiled.inputs}
+        fed |= {name: np.zeros_like(row) for name in fed if name == "token_type_ids"}
+        found = _pooled(compiled(fed)[0][0], recipe)
+        cosines.append(float(found @ vector / (np.linalg.norm(found) * np.linalg.norm(vector))))
+    return cosines
+
+
+def _pooled(states: Any, recipe: Recipe) -> Any:
+    return {"mean": states.mean(axis=0), "cls": states[0], "last": states[-1]}[recipe.pooling]
+
+
+def _read(path: Path, kind: type[Any] = dict) -> Any:
+    """JSON of this kind; nothing of it where there is none. Raises ExportError for what is damaged."""
+    if not path.is_file():
+        return kind()
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ExportError("{path} cannot be read ({error}); fetch it again.", path=path.name, error=error) from None
+    return data if isinstance(data, kind) else kind()
