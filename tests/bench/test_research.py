@@ -1,4 +1,4 @@
-"""The experiments: memory bandwidth, half and double of the policy's constants, the replay of recorded answers."""
+"""The experiments: half and double of the policy's constants, the replay of recorded answers."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,6 @@ from types import ModuleType
 import pytest
 
 from bench.research import policy_constants
-from bench.research.memory_limit import bytes_each_step, read_bandwidth
 from bench.research.policy_constants import CONSTANTS, MODULES, Constant
 from bench.research.recordings import WRONG, Text
 from bench.research.recycled_choices import Read, Siblings, recycled, with_siblings
@@ -23,17 +22,6 @@ OTHERS = {
     *("SIZES", "BULK", "_TABULATED", "_LEAST", "_SWITCHING", "_PREFILL", "_MATCHES", "_CHANCES"),
     *("_DOUBTED", "_ALLOWANCE", "_SHIPPED_DOUBTS", "_MEANS"),
 }
-
-
-def test_bandwidth_counts_all_threads() -> None:
-    assert read_bandwidth(threads=2, size=3 * 2**20, passes=2) > 1e8
-
-
-def test_the_weights_of_a_step_leave_out_tables_of_which_it_takes_a_row(tiny_target: Path) -> None:
-    table = 640 * 64 * 2  # rows, width, bytes
-    all_weights = (tiny_target / "openvino_model.bin").stat().st_size
-    # The head is as large as the embedding, and is read. Some small constants share their bytes in the file.
-    assert bytes_each_step(tiny_target) == pytest.approx(all_weights - table, abs=4096)
 
 
 def tuned(module: ModuleType) -> set[str]:
