@@ -156,7 +156,7 @@ def test_the_buttons_of_the_panel_stay_within_it(app: Program, zoom: int, shown_
         QApplication.processEvents()
     panel = app.window.panel
     assert panel.geometry().right() < app.window.width()
-    for button in (panel._reset, panel._adopt):
+    for button in (panel.reset, panel.adopt):
         assert button.width() >= button.sizeHint().width()
         assert button.geometry().right() <= panel.width() - MEDIUM
 

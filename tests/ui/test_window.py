@@ -58,7 +58,7 @@ def test_settings_of_a_chat_hold_for_its_next_message(qtbot: QtBot, app: Program
     app.window.sidebar.new_requested.emit()
     assert app.chat_controller.session.settings.max_new_tokens == 2048
     app.chats.open(app.store.chats()[0].id)
-    app.window.panel.reset_requested.emit()
+    app.window.panel.reset.click()
     assert app.chat_controller.session.settings.max_new_tokens == 2048
 
 
@@ -72,7 +72,7 @@ def test_fixed_speculation_comes_with_a_number(qtbot: QtBot, app: Program) -> No
 
 def test_settings_can_become_those_of_all_chats(qtbot: QtBot, app: Program) -> None:
     app.window.panel.edited.emit("temperature", 0.7)
-    app.window.panel.adopt_requested.emit()
+    app.window.panel.adopt.click()
     assert app.settings.now.sampling.temperature == 0.7
     assert not app.chat_controller.session.chat.settings
 

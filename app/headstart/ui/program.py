@@ -274,8 +274,8 @@ class Program(QObject):
         self.server.port_chosen.connect(lambda port: self.settings.change(server_port=port))
         self.settings.changed.connect(self.server.follow)
         self.prompts.changed.connect(lambda own: self.settings.change(prompts=own))
-        self.window.panel.reset_requested.connect(lambda: self._change_chat({}))
-        self.window.panel.adopt_requested.connect(self._adopt)
+        self.window.panel.reset.clicked.connect(lambda: self._change_chat({}))
+        self.window.panel.adopt.clicked.connect(self._adopt)
 
     @Slot(object)
     def _open(self, session: ChatSession) -> None:

@@ -213,10 +213,6 @@ class EncryptionWork(Dialog):
 class EncryptionPage(QWidget):
     """Shows one card or two, by what the history is."""
 
-    encrypt_requested = Signal(str)  # a passphrase
-    decrypt_requested = Signal(str)
-    change_requested = Signal(str, str)  # the old one, the new one
-
     def __init__(self, parent: QWidget | None = None) -> None:
         """Shows nothing before `show_state`."""
         super().__init__(parent)
@@ -230,9 +226,6 @@ class EncryptionPage(QWidget):
         self._cards = [self._encrypting_card(), self._changing_card(), self._decrypting_card()]
         self._missing = muted("", self)
         self._lay_out()
-        self.encrypting.submitted.connect(lambda typed: self.encrypt_requested.emit(typed[0]))
-        self.decrypting.submitted.connect(lambda typed: self.decrypt_requested.emit(typed[0]))
-        self.changing.submitted.connect(lambda typed: self.change_requested.emit(typed[0], typed[1]))
 
     def show_state(self, *, encrypted: bool, missing: str = "") -> None:
         """What can be done now; `missing` says why nothing can."""
@@ -308,23 +301,24 @@ class EncryptionController(QObject):
         self._task: BackgroundTask | None = None
         self._then: Callable[[], None] = self._tell_changed
         page.show_state(encrypted=store.key is not None, missing=_missing())
-        page.encrypt_requested.connect(self._encrypt)
-        page.decrypt_requested.connect(self._decrypt)
-        page.change_requested.connect(self._change)
+        page.encrypting.submitted.connect(self._encrypt)
+        page.decrypting.submitted.connect(self._decrypt)
+        page.changing.submitted.connect(self._change)
 
-    @Slot(str)
-    def _encrypt(self, passphrase: str) -> None:
-        self._reopen(Order(encrypts=True, passphrase=passphrase))
+    @Slot(object)
+    def _encrypt(self, typed: tuple[str, ...]) -> None:
+        self._reopen(Order(encrypts=True, passphrase=typed[0]))
 
-    @Slot(str)
-    def _decrypt(self, passphrase: str) -> None:
+    @Slot(object)
+    def _decrypt(self, typed: tuple[str, ...]) -> None:
         """Close the window only if the passphrase is right."""
-        order = Order(encrypts=False, passphrase=passphrase)
-        self._begin(self._page.decrypting, lambda folder: encryption.unlock(folder, passphrase))
+        order = Order(encrypts=False, passphrase=typed[0])
+        self._begin(self._page.decrypting, lambda folder: encryption.unlock(folder, order.passphrase))
         self._then = lambda: self._reopen(order)
 
-    @Slot(str, str)
-    def _change(self, old: str, new: str) -> None:
+    @Slot(object)
+    def _change(self, typed: tuple[str, ...]) -> None:
+        old, new, _ = typed
         self._begin(self._page.changing, lambda folder: encryption.change_passphrase(folder, old, new))
         self._then = self._tell_changed
 

@@ -112,7 +112,7 @@ class RaceController(EngineJob):
         self._replay = Replay(page.lanes, self)
         self._tick.timeout.connect(self._show_clock)
         self._replay.ended.connect(self._show_end)
-        page.replay_requested.connect(self._play)
+        page.replay.clicked.connect(self._play)
         page.form.submitted.connect(self._begin)
         page.left.connect(self._leave)
         self._link.steps.connect(self._take_steps)

@@ -296,8 +296,6 @@ _WIDEST = 1500  # pixels: it is shown to an audience
 class RacePage(JobPage):
     """The form, the verdict, and two lanes."""
 
-    replay_requested = Signal()
-
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
             self.tr("Race"),
@@ -311,14 +309,14 @@ class RacePage(JobPage):
         )
         self.stop.setText(self.tr("Stop"))
         self.form = RaceForm(self)
-        self._replay = button(self.tr("Replay both at once"), self)
+        self.replay = button(self.tr("Replay both at once"), self)
         self._speedup = Heading("", 2.6, self)
         self._speeds = label("", self, selectable=True)
         self._measured = muted("", self, selectable=True)
         self._proof = label("", self, selectable=True)
         self.lanes = (RaceLane(self.tr("Without guessing"), self), RaceLane(self.tr("Guessing ahead"), self))
         self.lay_out(self.form)
-        self.row.insertWidget(self.row.count() - 1, self._replay)
+        self.row.insertWidget(self.row.count() - 1, self.replay)
         self.column.addWidget(self._band())
         lanes = QHBoxLayout()
         lanes.setSpacing(MEDIUM)
@@ -327,7 +325,6 @@ class RacePage(JobPage):
         self.column.addLayout(lanes, 1)
         self.column.addWidget(Legend(self))
         self.entered.connect(self.form.prompt.setFocus)
-        self._replay.clicked.connect(self.replay_requested)
         self.show_state(running=False)
         self.show_replay(possible=False)
         self.show_result(None)
@@ -338,7 +335,7 @@ class RacePage(JobPage):
 
     def show_replay(self, *, possible: bool) -> None:
         """Whether a race can be shown again."""
-        self._replay.setVisible(possible)
+        self.replay.setVisible(possible)
 
     def show_result(self, result: RaceResult | None) -> None:
         """Speedup and comparison; None before and during the race."""

@@ -49,7 +49,7 @@ class TuningController(EngineJob):
         self._forgetting = False
         self._tick = QTimer(self, interval=_TICK)
         self._tick.timeout.connect(self._show_time)
-        page.report.forget_requested.connect(self._forget)
+        page.report.forget.clicked.connect(self._forget)
         self._link.tuned.connect(self._take)
 
     def close(self) -> None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from PySide6.QtCore import QT_TRANSLATE_NOOP, QDateTime, QLocale, Qt, Signal
+from PySide6.QtCore import QT_TRANSLATE_NOOP, QDateTime, QLocale, Qt
 from PySide6.QtWidgets import QLabel, QWidget
 
 from headstart.engine.tuning.messages import (
@@ -153,8 +153,6 @@ def _ms(row: Row) -> str:
 class TuningReport(Card):
     """What was found, stage by stage."""
 
-    forget_requested = Signal()
-
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._title = label("", self, "section", selectable=True)
@@ -165,7 +163,6 @@ class TuningReport(Card):
         self._buttons = flowing([self.forget], self)
         for part in (self._title, self._where, self._buttons):
             self.column.addWidget(part)
-        self.forget.clicked.connect(self.forget_requested)
 
     def begin(self, model: str) -> None:
         """A tuning of this model has begun."""

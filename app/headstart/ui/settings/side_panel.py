@@ -1,6 +1,6 @@
 """The settings of the open chat: model pair, system prompt, speculation, sampling."""
 
-from PySide6.QtCore import QEvent, Signal, Slot
+from PySide6.QtCore import QEvent, Slot
 from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QVBoxLayout, QWidget
 
@@ -23,9 +23,6 @@ def _besides(section: str, *left_out: str) -> tuple[str, ...]:
 class SidePanel(QFrame):
     """Everyday settings, the others folded, and buttons for all chats. `edited` is that of the first form."""
 
-    reset_requested = Signal()
-    adopt_requested = Signal()  # use these settings for every chat that has none of its own
-
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("panel")
@@ -35,16 +32,14 @@ class SidePanel(QFrame):
         self.forms, self.edited = (self._form, self._advanced), self._form.edited
         self._fold = button(self.tr("Advanced"), self, "flat")
         self._fold.setCheckable(True)
-        self._reset = button(self.tr("Reset"), self)
-        self._reset.setToolTip(self.tr("Back to the settings of all chats"))
-        self._adopt = button(self.tr("Use for all chats"), self)
-        self._adopt.setToolTip(self.tr("Make these the settings of every chat that has none of its own"))
+        self.reset = button(self.tr("Reset"), self)
+        self.reset.setToolTip(self.tr("Back to the settings of all chats"))
+        self.adopt = button(self.tr("Use for all chats"), self)
+        self.adopt.setToolTip(self.tr("Make these the settings of every chat that has none of its own"))
         self._buttons = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._lay_out()
         self._unfold(False)  # noqa: FBT003 - as Qt's own signal has it
         self._fold.toggled.connect(self._unfold)
-        self._reset.clicked.connect(self.reset_requested)
-        self._adopt.clicked.connect(self.adopt_requested)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         super().resizeEvent(event)
@@ -58,7 +53,7 @@ class SidePanel(QFrame):
 
     def _fit(self) -> None:
         """Put large buttons below each other."""
-        words = self._reset.sizeHint().width() + self._adopt.sizeHint().width()
+        words = self.reset.sizeHint().width() + self.adopt.sizeHint().width()
         fits = words + SMALL + 2 * MEDIUM + _BAR <= self.width()
         self._buttons.setDirection(QBoxLayout.Direction.LeftToRight if fits else QBoxLayout.Direction.TopToBottom)
 
@@ -82,8 +77,8 @@ class SidePanel(QFrame):
     def _lay_out(self) -> None:
         set_margins(self._buttons, start=MEDIUM, top=SMALL, end=MEDIUM + _BAR, bottom=MEDIUM)
         self._buttons.setSpacing(SMALL)
-        self._buttons.addWidget(self._reset)
-        self._buttons.addWidget(self._adopt)
+        self._buttons.addWidget(self.reset)
+        self._buttons.addWidget(self.adopt)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
