@@ -43,7 +43,6 @@ _SVG = (
 )
 _DIRECTED = frozenset({"previous", "next", "folded", "sidebar", "origins"})  # mirrored where one reads from the right
 _MIRRORED = "matrix(-1 0 0 1 24 0)"
-NAMES = tuple(_PATHS)
 _Role = QPalette.ColorRole
 
 

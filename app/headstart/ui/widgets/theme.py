@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication
 from headstart.settings import Settings
 
 # Spacings in device-independent pixels.
-TINY, SMALL, MEDIUM, LARGE, HUGE = 4, 8, 12, 16, 24
+TINY, SMALL, MEDIUM, LARGE = 4, 8, 12, 16
 STYLE = "fusion"
 RADIUS = 10
 ICON = 16
@@ -83,7 +83,6 @@ class Theme:
     on_accent: str
     danger: str
     success: str
-    warning: str
     code_ground: str
     inline_code: str
     table_head: str
@@ -135,7 +134,6 @@ LIGHT = Theme(
     on_accent="#ffffff",
     danger="#b3261e",
     success="#146c2e",
-    warning="#7a4d00",
     code_ground="#f5f7f9",
     inline_code="#eceff3",
     table_head="#f0f3f6",
@@ -163,7 +161,6 @@ DARK = Theme(
     on_accent="#ffffff",
     danger="#ff938a",
     success="#6fd08c",
-    warning="#eebf6d",
     code_ground="#14171b",
     inline_code="#2c323b",
     table_head="#262b33",
@@ -190,7 +187,6 @@ CONTRAST_LIGHT = replace(
     accent="#073a8c",
     danger="#8b1a14",
     success="#0d4f21",
-    warning="#5e3b00",
     inline_code="#e9ecf0",
     table_head="#e6e9ee",
     quote_bar="#404040",
@@ -218,7 +214,6 @@ CONTRAST_DARK = replace(
     on_accent="#000000",
     danger="#ffb0a8",
     success="#86e0a0",
-    warning="#ffd080",
     code_ground="#0a0a0a",
     inline_code="#242424",
     table_head="#242424",
@@ -231,12 +226,6 @@ CONTRAST_DARK = replace(
 )
 THEMES = (LIGHT, DARK, CONTRAST_LIGHT, CONTRAST_DARK)
 _SCHEMES = {ThemeChoice.LIGHT: Qt.ColorScheme.Light, ThemeChoice.DARK: Qt.ColorScheme.Dark}  # others follow the desktop
-
-
-def contrast(first: str, second: str) -> float:
-    """WCAG 2 contrast ratio of two "#rrggbb" colours, 1 to 21."""
-    darker, lighter = sorted((_luminance(first), _luminance(second)))
-    return (lighter + 0.05) / (darker + 0.05)
 
 
 def scaled(pixels: float, font: QFont) -> int:
@@ -390,9 +379,3 @@ def chinese(locale: QLocale) -> str:
     """Which key of CJK to use: TC where Traditional Chinese is written, else SC."""
     traditional = locale.script() == QLocale.Script.TraditionalHanScript
     return "TC" if traditional else "SC"
-
-
-def _luminance(colour: str) -> float:
-    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
