@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import accumulate, zip_longest
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QFont, QKeyEvent, QTextCharFormat, QTextCursor
+from PySide6.QtGui import QFont, QKeyEvent, QTextCursor
 from PySide6.QtWidgets import (
     QComboBox,
     QDoubleSpinBox,
@@ -26,7 +26,7 @@ from headstart.ui.widgets.layouts import Card, TitledField, flowing
 from headstart.ui.widgets.legend import Legend
 from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.stylesheet import dress, inset, mark
-from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, current, mono_families
+from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, mono_families, origin_format
 
 
 @dataclass(frozen=True)
@@ -185,15 +185,9 @@ class RaceLane(Card):
         self.text.setFont(font)
 
     def _append(self, text: str, origin: str) -> None:
-        form = QTextCharFormat()
-        form.setForeground(QColor(current().text))
-        if mark := current().origins.get(origin):
-            form.setBackground(QColor(mark.background))
-            form.setUnderlineStyle(mark.underline)
-            form.setUnderlineColor(QColor(mark.line))
         cursor = QTextCursor(self.text.document())
         cursor.movePosition(QTextCursor.MoveOperation.End)
-        cursor.insertText(text, form)
+        cursor.insertText(text, origin_format(origin))
 
 
 _LINES = 3  # of the prompt's box

@@ -1,12 +1,12 @@
 """The legend of token colours."""
 
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QTextCharFormat, QTextCursor, QTextDocument
+from PySide6.QtGui import QPainter, QPaintEvent, QTextCursor, QTextDocument
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from headstart.ui.widgets.layouts import Flow
 from headstart.ui.widgets.stylesheet import dress
-from headstart.ui.widgets.theme import LARGE, SMALL, current
+from headstart.ui.widgets.theme import LARGE, SMALL, origin_format
 
 _MARGIN = 2  # pixels around a text
 
@@ -35,13 +35,7 @@ class Swatch(QWidget):
         document = QTextDocument()
         document.setDefaultFont(self.font())
         document.setDocumentMargin(_MARGIN)
-        form = QTextCharFormat()
-        form.setForeground(QColor(current().text))
-        if mark := current().origins.get(self._origin):
-            form.setBackground(QColor(mark.background))
-            form.setUnderlineStyle(mark.underline)
-            form.setUnderlineColor(QColor(mark.line))
-        QTextCursor(document).insertText(self._text, form)
+        QTextCursor(document).insertText(self._text, origin_format(self._origin))
         return document
 
 

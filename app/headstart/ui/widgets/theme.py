@@ -295,6 +295,17 @@ def current() -> Theme:
     return next((theme for theme in THEMES if theme.window == window), LIGHT)
 
 
+def origin_format(origin: str) -> QTextCharFormat:
+    """How the current theme shows a text of this origin."""
+    form = QTextCharFormat()
+    form.setForeground(QColor(current().text))
+    if mark := current().origins.get(origin):
+        form.setBackground(QColor(mark.background))
+        form.setUnderlineStyle(mark.underline)
+        form.setUnderlineColor(QColor(mark.line))
+    return form
+
+
 def wanted(application: QApplication, choice: ThemeChoice) -> Theme:
     """The theme for a choice on the desktop as it is now."""
     hints = application.styleHints()
