@@ -167,11 +167,8 @@ def read(path: Path) -> BenchmarkRecord | None:
 
 def keep(path: Path, kept: BenchmarkRecord) -> None:
     """Put it in the place of the one before; a folder that cannot be written is logged: the figures are on screen."""
-    temporary = path.with_suffix(".new")
     try:
-        own_folder.make(path.parent)
-        temporary.write_text(as_json(kept), encoding="utf-8")
-        temporary.replace(path)
+        own_folder.write(path, as_json(kept))
     except OSError as error:
         _log.warning("the benchmark is not kept: %s", error)
 
