@@ -155,10 +155,6 @@ def test_a_page_shows_markdown_and_folds_thinking() -> None:
     assert "<h1>On &lt;tigers&gt;</h1>" in page
 
 
-def test_another_renderer_can_be_used() -> None:
-    assert "<i>Q</i>" in to_html(CHAT, Conversation().ask("q"), render=lambda text: f"<i>{text.upper()}</i>")
-
-
 def test_an_export_is_private_and_whole_or_not_there(tmp_path: Path) -> None:
     path = tmp_path / "chat.md"
     write_export(path, "tiger 虎\n")

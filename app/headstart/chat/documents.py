@@ -117,29 +117,21 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def to_html(
-    chat: Chat,
-    conversation: Conversation,
-    wording: Wording | None = None,
-    *,
-    render: Callable[[str], str] | None = None,
-) -> str:
-    """The messages shown. `render` turns Markdown into HTML that is safe; by default CommonMark with tables."""
-    words = wording or Wording()
-    body = _article(chat, conversation, words, render or safe_renderer())
-    return _PAGE.format(title=_title(chat, words), body="\n".join(body))
+def to_html(chat: Chat, conversation: Conversation, wording: Wording | None = None) -> str:
+    """The messages shown."""
+    return to_html_all([(chat, conversation)], wording)
 
 
 def to_html_all(chats: Iterable[tuple[Chat, Conversation]], wording: Wording | None = None) -> str:
     """Several chats, one behind the other, under the title of the first."""
-    words, render = wording or Wording(), safe_renderer()
+    words, render = wording or Wording(), _safe_renderer()
     several = list(chats)
     bodies = ["\n".join(_article(chat, conversation, words, render)) for chat, conversation in several]
     title = _title(several[0][0], words) if several else words.untitled
     return _PAGE.format(title=title, body="\n<hr>\n".join(bodies))
 
 
-def safe_renderer() -> Callable[[str], str]:
+def _safe_renderer() -> Callable[[str], str]:
     """Markdown to HTML: HTML in it is shown, not obeyed; pictures become links, so that nothing is fetched."""
     parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
 
