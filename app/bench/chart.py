@@ -1,6 +1,6 @@
 """The README's chart of speed, from the result of `headstart bench peers --json FILE`.
 
-python app/bench/chart.py FILE [--output app/docs/speed.svg] [--with-first-token]
+python app/bench/chart.py FILE [--output app/docs/speed.svg]
 
 It shows how many times as fast Headstart is as plain decoding, and as the best setting of each other program, chosen
 for each prompt with hindsight. A reader with a dark page sees a dark chart.
@@ -34,18 +34,17 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
     parser.add_argument("--output", type=Path, default=Path("app/docs/speed.svg"))
-    parser.add_argument("--with-first-token", action="store_true", help="count the time to first token, too")
     arguments = parser.parse_args()
-    result = json.loads(arguments.file.read_text(encoding="utf-8"))
-    speeds = speedups(result, "total" if arguments.with_first_token else "decoding")
+    speeds = speedups(json.loads(arguments.file.read_text(encoding="utf-8")))
     arguments.output.write_text(drawing(speeds), encoding="utf-8")
     json.dump(speeds, sys.stdout, indent=2)
     return 0
 
 
-def speedups(result: Mapping[str, Any], time: str) -> dict[str, dict[str, float]]:
+def speedups(result: Mapping[str, Any]) -> dict[str, dict[str, float]]:
     """The geometric means of a class, and of every prompt, by what Headstart is compared with."""
-    over = {"plain": result["standings"]["auto"][time]} | {each["peer"]: each[time] for each in result["hindsight"]}
+    over = {"plain": result["standings"]["auto"]["decoding"]}
+    over |= {each["peer"]: each["decoding"] for each in result["hindsight"]}
     plain = over["plain"]
     kinds = sorted((kind for kind in plain if kind != _ALL), key=lambda kind: -(plain[kind]["mean"] or 0.0))
     means = {kind: {name: each[kind]["mean"] for name, each in over.items()} for kind in [*kinds, _ALL]}

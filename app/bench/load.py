@@ -135,7 +135,7 @@ def _made(chats: int) -> Found:
 
 def _transcript(application: QApplication, tokens: int) -> Found:
     """As one message, and as many."""
-    bench = TranscriptCost(application, origins=False)
+    bench = TranscriptCost(application)
     many = tokens // 400
     return {
         "tokens": tokens,

@@ -56,10 +56,9 @@ class Cost(NamedTuple):
 class TranscriptCost:
     """Updates while an answer grows, opening a chat, jumping in it."""
 
-    def __init__(self, application: QApplication, *, origins: bool) -> None:
+    def __init__(self, application: QApplication) -> None:
         self._application = application
         self._theme = theme.apply(application, theme.ThemeChoice.LIGHT)
-        self._origins = origins
         self._canvas = QPixmap(900, 700)  # offscreen windows repaint only now and then, so everything is painted here
         self.streaming(2, 100)  # warms lexers and fonts
 
@@ -109,7 +108,6 @@ class TranscriptCost:
 
     def _window(self) -> Transcript:
         made = Transcript(self._theme, theme.text_font(10.5))
-        made.set_origins_visible(self._origins)
         made.resize(900, 700)
         made.show()
         self._settle()
@@ -200,16 +198,15 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--messages", type=int, nargs="*", default=[10, 100, 200, 1000], help="none: not measured")
     parser.add_argument("--tokens", type=int, default=400, help="in a message, and in an answer of --model")
-    parser.add_argument("--origins", action="store_true", help="colour tokens by origin while streaming")
     parser.add_argument("--history", type=int, default=10_000, help="messages in all chats; 0: not measured")
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--model", help="measure the window's lateness while this one streams")
     parser.add_argument("--markdown", action="store_true", help="a table instead of JSON")
     given = parser.parse_args()
     application = make_application()
-    found: dict[str, object] = {"python": sys.version.split()[0], "tokens": given.tokens, "origins": given.origins}
+    found: dict[str, object] = {"python": sys.version.split()[0], "tokens": given.tokens}
     if given.messages:
-        bench = TranscriptCost(application, origins=given.origins)
+        bench = TranscriptCost(application)
         found["messages"] = {
             str(count): {
                 **bench.streaming(count, given.tokens),

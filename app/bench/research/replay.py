@@ -209,9 +209,9 @@ def _held(text: Text, at: int) -> int:
     return offer.held if offer else 0
 
 
-def best_fixed_ms(text: Text, machine: Callable[[], Machine], lengths: Sequence[int] = FIXED_LENGTHS) -> float:
+def best_fixed_ms(text: Text, machine: Callable[[], Machine]) -> float:
     """Milliseconds with the fixed length that suits this text best, plain decoding included."""
-    return min(fixed_ms(text, machine(), length) for length in (0, *lengths))
+    return min(fixed_ms(text, machine(), length) for length in (0, *FIXED_LENGTHS))
 
 
 _PLAYS = 3  # of a text, until its calibration is known
