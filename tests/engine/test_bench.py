@@ -5,7 +5,6 @@ import json
 import math
 import random
 import re
-import stat
 import sys
 import threading
 import time
@@ -529,16 +528,6 @@ def test_without_a_draft_a_length_is_one_of_ngrams() -> None:
 
 
 OPTIONS = PeerOptions("CPU", tokens=8, stop_ids=frozenset({2, 0}), encode=lambda _: list(range(5, 40)), context=256)
-
-
-@pytest.fixture
-def llama_server(tmp_path: Path) -> Path:
-    """A program that can be started as llama.cpp's server is."""
-    program = tmp_path / "llama-server"
-    script = Path(__file__).with_name("fake_llama_server.py")
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{script}" "$@"\n')
-    program.chmod(program.stat().st_mode | stat.S_IEXEC)
-    return program
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the fake is a shell script")

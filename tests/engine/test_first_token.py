@@ -1,7 +1,6 @@
 """The benchmark of first tokens: what each situation reads again, peers beside it, failures, and what it leaves."""
 
 import dataclasses
-import stat
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -223,16 +222,6 @@ def test_openvino_genai_that_cannot_load_is_told(engine: LocalEngine, options: L
     result = measure_first_token(engine, FirstTokenPlan(options, (64,), 1, (GenaiChats(target),)))
     assert list(result.by_length[64]) == [OURS]
     assert result.skipped[0].startswith("OpenVINO GenAI stays out: ")
-
-
-@pytest.fixture
-def llama_server(tmp_path: Path) -> Path:
-    """A program that can be started as llama.cpp's server is; it writes its processes' numbers beside itself."""
-    program = tmp_path / "llama-server"
-    script = Path(__file__).with_name("fake_llama_server.py")
-    program.write_text(f'#!/bin/sh\necho $$ >> "$0.pids"\nexec "{sys.executable}" "{script}" "$@"\n')
-    program.chmod(program.stat().st_mode | stat.S_IEXEC)
-    return program
 
 
 def ended(server: Path) -> list[bool]:
