@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QKeyEvent
-from PySide6.QtWidgets import QCheckBox, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QLabel, QLineEdit, QPushButton, QWidget
 
 from headstart import kept_prompts, paths
 from headstart.chat import database, encryption
@@ -18,7 +18,7 @@ from headstart.errors import HistoryError
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.translation import said
 from headstart.ui.widgets.labels import StatusLine, button, label, muted
-from headstart.ui.widgets.layouts import Card, Dialog, TitledField, row
+from headstart.ui.widgets.layouts import Card, Dialog, TitledField, row, stacked
 from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL
@@ -87,16 +87,10 @@ class PassphraseForm(QWidget):
         self.consent.setChecked(False)
 
     def _lay_out(self) -> None:
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(SMALL)
-        for title, field in zip(self._wanted.titles, self.fields, strict=True):
-            column.addWidget(TitledField(title, field, self, above=True))
-        column.addWidget(self.shown)
-        column.addWidget(self.consent)
-        column.addWidget(self._state)
+        titled = zip(self._wanted.titles, self.fields, strict=True)
+        fields = [TitledField(title, field, self, above=True) for title, field in titled]
         self._buttons = row(self.button)
-        column.addLayout(self._buttons)
+        stacked(self, *fields, self.shown, self.consent, self._state).addLayout(self._buttons)
 
     def _connect(self) -> None:
         for field, after in zip(self.fields, [*self.fields[1:], None], strict=True):
@@ -189,12 +183,7 @@ class EncryptionWork(Dialog):
         safe = self.tr(
             "The window opens again when this is done. If the computer turns off meanwhile, nothing is lost."
         )
-        column = QVBoxLayout(self)
-        column.setContentsMargins(LARGE, LARGE, LARGE, LARGE)
-        column.setSpacing(MEDIUM)
-        column.addWidget(title)
-        column.addWidget(muted(safe, self))
-        column.addWidget(self.bar)
+        stacked(self, title, muted(safe, self), self.bar, margin=LARGE, spacing=MEDIUM)
         self.setMinimumWidth(_WIDTH)
 
     @Slot(object)
@@ -225,7 +214,9 @@ class EncryptionPage(QWidget):
         self.decrypting = PassphraseForm(Wanted([self.tr("Passphrase")], self.tr("Decrypt and reopen")), self)
         self._cards = [self._encrypting_card(), self._changing_card(), self._decrypting_card()]
         self._missing = muted("", self)
-        self._lay_out()
+        stacked(self, self._missing, *self._cards, margin=MEDIUM, spacing=MEDIUM).addStretch(1)
+        for card in self._cards:
+            card.hide()
 
     def show_state(self, *, encrypted: bool, missing: str = "") -> None:
         """What can be done now; `missing` says why nothing can."""
@@ -233,16 +224,6 @@ class EncryptionPage(QWidget):
             card.setVisible(holds and not missing)
         self._missing.setText(missing)
         self._missing.setVisible(bool(missing))
-
-    def _lay_out(self) -> None:
-        column = QVBoxLayout(self)
-        column.setContentsMargins(MEDIUM, MEDIUM, MEDIUM, MEDIUM)
-        column.setSpacing(MEDIUM)
-        column.addWidget(self._missing)
-        for card in self._cards:
-            column.addWidget(card)
-            card.hide()
-        column.addStretch(1)
 
     def _encrypting_card(self) -> Card:
         what = self.tr(

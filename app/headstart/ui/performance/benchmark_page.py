@@ -27,7 +27,7 @@ from headstart.ui.spelling import decimal, listed, titled, whole
 from headstart.ui.widgets.figure_table import FigureTable
 from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import button, label, muted, section
-from headstart.ui.widgets.layouts import Card, TitledField, flowing
+from headstart.ui.widgets.layouts import Card, TitledField, flowing, stacked
 from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 
@@ -70,13 +70,10 @@ class BenchmarkForm(Card):
         )
         classes = flowing(self.kinds.values(), self)
         self._chosen = QWidget(self)
-        chosen = QVBoxLayout(self._chosen)
-        chosen.setContentsMargins(0, 0, 0, 0)
-        chosen.setSpacing(MEDIUM)
         fields = [TitledField(text, field, self, above=True) for text, field in named]
-        chosen.addWidget(flowing(fields, self))
-        chosen.addWidget(TitledField(self.tr("Classes of prompts"), classes, self, above=True))
-        chosen.addWidget(flowing((self.peer, self.sweep), self))
+        titled = TitledField(self.tr("Classes of prompts"), classes, self, above=True)
+        others = flowing((self.peer, self.sweep), self)
+        stacked(self._chosen, flowing(fields, self), titled, others, spacing=MEDIUM)
         self.column.addWidget(flowing([TitledField(self.tr("Extent"), self.extent, self)], self))
         self.column.addWidget(self._chosen)
         self.column.addWidget(self._extent)

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QPlainTextEdit,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -22,7 +21,7 @@ from headstart.ui.performance.engine_job import NOTHING, JobPage, number_field
 from headstart.ui.spelling import decimal
 from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import Heading, button, label, muted, section
-from headstart.ui.widgets.layouts import Card, TitledField, flowing
+from headstart.ui.widgets.layouts import Card, TitledField, flowing, stacked
 from headstart.ui.widgets.legend import Legend
 from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.stylesheet import dress, inset, mark
@@ -124,12 +123,8 @@ class RaceLane(Card):
         self.text.setAccessibleName(self.tr("Text of: {}").format(title))
         self.text.setFrameShape(QFrame.Shape.NoFrame)
         self.text.setMinimumHeight(_TEXT_HEIGHT)
-        names = QVBoxLayout()
-        names.setSpacing(TINY)
-        names.addWidget(section(title, self))
-        names.addWidget(self._speed)
         head = QHBoxLayout()
-        head.addLayout(names, 1)
+        head.addLayout(stacked(None, section(title, self), self._speed, spacing=TINY), 1)
         head.addWidget(self.clock)
         self.column.setContentsMargins(MEDIUM, MEDIUM, MEDIUM, SMALL)
         self.column.addLayout(head)
@@ -371,11 +366,7 @@ class RacePage(JobPage):
     def _band(self) -> QWidget:
         self._verdict = QFrame(self)
         dress(self._verdict, "bar")
-        words = QVBoxLayout()
-        words.setSpacing(TINY)
-        words.addWidget(self._proof)
-        words.addWidget(self._speeds)
-        words.addWidget(self._measured)
+        words = stacked(None, self._proof, self._speeds, self._measured, spacing=TINY)
         row = QHBoxLayout(self._verdict)
         row.setContentsMargins(LARGE, SMALL, LARGE, SMALL)
         row.setSpacing(LARGE)

@@ -19,7 +19,6 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyleOptionComboBox,
     QStylePainter,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -29,6 +28,7 @@ from headstart.ui.settings.presets import Preset, PresetButton
 from headstart.ui.translation import translate
 from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import StatusLine, button, muted, section
+from headstart.ui.widgets.layouts import stacked
 from headstart.ui.widgets.stylesheet import dress, inset
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY
 
@@ -156,11 +156,7 @@ class SettingEditor(QWidget):
         return row
 
     def _column(self, field: QWidget) -> None:
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(TINY)
-        column.addWidget(self.label)
-        column.addWidget(field)
+        stacked(self, self.label, field, spacing=TINY)
 
 
 class ChoiceEditor(SettingEditor):
@@ -242,9 +238,7 @@ class NumberEditor(SettingEditor):
         self._automatic.setAccessibleName(self.tr("{}: automatic").format(title(name)))
         self._automatic.setVisible(defaults()[name] is None)
         self._bounds = StatusLine(self)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(TINY)
+        column = stacked(self, spacing=TINY)
         column.addLayout(self._row(self._automatic, self._spin))
         column.addWidget(self._bounds)
         self._spin.corrected.connect(self._tell_bounds)
@@ -513,9 +507,7 @@ class SettingsForm(QWidget):
         self._editors: dict[str, SettingEditor] = {}
         self._notes: dict[str, QLabel] = {}
         self._hint = muted("", self)
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(MEDIUM, MEDIUM, MEDIUM, MEDIUM)
-        self._column.setSpacing(SMALL)
+        self._column = stacked(self, margin=MEDIUM)
         for heading, names in sections:
             if heading:
                 self._column.addWidget(_heading(heading, self))

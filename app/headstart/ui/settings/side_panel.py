@@ -2,14 +2,14 @@
 
 from PySide6.QtCore import QEvent, Slot
 from PySide6.QtGui import QPalette, QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QFrame, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QWidget
 
 from headstart.parameters import SamplingParams, declared
 from headstart.settings import in_section
 from headstart.ui.settings.settings_form import Section, SettingsForm
 from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.labels import button
-from headstart.ui.widgets.layouts import row, scrolled, set_margins
+from headstart.ui.widgets.layouts import row, scrolled, set_margins, stacked
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 
 SAMPLING = (*(each.name for each in declared(SamplingParams)), "max_new_tokens", "stop")
@@ -79,13 +79,9 @@ class SidePanel(QFrame):
         self._buttons.setSpacing(SMALL)
         self._buttons.addWidget(self.reset)
         self._buttons.addWidget(self.adopt)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
+        column = stacked(self, spacing=0)
         inner = QWidget(self)
-        forms = QVBoxLayout(inner)
-        forms.setContentsMargins(0, 0, 0, 0)
-        forms.setSpacing(0)
+        forms = stacked(inner, spacing=0)
         for form in self.forms:
             form.setMinimumWidth(1)  # or words wrap for a width that a narrow panel has not
         forms.addWidget(self._form)

@@ -134,6 +134,16 @@ def row(*widgets: QWidget) -> QHBoxLayout:
     return made
 
 
+def stacked(parent: QWidget | None, *widgets: QWidget, margin: int = 0, spacing: int = SMALL) -> QVBoxLayout:
+    """A column, with an equal margin on each side."""
+    column = QVBoxLayout(parent)
+    column.setContentsMargins(margin, margin, margin, margin)
+    column.setSpacing(spacing)
+    for widget in widgets:
+        column.addWidget(widget)
+    return column
+
+
 def flowing(widgets: Iterable[QWidget], parent: QWidget) -> QWidget:
     """A row that wraps."""
     row = QWidget(parent)
