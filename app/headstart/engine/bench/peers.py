@@ -48,11 +48,9 @@ class PeerSource(Protocol):
     @property
     def words(self) -> str:
         """What it is, as in "loading ..."."""
-        ...
 
     def open(self, options: PeerOptions) -> AbstractContextManager[Sequence[Contestant]]:
         """Its contestants, with the models loaded while inside. Raises PeerError with the reason why it cannot race."""
-        ...
 
 
 class ChatPeer(Protocol):
@@ -61,14 +59,12 @@ class ChatPeer(Protocol):
     @property
     def name(self) -> str:
         """What the tables call it."""
-        ...
 
     def open(self, options: PeerOptions, chats: int) -> AbstractContextManager[Ask]:
         """It has been loaded while inside, with room for so many chats of `options.context` tokens each.
 
         Raises PeerError with the reason why it cannot take part; so does what it yields.
         """
-        ...
 
 
 @dataclass(frozen=True)

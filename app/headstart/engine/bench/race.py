@@ -119,11 +119,9 @@ class Contestant(Protocol):
     @property
     def name(self) -> str:
         """What the tables call it."""
-        ...
 
     def answer(self, prompt: BenchPrompt) -> Run:
         """Answer from a cold cache."""
-        ...
 
 
 @dataclass(frozen=True)
