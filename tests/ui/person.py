@@ -8,6 +8,7 @@ from pytestqt.qtbot import QtBot
 from headstart.chat.conversation import State
 from headstart.ui.chat.message import MessageContent
 from headstart.ui.program import Program
+from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.settings.settings_form import SettingEditor
 
 WAIT = 60_000  # ms, for a loaded machine
@@ -77,6 +78,12 @@ def button(part: QWidget, name: str) -> QPushButton:
 def setting(app: Program, name: str) -> SettingEditor:
     """The editor of a setting of the open chat."""
     return next(form._editors[name] for form in app.window.panel.forms if name in form.names)
+
+
+def preferences(app: Program) -> PreferencesDialog:
+    """Open them."""
+    app.window.actions_by_name["preferences"].trigger()
+    return app.window.findChildren(PreferencesDialog)[-1]
 
 
 def press(part: QWidget, name: str) -> None:

@@ -23,12 +23,11 @@ from headstart.ui.engine_request import Loadable
 from headstart.ui.history.encryption import EncryptionPage, EncryptionWork, Order, PassphraseForm, Wanted
 from headstart.ui.history.maintenance import PassphraseDialog, Recovery
 from headstart.ui.program import EngineChoice, Program
-from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.translation import Translation
 from tests.chat import killing
 from tests.chat.killing import CHATS, PASSPHRASE, WORD
 from tests.ui.conftest import WAIT
-from tests.ui.person import ask
+from tests.ui.person import ask, preferences
 
 pytest.importorskip("sqlcipher3", reason="sqlcipher3 is not installed")
 
@@ -59,9 +58,7 @@ def _type(form: PassphraseForm, *texts: str) -> None:
 
 
 def _page(program: Program) -> EncryptionPage:
-    program.window.actions_by_name["preferences"].trigger()
-    dialog = program.window.findChild(PreferencesDialog)
-    assert isinstance(dialog, PreferencesDialog)
+    dialog = preferences(program)
     titles = [dialog.list.item(row).text() for row in range(dialog.list.count())]
     dialog.list.setCurrentRow(titles.index("Privacy"))
     return dialog.encryption

@@ -17,10 +17,10 @@ from headstart.settings import Settings
 from headstart.ui.engine_request import Loadable, installed_model
 from headstart.ui.models import model_choices
 from headstart.ui.program import Program
-from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.settings.settings_form import title
 from tests.model_folders import write_model, write_pair
 from tests.ui.conftest import WAIT
+from tests.ui.person import preferences
 
 Open = Callable[..., Program]
 
@@ -44,13 +44,6 @@ def app(open_program: Open, root: Path, asked: list[Loadable]) -> Program:
         return asked[-1]
 
     return open_program(find=find)
-
-
-def preferences(app: Program) -> PreferencesDialog:
-    app.window.actions_by_name["preferences"].trigger()
-    found = app.window.findChild(PreferencesDialog)
-    assert isinstance(found, PreferencesDialog)
-    return found
 
 
 def box(widget: QWidget, name: str) -> QComboBox:

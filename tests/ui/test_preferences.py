@@ -19,7 +19,7 @@ from headstart.ui.program import Program
 from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.settings.settings_form import NumberEditor, meaning, title, word
 from tests.model_folders import write_model
-from tests.ui.person import ask, press, setting
+from tests.ui.person import ask, preferences, press, setting
 
 ELSEWHERE = {"presets", "prompts", "server_port"}  # edited where they are used
 Field = TypeVar("Field", bound=QWidget)
@@ -28,10 +28,7 @@ Field = TypeVar("Field", bound=QWidget)
 @pytest.fixture
 def dialog(app: Program) -> PreferencesDialog:
     """The preferences, open over the window."""
-    app.window.actions_by_name["preferences"].trigger()
-    found = app.window.findChild(PreferencesDialog)
-    assert isinstance(found, PreferencesDialog)
-    return found
+    return preferences(app)
 
 
 def _field(dialog: PreferencesDialog, kind: type[Field], name: str) -> Field:
@@ -107,9 +104,7 @@ def test_the_program_can_be_quit_while_the_dialog_is_open(
 
 def test_folders_are_named_from_home(app: Program, headstart_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "home", lambda: headstart_home.parent)
-    app.window.actions_by_name["preferences"].trigger()
-    dialog = app.window.findChild(PreferencesDialog)
-    assert dialog
+    dialog = preferences(app)
     assert f"~/{headstart_home.name}/history" in [label.text() for label in dialog.findChildren(QLabel)]
 
 
@@ -120,8 +115,7 @@ def test_settings_survive_a_restart(qtbot: QtBot, open_program: Callable[..., Pr
 
 
 def test_another_language_offers_to_open_the_window_anew(qtbot: QtBot, app: Program) -> None:
-    app.window.actions_by_name["preferences"].trigger()
-    dialog = app.window.findChildren(PreferencesDialog)[-1]
+    dialog = preferences(app)
     dialog.forms[0].edited.emit("language", "en")
     assert not dialog.findChildren(QMessageBox), "it is spoken already"
     dialog.forms[0].edited.emit("language", "zh_CN")

@@ -10,12 +10,12 @@ from pytestqt.qtbot import QtBot
 from headstart.ui.chat.composer import Composer, Count
 from headstart.ui.chat.message import MessageContent
 from headstart.ui.program import Program
-from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.widgets import stylesheet
 from headstart.ui.widgets.figure_table import FigureTable
 from headstart.ui.widgets.labels import Heading
 from headstart.ui.widgets.theme import LIGHT, MEDIUM
 from tests.ui import reach
+from tests.ui.person import preferences
 
 DIALOGS = ("preferences", "about")
 
@@ -172,9 +172,7 @@ def test_the_offer_to_undo_fits_into_the_sidebar(app: Program) -> None:
 
 
 def test_boxes_grow_in_the_window_where_the_zoom_is_set(app: Program) -> None:
-    app.window.actions_by_name["preferences"].trigger()
-    dialog = app.window.findChild(PreferencesDialog)
-    assert dialog
+    dialog = preferences(app)
     box = dialog.findChildren(QCheckBox)[0]
     widths = []
     for zoom in (100, 200, 100):
@@ -186,8 +184,6 @@ def test_boxes_grow_in_the_window_where_the_zoom_is_set(app: Program) -> None:
 
 def test_preferences_leave_room_for_settings_at_twice_the_size(app: Program) -> None:
     app.settings.change(zoom=200)
-    app.window.actions_by_name["preferences"].trigger()
+    dialog = preferences(app)
     QApplication.processEvents()
-    dialog = app.window.findChild(PreferencesDialog)
-    assert dialog
     assert dialog.pages.height() > 0.6 * dialog.height()
