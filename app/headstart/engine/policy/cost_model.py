@@ -1,7 +1,6 @@
 """What a pass of a model costs in milliseconds, from a measured table and what is seen."""
 
 import math
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -298,14 +297,5 @@ def _interpolate(table: Mapping[int, float]) -> list[float]:
     if len(sizes) > 1:
         whole = (values[-1] - values[0]) / (sizes[-1] - sizes[0])
         beyond = max(whole, (values[-1] - values[-2]) / (sizes[-1] - sizes[-2]))
-    points = []
-    for m in range(_TABULATED + 1):
-        i = bisect_right(sizes, m)
-        if i == 0:
-            points.append(values[0])
-        elif i == len(sizes):
-            points.append(values[-1] + (m - sizes[-1]) * beyond)
-        else:
-            part = (m - sizes[i - 1]) / (sizes[i] - sizes[i - 1])
-            points.append(values[i - 1] + part * (values[i] - values[i - 1]))
-    return points
+    within = np.interp(range(_TABULATED + 1), sizes, values).tolist()
+    return [ms + max(m - sizes[-1], 0) * beyond for m, ms in enumerate(within)]
