@@ -1,10 +1,10 @@
 """The whole policy on texts made up and recorded: what it reaches, what it beats, and what it never loses."""
 
-import math
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
+from statistics import geometric_mean as mean
 
 import pytest
 
@@ -27,12 +27,6 @@ SEEDS = (0, 1, 2)
 TEXTS = {name: [simulation.write(parts, seed) for seed in SEEDS] for name, parts in REGIMES.items()}
 TEXTS["story"] = [simulation.with_copies(text, copied=0, free=100, seed=7) for text in TEXTS["prose"]]
 TEXTS["edit"] = [simulation.with_copies(text, copied=70, free=30, seed=7) for text in TEXTS["prose"]]
-
-
-def mean(ratios: Iterable[float]) -> float:
-    """Geometric."""
-    values = list(ratios)
-    return math.exp(sum(map(math.log, values)) / len(values))
 
 
 def speedup(texts: Iterable[Text], ms: Callable[[Text], float]) -> float:

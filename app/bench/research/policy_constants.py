@@ -8,7 +8,6 @@ table of app/docs/policy.md. A memory is halved and doubled as a half-life, a ch
 
 import argparse
 import json
-import math
 import statistics
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -168,7 +167,7 @@ def _speedups(plays: Sequence[Play], seed: int) -> list[float]:
 
 def _gain(base: Sequence[float], now: Sequence[float]) -> float:
     """Per cent, in the geometric mean."""
-    return 100.0 * (math.exp(statistics.fmean(math.log(b / a) for a, b in zip(base, now, strict=True))) - 1)
+    return 100.0 * (statistics.geometric_mean(b / a for a, b in zip(base, now, strict=True)) - 1)
 
 
 def measure(constants: Sequence[Constant], seeds: Sequence[int] = SEEDS) -> dict[str, Any]:
