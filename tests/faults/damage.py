@@ -102,7 +102,7 @@ def fill_disk_while_exporting(home: Path, chance: Random) -> None:
         write_export(path, "the new one " * 300)
     if path.read_text(encoding="utf-8") not in ("the old one", "the new one " * 300):
         raise Lost("half an export stands in its place")
-    if list(home.glob(".export-*")):
+    if list(home.glob(".new-*")):
         raise Lost("half an export was left")
 
 

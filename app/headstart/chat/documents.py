@@ -1,9 +1,7 @@
 """Chats as documents for readers: Markdown, and HTML pages that fetch and run nothing."""
 
 import html
-import os
 import re
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
@@ -11,6 +9,7 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
+from headstart import own_folder
 from headstart.chat.conversation import Attachment, Chat, Conversation, Message, Role, State, fenced
 from headstart.errors import ExchangeError
 
@@ -173,15 +172,9 @@ def _message(message: Message, words: Wording, render: Callable[[str], str]) -> 
 
 def write_export(path: Path, content: str | bytes) -> None:
     """Put content into a file that its owner alone can read, in the place of an older one. Raises ExchangeError."""
-    data = content if isinstance(content, bytes) else content.encode(errors="replace")
     try:
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".export-")  # with mode 0600
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-            Path(name).replace(path)
-        finally:
-            Path(name).unlink(missing_ok=True)
+        path.parent.resolve(strict=True)  # a folder that a person named is not made
+        own_folder.write(path, content if isinstance(content, bytes) else content.encode(errors="replace"))
     except OSError as error:
         raise ExchangeError(
             "{path} cannot be written ({strerror}); choose another folder or make room there.",
