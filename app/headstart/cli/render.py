@@ -31,6 +31,7 @@ from headstart.engine.engine import (
 )
 from headstart.engine.protocol import Loading
 from headstart.errors import EngineLostError
+from headstart.tools import calls
 from headstart.tools.loop import ToolLoop
 
 if TYPE_CHECKING:
@@ -221,7 +222,7 @@ def answer(engine: Engine, loop: ToolLoop, screen: Screen) -> Answer:
     screen.wait()
     try:
         with on_ctrl_c(cancel.set):
-            for event in engine.generate(loop.request, cancel):
+            for event in calls.events(lambda asked: engine.generate(asked, cancel), loop.request):
                 match event:
                     case Prefill():
                         screen.reading(event)

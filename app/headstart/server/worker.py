@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Event, Finish, Request, Stats, Step
 from headstart.errors import EngineLostError
-from headstart.server import calls
 from headstart.server.models import Models, Served, Writer
 from headstart.server.refusal import BUSY, Fault, RefusedError, invalid, stopping
 from headstart.server.running import Loaded
+from headstart.tools import calls
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Answer:
         clock = threading.Timer(seconds, self._expire)
         clock.daemon = True
         try:
-            for event in calls.events(engine, request, self._cancelled):
+            for event in calls.events(lambda asked: engine.generate(asked, self._cancelled), request):
                 if clock.ident is None:  # its turn has come
                     clock.start()
                 self._put(event)

@@ -3,10 +3,9 @@
 import itertools
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     CALL_BEGINS,
     CALL_ENDS,
@@ -18,24 +17,23 @@ from headstart.engine.engine import (
     Step,
     written_call,
 )
-from headstart.server.models import Writer
 
 _BLOCK = "```json\n"  # models that are bad at the format put the JSON of a call in one
 _HEAD_BEGINS, _HEAD_ENDS = '{"name": "', '", "arguments": '
 _HEAD = re.compile(rf'\s*(?:{_BLOCK})?{re.escape(_HEAD_BEGINS)}([^"]*)(".*)', re.DOTALL)
 
 
-def events(engine: Writer, request: Request, cancel: CancelEvent) -> Iterator[Event]:
-    """The events of an answer. Raises what Writer.generate raises.
+def events(generate: Callable[[Request], Iterator[Event]], request: Request) -> Iterator[Event]:
+    """The events of an answer that `generate` writes. Raises what that raises.
 
     Models that are bad at the format call again and again where they should speak. A call without its mark that was
     answered already is not told: the model then answers the same conversation without seeing the tools.
     """
     tools, answered = request.tools, _answered(request.messages)
     if tools is None or tools.required or request.schema or not answered:
-        yield from engine.generate(request, cancel)
+        yield from generate(request)
         return
-    steps, held, text, again = engine.generate(request, cancel), list[Event](), "", False
+    steps, held, text, again = generate(request), list[Event](), "", False
     for event in steps:
         if isinstance(event, Prefill):
             yield event
@@ -51,7 +49,7 @@ def events(engine: Writer, request: Request, cancel: CancelEvent) -> Iterator[Ev
             continue
         break
     if again:
-        yield from engine.generate(replace(request, tools=replace(tools, hidden=True)), cancel)
+        yield from generate(replace(request, tools=replace(tools, hidden=True)))
         return
     yield from held
     yield from steps

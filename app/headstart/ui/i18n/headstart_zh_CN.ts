@@ -2382,6 +2382,54 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name!r} 不能用作模型名称；请使用字母、数字和连字符。</translation>
     </message>
     <message>
+        <source>{name} in {folder} is no ordinary file; fetch the model again.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} is a GGUF file of the kind {kind!r}, which can only be exported from .safetensors files; use the model&apos;s Hugging Face folder or hub id instead.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} is a model of the kind {kind!r}, which cannot be exported; take {recipe}, or another of a kind that `headstart-export --list --architectures` names.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} is not what its source is: it chooses among {found} tokens, and its source among {rows}. Name the source that it was made from, or export it again.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} is not what its source is: they differ by {found} nats a token (KL) and not by {before} as when it was exported. Name the source that it was made from, or export it again.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} makes vectors in steps that cannot be done here ({kinds}); choose a model of a transformer and a pooling.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} pools its tokens in a way that cannot be done here ({how}); choose a model that takes their mean, the first or the last.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} scales its positions, which is lost where a GGUF file is read; use the model&apos;s Hugging Face folder or hub id instead.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} turns texts into vectors and cannot chat: choose another model.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} turns texts into vectors: it writes nothing, and is no part of a pair.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} wants words of its own before each text, which cannot be done here; choose another model.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{path} cannot be read ({error}); fetch it again.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{path} cannot be read ({reason}); make it readable for you.</source>
         <translation>无法读取 {path}（{reason}）；请让您自己可以读取它。</translation>
     </message>
@@ -2418,6 +2466,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法连接 Hugging Face</translation>
     </message>
     <message>
+        <source>--from belongs to the recipe of one model, which {source!r} is not; of a pair, name both files: `headstart-export FILE --draft FILE`.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>A vector of the exported {name} points elsewhere than that of its source (cosine {agreement}); choose a higher precision.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Another answer was begun meanwhile; continue this one when that has ended.</source>
         <translation>其间另一个回答已经开始；请在它结束后继续这个回答。</translation>
     </message>
@@ -2432,6 +2488,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The tokenizer in {source} cannot be loaded ({error}).</source>
         <translation>无法加载 {source} 中的分词器（{error}）。</translation>
+    </message>
+    <message>
+        <source>The tokenizer reads {text} otherwise once it is converted; choose another model.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The tokenizer rebuilt from {name} turns {text!r} into {back!r}; use the model&apos;s Hugging Face folder or hub id instead.</source>
@@ -2580,6 +2640,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>config.json in {source} cannot be used ({error}).</source>
         <translation>无法使用 {source} 中的 config.json（{error}）。</translation>
+    </message>
+    <message>
+        <source>config.json of {name} does not say how many tokens it reads.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>draft {draft} does not fit {target}: {difference}; choose a draft with the same tokenizer.</source>
@@ -2806,6 +2870,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{draft} 不能作为 {target} 的草稿模型：ID {id} 在 {target} 中为 {first}，在 {draft} 中为 {second}；请选择词表相同的草稿模型。</translation>
     </message>
     <message>
+        <source>{fault} Export the model again.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{fault} The model would get wrong tokens, so nothing was kept; choose another.</source>
         <translation>{fault} 模型会得到错误的 token，因此未保留任何内容；请选择其他模型。</translation>
     </message>
@@ -2926,8 +2994,20 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{model} 已损坏：{name!r} 不是它的文件；请重新导出。</translation>
     </message>
     <message>
+        <source>{name!r} is no exported model; there are {names}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} and the source are not both a pair; name the recipe of the pair, or its two sources with --against and --draft.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{name} broke off the answer ({detail}); ask again, or look into the log of that server.</source>
         <translation>{name} 中断了回答（{detail}）；请重新提问，或查看该服务器的日志。</translation>
+    </message>
+    <message>
+        <source>{name} cannot be converted ({error}).</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{name} cannot be reached at {url} ({detail}); check that the server runs there and that this computer has a network.</source>
@@ -2944,6 +3024,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} does not know the model {model!r}{in_brackets}; {command} lists what it has.</source>
         <translation>{name} 没有模型 {model!r}{in_brackets}；请重新添加该服务器，并将模型填为它所具有的一个。</translation>
+    </message>
+    <message>
+        <source>{name} does not say how a text becomes a vector ({file} is missing); choose a model for sentence-transformers.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{name} does not speak TLS as expected at {url} ({reason}); check the port, or whether the address begins with http://.</source>
@@ -2976,10 +3060,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} has moved to {target}; if you trust that, add it again with that address.</source>
         <translation>{name} 已迁移到 {target}；如果您信任该地址，请用它重新添加。</translation>
-    </message>
-    <message>
-        <source>{name} has no chat template, so it can be a draft but not answer; choose an instruct model.</source>
-        <translation>{name} 没有对话模板，因此只能作为草稿模型而不能回答；请选择 instruct 模型。</translation>
     </message>
     <message>
         <source>{name} has no chat template, so it cannot hold a conversation; export the instruct or chat version of this model.</source>
@@ -3228,6 +3308,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{path} is not a GGUF file that can be used: {error}. Fetch it again.</source>
         <translation>{path} 不是可用的 GGUF 文件：{error}。请重新获取。</translation>
+    </message>
+    <message>
+        <source>{path} of --template cannot be read ({error}).</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{path} of --template is no file; name one with a chat template.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{path} was not attached: {most} files is the most for one message.</source>

@@ -136,7 +136,7 @@ def row(*widgets: QWidget) -> QHBoxLayout:
 
 def stacked(parent: QWidget | None, *widgets: QWidget, margin: int = 0, spacing: int = SMALL) -> QVBoxLayout:
     """A column, with an equal margin on each side."""
-    column = QVBoxLayout(parent)
+    column = QVBoxLayout(parent) if parent else QVBoxLayout()
     column.setContentsMargins(margin, margin, margin, margin)
     column.setSpacing(spacing)
     for widget in widgets:
