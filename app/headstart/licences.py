@@ -16,6 +16,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _TEXTS = re.compile(r"(LICEN[CS]E|COPYING|NOTICE)", re.IGNORECASE)
 _LICENCES = Path(__file__).with_name("licence_texts")
 _GENERAL = {"LGPL-3.0": ("LGPL-3.0.txt", "GPL-3.0.txt")}  # licences whose text the packages of Qt leave out
+_LEFT_OUT = {"latex2mathml": ("latex2mathml.txt",)}  # packages that come without the text of their own
 _UNSAID = {"sqlcipher3": "Zlib AND BSD-3-Clause AND Apache-2.0"}  # itself, SQLCipher, and the OpenSSL in it
 _LONGEST = 80  # letters of a licence's name; some packages put the whole text there
 
@@ -64,7 +65,8 @@ def _component(dist: metadata.Distribution) -> Component:
     pages = [*_all(said, "Home-page"), *(line.partition(",")[2].strip() for line in _all(said, "Project-URL"))]
     texts = [Path(str(dist.locate_file(file))) for file in dist.files or () if _TEXTS.match(file.name)]
     licence = _licence(said) or _UNSAID.get(_key(dist.name), "")
-    there = tuple(path for path in texts if path.is_file()) or _general(licence)
+    there = tuple(path for path in texts if path.is_file())
+    there = there or tuple(_LICENCES / name for name in _LEFT_OUT.get(_key(dist.name), ())) or _general(licence)
     return Component(dist.name, dist.version, licence, next(iter(pages), ""), there)
 
 

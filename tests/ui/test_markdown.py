@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from headstart.ui.markdown.blocks import Block, Code, Item, Paragraph, Place, Span, Style, Table, plain_text, spans
 from headstart.ui.markdown.markdown import MarkdownStream, parse, parse_literal
-from headstart.ui.markdown.mathematics import readable
 from tests.junk import fuzz
 from tests.ui.corpus import EVERYTHING, PARTS
 
@@ -84,7 +83,7 @@ def test_offsets_are_exact(source: str, base: int) -> None:
 
 def test_all_running_text_has_exact_offsets() -> None:
     inexact = {span.text for span in _spans(EVERYTHING) if not span.exact}
-    assert inexact == {"E = mc²", "a² + b²", "&", "*", "a/b = ∑ᵢ₌₁ⁿ xᵢ", "A picture", "\n"}
+    assert inexact == {"&", "*", "$$\n\\frac{a}{b} = \\sum_{i=1}^n x_i\n$$", "A picture", "\n"}
 
 
 def test_offsets_run_forward() -> None:
@@ -97,7 +96,7 @@ def test_a_formula_after_a_list_is_no_part_of_it() -> None:
     assert isinstance(item, Paragraph)
     assert isinstance(formula, Paragraph)
     assert item.item
-    assert (formula.display, formula.place, plain_text([formula])) == (True, Place(), "x²")
+    assert (formula.display, formula.place, plain_text([formula])) == (True, Place(), "$$\nx^2\n$$")
     assert plain_text([after]) == "after"
     inside = parse("- one\n  $$\n  x^2\n  $$")[1]
     assert isinstance(inside, Paragraph)
@@ -146,14 +145,16 @@ def test_cjk_emphasis(source: str, bold: list[str]) -> None:
 @pytest.mark.parametrize(
     ("source", "formulas"),
     [
-        ("$x^2$", ["x²"]),
+        ("$x^2$", ["$x^2$"]),
         ("It costs $5 and $10.", []),
         ("US$5 or $6-$7", []),
-        ("`$x$` and $y$", ["y"]),
-        ("\\(a\\) and \\[b\\]", ["a", "b"]),
+        ("`$x$` and $y$", ["$y$"]),
+        ("\\(a\\) and \\[b\\]", ["\\(a\\)", "\\[b\\]"]),
         ("$$\nx\n\ny\n$$", []),
-        ("before\n$$\nx_1\n$$\nafter", ["x₁"]),
+        ("before\n$$\nx_1\n$$\nafter", ["$$\nx_1\n$$"]),
         ("\\$x$", []),
+        ("\\(a\\)\\(b\\)", ["\\(a\\)", "\\(b\\)"]),
+        ("half of it: $\\frac{a}{", []),
     ],
 )
 def test_formulas_and_money(source: str, formulas: list[str]) -> None:
@@ -257,38 +258,3 @@ def test_what_a_person_typed_is_shown_as_typed() -> None:
 
 def test_plain_text_reads_well() -> None:
     assert plain_text(parse("## T\n\n1. *a*\n2. b\n\n| x | y |\n|--|--|\n| 1 | 2 |")) == "T\n\n1. a\n2. b\n\nx\ty\n1\t2"
-
-
-CASES = {
-    r"E = mc^2": "E = mc²",
-    r"\frac{-b \pm \sqrt{b^2 - 4ac}}{2a}": "(−b ± √(b² − 4ac))/(2a)",
-    r"\sum_{i=1}^{n} x_i^2": "∑ᵢ₌₁ⁿ xᵢ²",
-    r"\int_0^\infty e^{-x^2}\,dx": "∫₀^∞ e^(−x²) dx",
-    r"\mathbb{R}^n \to \mathcal{F}": "ℝⁿ → ℱ",
-    r"\begin{pmatrix} 1 & 2 \\ 3 & 4 \end{pmatrix}": "(1\u20032; 3\u20034)",
-    r"f(x) = \begin{cases} x & x > 0 \\ -x & \text{otherwise} \end{cases}": "f(x) = {x\u2003x > 0\n−x\u2003otherwise",
-    r"\begin{aligned} a &= b \\ &= c \end{aligned}": "a = b\n= c",
-    r"\hat{y} = \sigma(W^T x)": "ŷ = σ(Wᵀ x)",
-    r"\left( \frac{1}{2} \right)": "(1/2)",
-    r"\text{a_b} \% \{1\}": "a_b % {1}",
-    r"90^\circ": "90°",
-    r"\foo{x}": "\\foox",
-    r"\sqrt[3]{x+1}": "∛(x + 1)",
-    r"\lim_{x \to 0} \sin x": "lim_(x → 0) sin x",
-    r"O(n \log n)": "O(n log n)",
-}
-
-
-@pytest.mark.parametrize("latex", CASES)
-def test_formulas_read_as_text(latex: str) -> None:
-    assert readable(latex) == CASES[latex]
-
-
-@fuzz("formulas")
-@given(st.text(alphabet="\\{}^_&$ab1+ frcsqtbeginend[]|'~-", max_size=60))
-def test_nothing_breaks_the_reader(latex: str) -> None:
-    assert "\0" not in readable(latex)
-
-
-def test_depth_is_bounded() -> None:
-    assert readable("{" * 5000 + "x" + "}" * 5000)

@@ -1,5 +1,6 @@
 """The text of one message on screen: links, selection, tooltips, found words."""
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from math import ceil
@@ -38,6 +39,7 @@ from headstart.ui.markdown.document import (
 )
 from headstart.ui.markdown.highlighting import Highlighter
 from headstart.ui.markdown.markdown import safe_address
+from headstart.ui.markdown.mathematics import SIGN
 from headstart.ui.markdown.preview import PreviewDialog, ending
 from headstart.ui.translation import said
 from headstart.ui.widgets.theme import Theme
@@ -131,10 +133,14 @@ class TextView(QTextBrowser):
         return self.writer.source[start:end]
 
     def selected_text(self) -> str:
-        """The selection without markup, language labels and buttons."""
-        text = self.textCursor().selection().toPlainText()
-        crosses_code = any(self._code_buttons(self.textCursor()))
-        return plain_text(markdown.parse(self.selected_markdown())) if crosses_code else text
+        """The selection without markup, language labels and buttons; formulas are LaTeX."""
+        cursor = self.textCursor()
+        if any(self._code_buttons(cursor)):
+            return plain_text(markdown.parse(self.selected_markdown()))
+        runs = self.writer.map.between(cursor.selectionStart(), cursor.selectionEnd())
+        formulas = [run for run in runs if self._document.characterAt(run.position) == SIGN]
+        written = iter([self.writer.source[run.start : run.end].strip() for run in formulas])
+        return re.sub(SIGN, lambda sign: next(written, sign.group()), cursor.selection().toPlainText())
 
     def createMimeDataFromSelection(self) -> QMimeData:  # noqa: N802
         """Plain text only: colours of a dark window have no place in another program."""

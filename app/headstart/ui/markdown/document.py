@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from PySide6.QtGui import (
     QBrush,
     QColor,
     QFont,
+    QFontMetricsF,
     QTextBlockFormat,
     QTextCharFormat,
     QTextCursor,
@@ -36,6 +37,7 @@ from headstart.ui.markdown.blocks import (
     Table,
     spans,
 )
+from headstart.ui.markdown.mathematics import OBJECT, SIGN, FormulaObject
 from headstart.ui.widgets import theme as appearance
 from headstart.ui.widgets.theme import Theme
 
@@ -63,20 +65,10 @@ class Formats:
     def _mono(self) -> list[str]:
         return appearance.mono_families()
 
-    @cached_property
-    def _math(self) -> list[str]:
-        return appearance.math_families()
-
     def body(self, place: Place) -> QTextCharFormat:
         """Running text."""
         made = QTextCharFormat()
         made.setForeground(QColor(self.theme.muted if place.quotes else self.theme.text))
-        return made
-
-    def display(self, place: Place) -> QTextCharFormat:
-        """A formula on lines of its own."""
-        made = self.body(place)
-        made.setFontPointSize(self.font.pointSizeF() * 1.15)
         return made
 
     def heading(self, level: int, place: Place) -> QTextCharFormat:
@@ -100,7 +92,7 @@ class Formats:
             made.setFontFamilies(self._mono)
             made.setBackground(QColor(self.theme.inline_code))
         if style & Style.MATH:
-            made.setFontFamilies([*self._math, *self.font.families()])
+            made.setFontFamilies(self._mono)
         if span.address:
             self._link(made, span)
         return made
@@ -178,7 +170,8 @@ class Formats:
     def display_block(self, place: Place) -> QTextBlockFormat:
         """A formula on lines of its own."""
         made = self.block(place, appearance.TINY, appearance.MEDIUM)
-        made.setLeftMargin(made.leftMargin() + INDENT)
+        made.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        made.setLineHeight(0, QTextBlockFormat.LineHeightTypes.SingleHeight.value)
         return made
 
     def rule_block(self, place: Place) -> QTextBlockFormat:
@@ -295,6 +288,7 @@ class DocumentWriter:
         self._codes: dict[int, int] = {}  # index of a code block -> position of its text
         self._free = True
         document.setUndoRedoEnabled(False)
+        document.documentLayout().registerHandler(OBJECT, FormulaObject(document))
         document.setIndentWidth(INDENT)
 
     def show(self, blocks: Sequence[Block], first: int = 0, source: str = "") -> None:
@@ -444,17 +438,22 @@ class DocumentWriter:
 
     def _paragraph(self, cursor: QTextCursor, block: Paragraph) -> None:
         formats, place = self._formats, block.place
-        text = formats.display(place) if block.display else formats.body(place)
+        text = formats.body(place)
         if block.heading:
             shape, text = formats.heading_block(block.heading, place), formats.heading(block.heading, place)
         elif block.item:
             shape = formats.item_block(block.item, place)
         else:
             shape = formats.display_block(place) if block.display else formats.block(place)
+        if not block.display and any(span.style & Style.MATH for span in block.spans):
+            # In proportion, a line with a fraction would get far more room below it than others.
+            metrics = QFontMetricsF(self._formats.font, self._document.documentLayout().paintDevice())
+            room = metrics.height() * (appearance.LINE_HEIGHT / 100 - 1)
+            shape.setLineHeight(room, QTextBlockFormat.LineHeightTypes.LineDistanceHeight.value)
         self._begin(cursor, shape, text)
         if block.item:
             self._enlist(cursor, block)
-        self._spans(cursor, block.spans, text)
+        self._spans(cursor, block.spans, text, display=block.display)
 
     def _enlist(self, cursor: QTextCursor, block: Paragraph) -> None:
         assert block.item
@@ -465,15 +464,20 @@ class DocumentWriter:
         else:
             self._document.findBlock(first).textList().add(cursor.block())
 
-    def _spans(self, cursor: QTextCursor, found: Sequence[Span], base: QTextCharFormat) -> None:
+    def _spans(
+        self, cursor: QTextCursor, found: Sequence[Span], base: QTextCharFormat, *, display: bool = False
+    ) -> None:
         for span in found:
             if span.style & Style.IMAGE:
                 label = QCoreApplication.translate("DocumentWriter", "Image:")
                 cursor.insertText(f"{label} ", self._formats.image_label(base))
-            position = cursor.position()
             look = self._formats.span(span, base) if span.style or span.address else base
+            if span.style & Style.MATH and (formula := FormulaObject.format_of(span.text, base, display=display)):
+                self.map.add(cursor.position(), replace(span, text=SIGN, exact=False))
+                cursor.insertText(SIGN, formula)
+                continue
+            self.map.add(cursor.position(), span)
             cursor.insertText(span.text.replace("\n", _LINE), look)
-            self.map.add(position, span)
 
     def _code(self, cursor: QTextCursor, block: Code) -> None:
         formats, number = self._formats, len(self._blocks) - 1

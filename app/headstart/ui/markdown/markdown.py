@@ -17,13 +17,12 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType
 
 from headstart.ui.markdown.blocks import Block, Code, Item, Paragraph, Place, Rule, Span, Style, Table
-from headstart.ui.markdown.mathematics import SUPERSCRIPTS, readable
 
 _CJK = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uac00-\ud7af\uff00-\uffef\u2018-\u201d\U00020000-\U0003ffff]")
 # A dollar sign is a sum of money unless the text hugs both signs and no digit follows (pandoc's rule).
 _FORMULA = re.compile(
-    r"\$\$(?P<a>.{1,4000}?)\$\$|\\\[(?P<b>.{1,4000}?)\\\]|\\\((?P<c>.{1,4000}?)\\\)"
-    r"|\$(?![\s$])(?P<d>(?:\\.|[^$\\]){1,1000}?)(?<!\s)\$(?![\d$])",
+    r"\$\$.{1,4000}?\$\$|\\\[.{1,4000}?\\\]|\\\(.{1,4000}?\\\)"
+    r"|\$(?![\s$])(?:\\.|[^$\\]){1,1000}?(?<!\s)\$(?![\d$])",
     re.S,
 )
 _BREAK = re.compile(r"<br\s*/?>", re.I)
@@ -31,6 +30,7 @@ _BARE_LINK = re.compile(r"https?://[^\s<>\"'`\u3000-\u303f\uff01-\uff5e]+", re.I
 _NAME_BEFORE_HOST = re.compile(r"https?:[^?#]*?//[^/?#]*@", re.I)
 _SAFE = ("http://", "https://", "mailto:")
 _FOOTNOTE = re.compile(r"\[\^([\w-]{1,20})\]:?")
+_RAISED = str.maketrans("0123456789abcdefghijklmnoprstuvwxyz", "⁰¹²³⁴⁵⁶⁷⁸⁹ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ")
 _TAG = re.compile(r"<(/?)(b|strong|i|em|s|del)>", re.I)
 _TAG_STYLES = {"b": "strong", "i": "em", "del": "s"}
 _STYLES = {"strong": Style.BOLD, "em": Style.ITALIC, "s": Style.STRIKE}
@@ -196,7 +196,7 @@ def _of_token(token: Token, content: Content) -> Iterator[Span]:
         case "footnote":
             yield from _standing_for(token.content, (at, token.meta["end"]), content, Style.PLAIN)
         case "formula":
-            yield from _standing_for(readable(token.content), (at, token.meta["end"]), content, Style.MATH)
+            yield from _standing_for(token.content, (at, token.meta["end"]), content, Style.MATH)
         case "image":
             shown = _standing_for(token.content or str(token.attrs["src"]), (at, at + 1), content, Style.IMAGE)
             yield from (replace(span, address=safe_address(str(token.attrs["src"]))) for span in shown)
@@ -220,7 +220,8 @@ def _joined(found: Sequence[Span]) -> list[Span]:
     joined: list[Span] = []
     for span in found:
         last = joined[-1] if joined else None
-        if last and last.exact and span.exact and last.end == span.start and _look(last) == _look(span):
+        touch = last and last.exact and span.exact and last.end == span.start
+        if last and touch and _look(last) == _look(span) and not span.style & Style.MATH:
             joined[-1] = replace(last, text=last.text + span.text, end=span.end)
         else:
             joined.append(span)
@@ -247,7 +248,7 @@ def _formula(state: StateInline, silent: bool) -> bool:
         return False
     if not silent:
         token = state.push("formula", "", 0)
-        token.content = next(group for group in match.groups() if group is not None)
+        token.content = match.group()
         token.meta["end"] = match.end()
     state.pos = match.end()
     return True
@@ -288,7 +289,7 @@ def _footnote(state: StateInline, silent: bool) -> bool:
     end = match.end() if begins_line else match.end(1) + 1
     if not silent:
         token = state.push("footnote", "", 0)
-        token.content = "".join(SUPERSCRIPTS.get(letter, letter) for letter in match[1])
+        token.content = match[1].translate(_RAISED)
         token.meta["end"] = end
     state.pos = end
     return True
@@ -329,7 +330,7 @@ def _display_formula(state: StateBlock, start: int, end: int, silent: bool) -> b
 
 def _push_formula(state: StateBlock, start: int, last: int) -> bool:
     token = state.push("display_formula", "", 0)
-    token.content = state.getLines(start, last + 1, state.blkIndent, False).strip()[2:-2]  # noqa: FBT003
+    token.content = state.getLines(start, last + 1, state.blkIndent, False).strip()  # noqa: FBT003
     token.map = [start, last + 1]
     state.line = last + 1
     return True
@@ -615,7 +616,7 @@ class _Walk:
     def _formula(self, token: Token) -> None:
         assert token.map
         start, end = self.base + self._lines[token.map[0]], self.base + self._lines[token.map[1]]
-        span = Span(readable(token.content), start, end, exact=False, style=Style.MATH)
+        span = Span(token.content, start, end, exact=False, style=Style.MATH)
         self.blocks.append(Paragraph((span,), self._place, item=self._take_item(), display=True))
 
     def _rule(self, _token: Token) -> None:

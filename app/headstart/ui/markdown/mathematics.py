@@ -1,327 +1,273 @@
-"""LaTeX formulas as readable Unicode text."""
+"""LaTeX formulas set in type, and the object of a document that paints one."""
 
+import functools
 import re
-import unicodedata
-from collections.abc import Callable, Iterator, Mapping
-from types import MappingProxyType
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-
-def _table(names: str, characters: str) -> dict[str, str]:
-    """Space-separated names, one character each."""
-    return dict(zip(names.split(), characters, strict=True))
-
-
-_GREEK = _table(
-    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi "
-    "omega varepsilon vartheta varpi varrho varsigma varphi Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi "
-    "Omega",
-    "αβγδϵζηθικλμνξπρστυϕχψωεϑϖϱςφΓΔΘΛΞΠΣΥΦΨΩ",
+from PySide6.QtCore import QByteArray, QRect, QRectF, QSizeF
+from PySide6.QtGui import (
+    QFont,
+    QFontMetrics,
+    QFontMetricsF,
+    QPainter,
+    QPainterPath,
+    QPyTextObject,
+    QTextCharFormat,
+    QTextDocument,
+    QTextFormat,
+    QTransform,
 )
-_MATH_SYMBOLS_RELATIONS = _table(
-    "leq le geq ge neq ne approx equiv sim simeq cong propto ll gg prec succ in notin ni subset subseteq supset "
-    "supseteq mid parallel perp vdash models to rightarrow leftarrow gets leftrightarrow Rightarrow Leftarrow "
-    "Leftrightarrow implies iff mapsto longrightarrow Longrightarrow uparrow downarrow hookrightarrow leqslant "
-    "geqslant coloneqq triangleq doteq asymp longleftarrow impliedby",
-    "≤≤≥≥≠≠≈≡∼≃≅∝≪≫≺≻∈∉∋⊂⊆⊃⊇∣∥⊥⊢⊨→→←←↔⇒⇐⇔⟹⟺↦⟶⟹↑↓↪≤≥≔≜≐≍⟵⟸",
-)
-_OPERATORS = _table(
-    "times cdot div pm mp ast star circ bullet oplus otimes odot cup cap setminus wedge land vee lor neg lnot sum "
-    "prod coprod int iint iiint oint partial nabla infty forall exists nexists emptyset varnothing angle degree "
-    "prime hbar ell Re Im aleph wp top bot dagger ddagger cdots ldots dots vdots ddots therefore because triangle "
-    "square blacksquare checkmark langle rangle lceil rceil lfloor rfloor lVert rVert Vert lvert rvert vert "
-    "backslash bigcup bigcap bigoplus bigotimes bigvee bigwedge diamond dotsc dotsb qed Box surd",
-    "×·÷±∓∗⋆∘•⊕⊗⊙∪∩∖∧∧∨∨¬¬∑∏∐∫∬∭∮∂∇∞∀∃∄∅∅∠°′ℏℓℜℑℵ℘⊤⊥†‡⋯…⋯⋮⋱∴∵△□■✓⟨⟩⌈⌉⌊⌋‖‖‖|||\\⋃⋂⨁⨂⋁⋀⋄…⋯∎□√",
-)
-_OTHERS = {
-    "|": "‖",
-    "{": "{",
-    "}": "}",
-    "lbrace": "{",
-    "rbrace": "}",
-    "bmod": " mod ",
-    "mod": " mod ",
-    "colon": ":",
-    "imath": "ı",
-    "jmath": "ȷ",
-}
-SYMBOLS = MappingProxyType({**_GREEK, **_MATH_SYMBOLS_RELATIONS, **_OPERATORS, **_OTHERS})
+from PySide6.QtSvg import QSvgRenderer
 
-_FUNCTIONS = (
-    "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh log ln lg exp lim max min sup inf arg det dim ker deg "
-    "gcd lcm Pr hom limsup liminf argmax argmin softmax sgn tr rank var Var Cov"
-)
-FUNCTIONS = frozenset(_FUNCTIONS.split())
+if TYPE_CHECKING:
+    from ziafont.svgpath import SVGOpType
 
-SUPERSCRIPTS = MappingProxyType(
-    dict(
-        zip(
-            "0123456789+-−=()abcdefghijklmnoprstuvwxyzABDEGHIJKLMNOPRTUVWαβγδεθφχ",
-            "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᴬᴮᴰᴱᴳᴴᴵᴶᴷᴸᴹᴺᴼᴾᴿᵀᵁⱽᵂᵅᵝᵞᵟᵋᶿᵠᵡ",
-            strict=True,
+OBJECT = QTextFormat.ObjectTypes.UserObject.value + 1
+SIGN = "\ufffc"  # stands in a document where an object is
+_LATEX = QTextFormat.Property.UserProperty.value + 10  # of the object's format, without the signs around it
+_DISPLAY = _LATEX + 1
+
+_LONGEST = 4000  # characters; a formula that a person can read has a few hundred
+_MOST = 2000  # parts; about a quarter of a millisecond each
+_LARGEST = 60  # times the size of the letters; what is larger was set wrongly
+_SIZE = 24.0  # at which formulas are set; they are scaled when they are painted
+_X_HEIGHT = 0.473  # of the mathematical font, in its size
+_NAMESPACE = ' xmlns="http://www.w3.org/1998/Math/MathML"'
+_COLOUR = "#010203"  # replaced by the colour of the text
+_DELIMITERS = {"$$": 2, "\\[": 2, "\\(": 2}
+# What the library leaves out, numbers through the program, or sets without space.
+_REWRITTEN = (
+    (re.compile(r"\\(?:nonumber|notag)(?![A-Za-z])|\\label\s*\{[^{}]*\}"), ""),
+    (re.compile(r"\\tag\*?\s*\{([^{}]*)\}"), r"\\qquad\\text{(\1)}"),
+    (re.compile(r"\\begin\s*\{alignat\*?\}\s*\{\d\}"), r"\\begin{align*}"),
+    (re.compile(r"\\end\s*\{alignat\*?\}"), r"\\end{align*}"),
+    (re.compile(r"\\(begin|end)\s*\{(align|gather|equation|multline)\}"), r"\\\1{\2*}"),
+    (re.compile(r"\\begin\s*\{eqnarray\*?\}"), r"\\begin{array}{rcl}"),
+    (re.compile(r"\\end\s*\{eqnarray\*?\}"), r"\\end{array}"),
+    (
+        re.compile(r"\\mathop\s*\{\s*\\(?:mathrm|rm|text|operatorname)\s*\{?([A-Za-z ]+)\}?\s*\}"),
+        r"\\operatorname*{\1}",
+    ),
+    (re.compile(r"\\bmod(?![A-Za-z])"), r"\\;\\mathrm{mod}\\;"),
+)
+_SHALLOW = 0.26  # of the size: no deeper than the letters around it
+_MARGIN = 24  # pixels beside a formula with lines of its own
+_BINARY = frozenset("∪∩∧∨∖⊕⊗⊙")  # the library would set them as letters
+_LARGE = frozenset("∑∏∐⋃⋂⨁⨂⋁⋀")
+_ROWS = frozenset(("math", "mrow", "mtd", "mtr"))
+_COMMAND = re.compile(r"\\[A-Za-z]")
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A picture of a formula. Its measures are in sizes of its letters; `ascent` and `depth` count from the line."""
+
+    svg: str
+    width: float
+    ascent: float
+    depth: float
+
+    @property
+    def height(self) -> float:
+        """From its deepest to its highest point."""
+        return self.ascent + self.depth
+
+
+def latex_of(written: str) -> str:
+    r"""A formula without the signs that delimit it: "$x$" gives "x"."""
+    around = _DELIMITERS.get(written[:2], 1)
+    return written[around:-around].strip()
+
+
+@functools.lru_cache(maxsize=1000)
+def typeset(latex: str, *, display: bool) -> Formula | None:
+    """Nothing if this is no LaTeX, or such as the library does not know."""
+    if len(latex) > _LONGEST:
+        return None
+    try:
+        return _set(latex, display=display)
+    except Exception:  # noqa: BLE001 - the library trips over what a model invents in any way that Python has
+        return None
+
+
+def _set(latex: str, *, display: bool) -> Formula | None:
+    from ziamath.tex import tex2mml  # noqa: PLC0415
+    from ziamath.zmath import Math  # noqa: PLC0415 - takes a third of a second, which chats without formulas need not spend
+
+    _prepare()
+    for pattern, instead in _REWRITTEN:
+        latex = pattern.sub(instead, latex)
+    element = ET.fromstring(tex2mml(latex, inline=not display).replace(_NAMESPACE, ""))  # noqa: S314 - what the library just wrote
+    for node in element.iter():
+        _mend(node, display=display)
+    is_known = not any(_COMMAND.match(node.text or "") for node in element.iter())
+    if not is_known or _effort(element) > _MOST:
+        return None
+    element.set("mathcolor", _COLOUR)
+    for character in "".join(element.itertext()):
+        _provide(character)
+    made = Math(element, size=_SIZE, margin=0)
+    box, svg = made.node.bbox, made.svgxml()
+    svg.set("fill", _COLOUR)
+    measures = (box.xmax - box.xmin, box.ymax, -box.ymin)
+    found = Formula(ET.tostring(svg, encoding="unicode"), *(measure / _SIZE for measure in measures))
+    return found if found.width > 0 and 0 < found.height < _LARGEST else None
+
+
+@functools.cache
+def _prepare() -> None:
+    """Have the library write what Qt can read, in a time that grows with the length of a formula."""
+    from ziamath.config import config  # noqa: PLC0415
+    from ziamath.nodes.mrow import Mrow  # noqa: PLC0415
+
+    config.svg2 = False  # Qt does not know how SVG 2 uses symbols
+
+    # WORKAROUND ziamath 0.13: a row sets all that is in it twice, to see how high its brackets are, and so does each
+    # row in it: 2 to the power of their depth. A class with the tag of another takes its place.
+    class _Row(Mrow, tag="mrow"):
+        def _get_height_nostretch(self, line: list[ET.Element], **more: object) -> tuple[float, float]:
+            return super()._get_height_nostretch(line, **more) if any(map(_stretches, line)) else (0.0, 0.0)
+
+
+def _stretches(node: ET.Element) -> bool:
+    """Whether this has brackets, or other signs, that are as high as the row in which they stand."""
+    from ziamath import operators  # noqa: PLC0415
+
+    if node.tag == "mo":
+        known = (operators.get_params(node.text or "", form) for form in ("prefix", "infix", "postfix"))
+        return node.get("stretchy") != "false" and (
+            node.get("stretchy") is not None or any(each.get("stretchy", "false") != "false" for each in known)
         )
-    )
-)
-SUBSCRIPTS = MappingProxyType(
-    dict(
-        zip(
-            "0123456789+-−=()aehijklmnoprstuvxβγρφχ",
-            "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ",
-            strict=True,
-        )
-    )
-)
-
-ACCENTS = MappingProxyType(
-    {
-        "hat": "\u0302",
-        "widehat": "\u0302",
-        "bar": "\u0304",
-        "overline": "\u0304",
-        "tilde": "\u0303",
-        "widetilde": "\u0303",
-        "vec": "\u20d7",
-        "overrightarrow": "\u20d7",
-        "dot": "\u0307",
-        "ddot": "\u0308",
-        "check": "\u030c",
-        "underline": "\u0332",
-    }
-)
+    return node.tag not in _ROWS and any(map(_stretches, node))
 
 
-def _alphabet(capital: int, small: int, exceptions: dict[str, str]) -> dict[int, str]:
-    """Letters of a mathematical alphabet whose A and a have these code points; 0: it has none."""
-    table = {ord("A") + index: chr(capital + index) for index in range(26)}
-    if small:
-        table |= {ord("a") + index: chr(small + index) for index in range(26)}
-    return table | {ord(letter): shown for letter, shown in exceptions.items()}
+def _effort(node: ET.Element) -> int:
+    """How many parts the library has to set."""
+    inside = 1 + sum(map(_effort, node))
+    return 2 * inside if node.tag in _ROWS and any(map(_stretches, node)) else inside
 
 
-_DOUBLE = dict(zip("CHNPQRZ", "ℂℍℕℙℚℝℤ", strict=True))
-_SCRIPT = dict(zip("BEFHILMRego", "ℬℰℱℋℐℒℳℛℯℊℴ", strict=True))
-_FRAKTUR = dict(zip("CHIRZ", "ℭℌℑℜℨ", strict=True))
-ALPHABETS = MappingProxyType(
-    {
-        "mathbb": _alphabet(0x1D538, 0x1D552, _DOUBLE),
-        "mathcal": _alphabet(0x1D49C, 0, _SCRIPT),
-        "mathscr": _alphabet(0x1D49C, 0, _SCRIPT),
-        "mathfrak": _alphabet(0x1D504, 0x1D51E, _FRAKTUR),
-        "mathbf": _alphabet(0x1D400, 0x1D41A, {}),
-    }
-)
+def _mend(node: ET.Element, *, display: bool) -> None:
+    """What the library sets as a letter is a sign between two others, and what stands below a sum stays in reach."""
+    if node.tag == "mi" and node.text in _BINARY:
+        node.tag = "mo"
+    elif display and node.tag == "msub" and node[0].text in _LARGE:
+        node.tag = "munder"
 
 
-_TOKEN = re.compile(r"\\(?:[A-Za-z]+\*?|.|$)|[{}^_&~']|\s+|[^\\{}^_&~'\s]", re.S)
-_DEPTH = 40  # deeper nesting is shown as written
-_SPACES = {",": " ", ";": " ", ":": " ", " ": " ", "quad": "  ", "qquad": "    ", "!": "", "thinspace": " "}
-_SILENT = {
-    "left", "right", "big", "Big", "bigg", "Bigg", "bigl", "bigr", "Bigl", "Bigr", "biggl", "biggr", "middle",
-    "displaystyle", "textstyle", "scriptstyle", "limits", "nolimits", "boldsymbol", "mathstrut", "nonumber", "notag",
-    "hline", "bm", "mathord", "mathrm", "mathit", "mathsf", "mathtt", "operatorname", "operatorname*", "mathop",
-    "mathnormal", "ensuremath", "boxed", "underbrace", "overbrace", "rm", "it",
-}  # fmt: skip
-_TEXT = {"text", "textbf", "textit", "textrm", "texttt", "textsf", "textnormal", "mbox", "hbox"}
-_FRACTIONS = {"frac", "dfrac", "tfrac", "cfrac"}
-_OPENERS = {"matrix": "", "pmatrix": "(", "bmatrix": "[", "Bmatrix": "{", "vmatrix": "|", "Vmatrix": "‖", "cases": "{"}
-_CLOSERS = {"pmatrix": ")", "bmatrix": "]", "Bmatrix": "}", "vmatrix": "|", "Vmatrix": "‖"}
-_AS = {"&": "\u2003", "~": " ", "'": "′", "-": "−"}  # a wide space keeps columns apart
-_ATOM = re.compile(r"√?(?:\d[\d.,]*|\w)[²³¹⁰-₟ᵢ-ᵪ′°]*$|[^\W\d_]{3,}$|\S$")
-_RELATIONS = frozenset("=≠≈≡≤≥<>∈∉⊂⊆∼≅∝→⇒⇔↦⟹+±×·÷∪∩∧∨≪≫⟺↔←")
+def _provide(character: str) -> None:
+    """Have the mathematical font take a letter that it lacks, such as a Chinese one, from the fonts of the system."""
+    from ziafont.fonttypes import AdvanceWidth, BBox  # noqa: PLC0415
+    from ziafont.glyph import SimpleGlyph  # noqa: PLC0415
+    from ziamath.zmath import loadedfonts  # noqa: PLC0415
+
+    font = loadedfonts["default"]
+    if character.isspace() or font.glyphindex(character):
+        return
+    face = QFont()
+    face.setPixelSize(font.info.layout.unitsperem)
+    face.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
+    path = QPainterPath()
+    path.addText(0, 0, face, character)
+    upright = QTransform.fromScale(1, -1).map(path)
+    box = upright.boundingRect()
+    widths = font.advwidths
+    widths += widths[-1:] * (font.info.header.numglyphs - len(widths))
+    number = len(widths)
+    widths.append(AdvanceWidth(round(QFontMetricsF(face).horizontalAdvance(character)), 0))
+    frame = BBox(box.left(), box.right(), box.top(), box.bottom())
+    font._glyphs[number] = SimpleGlyph(number, list(_outline(upright)), frame, font)  # noqa: SLF001
+    font._glyphids[character] = number  # noqa: SLF001
 
 
-def readable(latex: str) -> str:
-    r"""`latex` (no dollars) as text: "\frac{a}{b}" gives "a/b", "x^2" gives "x²"; unknown commands keep their name."""
-    return _tidy(_Formula(latex).run())
+def _outline(path: QPainterPath) -> "Iterator[SVGOpType]":
+    from ziafont.svgpath import Cubic, Lineto, Moveto, Point  # noqa: PLC0415
+
+    parts = [path.elementAt(number) for number in range(path.elementCount())]
+    points = [Point(part.x, part.y) for part in parts]
+    for number, part in enumerate(parts):
+        if part.isMoveTo():
+            yield Moveto(points[number])
+        elif part.isLineTo():
+            yield Lineto(points[number])
+        elif part.isCurveTo():
+            yield Cubic(*points[number : number + 3])
 
 
-class _Formula:
-    """One pass over the tokens of a formula."""
+class FormulaObject(QPyTextObject):
+    """Gives formulas their room in a document, and paints them in the colour of the text around them."""
 
-    def __init__(self, latex: str) -> None:
-        self._tokens = _TOKEN.findall(latex)
-        self._at = 0
-        self._depth = 0
+    @staticmethod
+    def format_of(written: str, base: QTextCharFormat, *, display: bool) -> QTextCharFormat | None:
+        """What makes `SIGN` a formula, given with its delimiters; nothing if it cannot be set in type."""
+        latex = latex_of(written)
+        formula = typeset(latex, display=display)
+        if formula is None:
+            return None
+        made = QTextCharFormat(base)
+        made.setObjectType(OBJECT)
+        made.setProperty(_LATEX, latex)
+        made.setProperty(_DISPLAY, display)
+        if _is_deep(formula) and not display:
+            made.setVerticalAlignment(QTextCharFormat.VerticalAlignment.AlignMiddle)
+        return made
 
-    def run(self) -> str:
-        parts = []
-        while self._at < len(self._tokens):
-            parts.append(self._sequence(None))
-            self._at += 1  # an unmatched closing brace or \end
-        return "".join(parts)
+    def intrinsicSize(self, document: QTextDocument, _position: int, form: QTextFormat) -> QSizeF:  # noqa: N802
+        """The room for a formula; what hardly reaches below the line stands on it and takes no room there."""
+        formula, size, display = _shown(document, form)
+        if display:
+            height = formula.height
+        elif _is_deep(formula):
+            middle = _middle(form) / size
+            height = 2 * max(formula.ascent - middle, formula.depth + middle)
+        else:
+            height = formula.ascent
+        return QSizeF(formula.width * size, height * size)
 
-    def _sequence(self, closing: str | None) -> str:
-        r"""Everything up to `closing` ("}", "]" or "\end"), which stays unread."""
-        parts: list[str] = []
-        while self._at < len(self._tokens):
-            piece = self._tokens[self._at]
-            if piece == closing or (piece in {"}", "\\end"} and (closing or piece == "}")):
-                break
-            if piece in {"^", "_"}:
-                self._at += 1
-                parts.append(_script(piece, self._argument(), "".join(parts)))
-            else:
-                parts.append(self._item())
-        return "".join(parts)
-
-    def _item(self) -> str:
-        piece = self._next()
-        if piece == "{":
-            return self._group("}")
-        if piece.startswith("\\"):
-            return self._command(piece[1:])
-        if piece in _AS:
-            return _AS[piece]
-        if piece.isspace():
-            return " "
-        return f" {piece} " if piece in _RELATIONS else piece
-
-    def _next(self) -> str:
-        piece = self._tokens[self._at] if self._at < len(self._tokens) else ""
-        self._at += 1
-        return piece
-
-    def _group(self, closing: str) -> str:
-        self._depth += 1
-        inside = "".join(self._verbatim(closing)) if self._depth > _DEPTH else self._sequence(closing)
-        self._depth -= 1
-        self._at += 1
-        return inside
-
-    def _verbatim(self, closing: str) -> Iterator[str]:
-        """Tokens as written up to `closing`, groups inside skipped over."""
-        level = 0
-        while self._at < len(self._tokens):
-            piece = self._tokens[self._at]
-            level += (piece == "{") - (piece == "}" and closing == "}")
-            if piece == closing and level <= 0 - (closing == "}"):
-                return
-            yield piece
-            self._at += 1
-
-    def _argument(self) -> str:
-        while self._at < len(self._tokens) and self._tokens[self._at].isspace():
-            self._at += 1
-        if self._at >= len(self._tokens) or self._tokens[self._at] in {"}", "&"}:
-            return ""
-        return self._item().strip()
-
-    def _raw_argument(self) -> str:
-        if self._at >= len(self._tokens) or self._tokens[self._at] != "{":
-            return self._next()
-        self._at += 1
-        text = "".join(self._verbatim("}"))
-        self._at += 1
-        return text
-
-    def _optional(self) -> str:
-        if self._at < len(self._tokens) and self._tokens[self._at] == "[":
-            self._at += 1
-            return self._group("]")
-        return ""
-
-    def _command(self, name: str) -> str:
-        if name in SYMBOLS:
-            symbol = SYMBOLS[name]
-            return f" {symbol} " if symbol in _RELATIONS else symbol
-        if name in ALPHABETS:
-            return self._argument().translate(ALPHABETS[name])
-        if name in ACCENTS:
-            return _accented(self._argument(), ACCENTS[name])
-        structure = self._structures.get(name)
-        return structure(self) if structure else self._plain(name)
-
-    def _letter_space(self, name: str) -> str:
-        follows = self._tokens[self._at : self._at + 1]
-        return f" {name} " if follows and (follows[0].isalnum() or follows[0].startswith("\\")) else name
-
-    def _plain(self, name: str) -> str:
-        if name in _SPACES:
-            return _SPACES[name]
-        if name in _SILENT:
-            if name in {"left", "right"} and self._tokens[self._at : self._at + 1] == ["."]:
-                self._at += 1
-            return ""
-        if name in FUNCTIONS:
-            return self._letter_space(name)
-        return f"\\{name}" if name.isalpha() else name
-
-    def _break(self) -> str:
-        return "\n"
-
-    def _tag(self) -> str:
-        return f"  ({self._raw_argument()})"
-
-    def _forget(self) -> str:
-        self._raw_argument()
-        return ""
-
-    def _modulo(self) -> str:
-        return f" (mod {self._argument()})"
-
-    def _binomial(self) -> str:
-        return f"C({self._argument()}, {self._argument()})"
-
-    def _fraction(self) -> str:
-        above, below = self._argument(), self._argument()
-        return f"{_wrapped(above)}/{_wrapped(below)}"
-
-    def _root(self) -> str:
-        degree = self._optional()
-        sign = {"": "√", "2": "√", "3": "∛", "4": "∜"}.get(degree) or f"{_script('^', degree, '')}√"
-        inside = self._argument()
-        return sign + (inside if len(inside) == 1 or inside.isdigit() else f"({inside})")
-
-    def _environment(self) -> str:
-        name = self._raw_argument().rstrip("*")
-        if name in {"array", "tabular"}:
-            self._raw_argument()
-        inside = self._sequence("\\end")
-        if self._at < len(self._tokens):
-            self._at += 1
-            self._raw_argument()
-        if name not in _OPENERS:
-            return inside.replace(_AS["&"], " ")
-        rows = [row.strip() for row in inside.split("\n") if row.strip()]
-        glue = "\n  " if name == "cases" else "; "
-        return f"{_OPENERS[name]}{glue.join(rows)}{_CLOSERS.get(name, '')}"
-
-    _structures: Mapping[str, Callable[["_Formula"], str]] = {
-        **dict.fromkeys(_TEXT, _raw_argument),
-        **dict.fromkeys(_FRACTIONS, _fraction),
-        **dict.fromkeys(("\\", "newline", "cr"), _break),
-        **dict.fromkeys(("label", "end"), _forget),
-        "binom": _binomial,
-        "sqrt": _root,
-        "begin": _environment,
-        "tag": _tag,
-        "pmod": _modulo,
-    }
+    def drawObject(  # noqa: N802
+        self, painter: QPainter, rect: QRectF | QRect, document: QTextDocument, _position: int, form: QTextFormat
+    ) -> None:
+        """Paint a formula with its foot on that of the letters."""
+        formula, size, display = _shown(document, form)
+        room = QRectF(rect)
+        line = room.bottom()
+        if display:
+            line -= formula.depth * size
+        elif _is_deep(formula):
+            line = room.center().y() + _middle(form)
+        colour = form.toCharFormat().foreground().color().name()
+        place = QRectF(room.left(), line - formula.ascent * size, formula.width * size, formula.height * size)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        _renderer(formula.svg, colour).render(painter, place)
+        painter.restore()
 
 
-def _script(sign: str, text: str, before: str) -> str:
-    if not text:
-        return sign
-    table = SUPERSCRIPTS if sign == "^" else SUBSCRIPTS
-    if text in {"′", "′′", "°", "∘"} and sign == "^":
-        return "°" if text in {"∘", "°"} else text
-    compact = text.replace(" ", "")
-    if all(character in table for character in compact):
-        return "".join(table[character] for character in compact)
-    if before.rstrip().endswith(("lim", "max", "min", "sup", "inf", "arg")) or len(text) > 1:
-        return f"{sign}({text})"
-    return sign + text
+def _is_deep(formula: Formula) -> bool:
+    return formula.depth > _SHALLOW
 
 
-def _wrapped(text: str) -> str:
-    return text if _ATOM.match(text) else f"({text})"
+def _middle(form: QTextFormat) -> float:
+    """How far the middle of an object that Qt aligns by its middle is above the line."""
+    return QFontMetrics(form.toCharFormat().font()).xHeight() / 4
 
 
-def _accented(text: str, mark: str) -> str:
-    marked = f"{text[:1]}{mark}{text[1:]}" if text.isalpha() else text
-    return unicodedata.normalize("NFC", marked)
+def _shown(document: QTextDocument, form: QTextFormat) -> tuple[Formula, float, bool]:
+    """A formula, its size in pixels, and whether it has lines of its own: there it shrinks to the width of the text."""
+    display = bool(form.property(_DISPLAY))
+    formula = typeset(str(form.property(_LATEX)), display=display)
+    assert formula
+    metrics = QFontMetricsF(form.toCharFormat().font(), document.documentLayout().paintDevice())
+    size = metrics.xHeight() / _X_HEIGHT
+    room = document.textWidth() - 2 * _MARGIN
+    if display and 0 < room < formula.width * size:
+        size = room / formula.width
+    return formula, size, display
 
 
-def _tidy(text: str) -> str:
-    lines = (re.sub(r"[ \t]+", " ", line).strip(" ") for line in text.split("\n"))
-    joined = "\n".join(line for line in lines if line)
-    return re.sub(r"(?<=[(\[]) | (?=[)\],;.])| (?=\u2003)|(?<=\u2003) ", "", joined)
+@functools.lru_cache(maxsize=200)
+def _renderer(svg: str, colour: str) -> QSvgRenderer:
+    return QSvgRenderer(QByteArray(svg.replace(_COLOUR, colour).encode()))

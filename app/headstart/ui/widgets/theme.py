@@ -23,7 +23,6 @@ LINE_HEIGHT = 135  # per cent
 CODE_LINE_HEIGHT = 120  # per cent
 SHARED_MONO = ("Noto Sans Mono CJK SC", "monospace")
 MONO = ("Cascadia Mono", "SF Mono", "JetBrains Mono", "DejaVu Sans Mono", "Noto Sans Mono", "Consolas", "Menlo")
-MATH = ("STIX Two Math", "Cambria Math", "Latin Modern Math", "Noto Sans Math", "DejaVu Serif")
 CJK = MappingProxyType(
     {
         "SC": ("Microsoft YaHei UI", "PingFang SC", "Noto Sans CJK SC", "Source Han Sans SC", "WenQuanYi Micro Hei"),
@@ -378,12 +377,6 @@ def mono_font() -> QFont:
     font = QFont(QGuiApplication.font())
     font.setFamilies(mono_families())
     return font
-
-
-def math_families() -> list[str]:
-    """Families for formulas that are installed, best first."""
-    present = set(QFontDatabase.families())
-    return [family for family in MATH if family in present] or [QGuiApplication.font().family()]
 
 
 def chinese(locale: QLocale) -> str:
