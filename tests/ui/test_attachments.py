@@ -11,7 +11,7 @@ from PySide6.QtGui import QGuiApplication, QPdfWriter, QTextDocument
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
-from headstart.chat.attachments import require_short
+from headstart.chat.attachments import LARGEST, require_short
 from headstart.chat.conversation import Attachment
 from headstart.errors import AttachmentError
 from headstart.ui.chat import attachments
@@ -48,6 +48,12 @@ def chips(app: Program) -> list[str]:
 def notice(app: Program) -> str:
     """The sentence above the composer."""
     return app.window.chat.notice.text
+
+
+def test_a_photo_is_refused_as_an_image_however_large(app: Program, tmp_path: Path) -> None:
+    (tmp_path / "scan.jpg").write_bytes(bytes(LARGEST + 1))
+    app.window.chat.files_dropped.emit([tmp_path / "scan.jpg"])
+    assert notice(app) == "scan.jpg is an image. Images are not supported: these models read text only."
 
 
 def test_a_file_goes_with_the_message(qtbot: QtBot, app: Program, tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ def read(path: Path) -> Attachment:
         size = path.stat().st_size
         if path.is_dir():
             raise AttachmentError("{path} is a folder; drop the files in it instead.", path=path.name)
+        if size > LARGEST and _is_image(path.name):
+            raise _not_text(path.name)
         if size > LARGEST:
             raise AttachmentError(
                 "{path} has {size:.1f} MB, and {largest:.0f} MB is the most; attach a part of it.",
@@ -68,8 +70,12 @@ def _text(name: str, content: bytes) -> str:
     return text.replace("\r\n", "\n")
 
 
+def _is_image(name: str) -> bool:
+    return (mimetypes.guess_type(name, strict=False)[0] or "").startswith("image/")
+
+
 def _not_text(name: str) -> AttachmentError:
-    if (mimetypes.guess_type(name, strict=False)[0] or "").startswith("image/"):
+    if _is_image(name):
         return AttachmentError("{name} is an image. Images are not supported: these models read text only.", name=name)
     return AttachmentError(
         "{name} is no PDF and no text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.",
