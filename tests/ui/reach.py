@@ -13,6 +13,7 @@ from PySide6.QtWidgets import (
     QComboBox,
     QLineEdit,
     QPlainTextEdit,
+    QRadioButton,
     QTabBar,
     QTextEdit,
     QWidget,
@@ -48,7 +49,14 @@ def unreached(window: QWidget) -> list[str]:
     """Controls that can be used now and that Tab does not lead to. A list without focus is moved in from its field."""
     there = walked(window)
     wanted = [widget for widget in controls(window) if widget.isEnabled() and not _is_served(widget)]
-    return [told(widget) for widget in wanted if (widget.focusProxy() or widget) not in there]
+    return [
+        told(widget) for widget in wanted if (widget.focusProxy() or widget) not in there and not _has_arrows(widget)
+    ]
+
+
+def _has_arrows(widget: QWidget) -> bool:
+    """Whether the arrow keys lead here: Tab stops at the chosen one of several, as in every program."""
+    return isinstance(widget, QRadioButton) and widget.autoExclusive() and not widget.isChecked()
 
 
 def nameless(window: QWidget) -> list[str]:

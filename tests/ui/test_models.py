@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -10,15 +11,17 @@ import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel, QMessageBox
+from PySide6.QtWidgets import QApplication, QLabel, QMessageBox, QRadioButton
 from pytestqt.qtbot import QtBot
 
 from headstart import exporter as exporting
 from headstart import paths
 from headstart.ui.engine_request import installed_model
+from headstart.ui.models.add_model import OFFERS, offers, recipes
 from headstart.ui.models.model_card import ModelCard
 from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import ChoiceEditor
+from headstart_export import cli
 from tests.model_folders import write_model, write_pair
 from tests.ui.person import WAIT, press, setting, words
 
@@ -175,11 +178,56 @@ def test_a_first_start_gets_a_model_with_one_button(
     exporter(0)
     app = open_program(find=installed_model, loaded=False)
     assert app.window.pages.currentWidget() is app.window.models
-    assert "144 MB" in words(app.window.models.welcome)
+    assert "downloads up to 273 MB" in words(app.window.models.welcome)
     press(app.window.models.welcome, "Get SmolLM2 135M Instruct")
     qtbot.waitUntil(lambda: app.loader.is_ready, timeout=WAIT)
     assert app.window.pages.currentWidget() is app.window.chat
     assert (root / "smollm2-135m-instruct").is_dir()
+
+
+def test_what_a_first_start_offers_fits_the_memory_and_shows_the_head_start() -> None:
+    for free, names in (
+        (0, ["smollm2-135m-instruct", "qwen2.5-coder"]),
+        (8e9, ["smollm2-135m-instruct", "qwen2.5-coder", "qwen3-4b+0.6b"]),
+        (64e9, ["smollm2-135m-instruct", "qwen2.5-coder", "qwen3-8b+0.6b"]),
+    ):
+        assert [recipe.name for recipe in offers(int(free))] == names
+
+
+def test_the_figures_of_the_offers_are_those_of_the_exporter(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--list", "--json"]) == 0
+    listed = {recipe.name: recipe for recipe in recipes(capsys.readouterr().out)}
+    for offer in OFFERS:
+        assert replace(listed[offer.name], title=offer.title) == offer
+
+
+def test_another_offer_can_be_chosen(qtbot: QtBot, open_program: Open, exporter: Callable[[int], None]) -> None:
+    exporter(0)
+    app = open_program(find=installed_model, loaded=False)
+    welcome = app.window.models.welcome
+    welcome.show_memory(int(2e9))
+    assert "too large: needs about 3.19 GB of memory, 2.00 GB is free" in words(welcome)
+    welcome.show_memory(int(6.5e9))
+    assert "fits your memory: about 3.19 GB of 6.50 GB" in words(welcome)
+    (large,) = [part for part in welcome.findChildren(QRadioButton) if part.text() == "Qwen3 4B"]
+    large.setChecked(True)
+    large.setFocus()
+    QApplication.processEvents()  # lays out what has just been shown
+    assert welcome._button.text() == "Get Qwen3 4B"
+    QTest.keyClick(large, Qt.Key.Key_Up)
+    assert welcome._button.text() == "Get Qwen2.5 Coder 1.5B"
+    focused = QApplication.focusWidget()
+    assert focused
+    QTest.keyClick(focused, Qt.Key.Key_Down)
+    assert welcome._button.text() == "Get Qwen3 4B"
+    welcome.show_memory(int(4e9))
+    assert large.isHidden()
+    assert welcome._button.text() == "Get SmolLM2 135M Instruct"
+    (pair,) = [part for part in welcome.findChildren(QRadioButton) if part.text() == "Qwen2.5 Coder 1.5B"]
+    pair.setChecked(True)
+    press(welcome, "Get Qwen2.5 Coder 1.5B")
+    assert "Exporting qwen2.5-coder\n" in app.window.models.work.text
+    assert not pair.isEnabled()
 
 
 def test_an_export_shows_its_steps_and_can_be_cancelled(
@@ -192,6 +240,7 @@ def test_an_export_shows_its_steps_and_can_be_cancelled(
     qtbot.waitUntil((root / ".headstart-export-x" / "owner.json").is_file, timeout=WAIT)
     qtbot.waitUntil(lambda: page.work._bar.value() == 250, timeout=WAIT)
     assert "Exporting smollm2-135m-instruct\nFetching smollm2-135m-instruct" in page.work.text
+    assert "· 30 MB of 120 MB" in page.work.text
     assert not page.add._go.isEnabled()
     line = app.window.activity[page]
     assert line.text == ""

@@ -106,6 +106,25 @@ def test_a_step_of_something_long_tells_its_seconds(qtbot: QtBot, monkeypatch: p
     assert card.text.endswith("Cancelled.")
 
 
+def test_a_download_tells_its_bytes_its_rate_and_the_time_left(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    card = progress.WorkCard()
+    qtbot.addWidget(card)
+    card.begin("Exporting tiny")
+    card.show_step("Fetching")
+    card.show_progress(30_000_000, 120_000_000)
+    assert card.text.endswith("Fetching · 30 MB of 120 MB")
+    monkeypatch.setattr(card._clock, "elapsed", lambda: 10_000)
+    card.show_progress(60_000_000, 120_000_000)
+    assert card.text.endswith("Fetching · 60 MB of 120 MB · 3.0 MB/s · 20 s left")
+    monkeypatch.setattr(card._clock, "elapsed", lambda: 300_000)
+    card.show_progress(61_000_000, 120_000_000)
+    assert card.text.endswith("Fetching · 61 MB of 120 MB · 0.1 MB/s · 10 min left")
+    card.show_step("Converting")
+    card.end("Done.", bad=False)
+    card.show_progress(1, 2)
+    assert card.text.endswith("Done.")
+
+
 def test_a_verification_tells_what_the_loading_is_at(
     qtbot: QtBot, headstart_home: Path, open_program: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -329,6 +329,18 @@
         <translation>含有权重的文件夹或已导出的模型…</translation>
     </message>
     <message>
+        <source>licence: {licence} · downloads up to {download}, takes up to {result} on the disk</source>
+        <translation>许可证：{licence} · 最多下载 {download}，最多占用 {result} 磁盘空间</translation>
+    </message>
+    <message>
+        <source> · fits your memory: about {needed} of {free}</source>
+        <translation> · 内存足够：约需 {needed}，可用 {free}</translation>
+    </message>
+    <message>
+        <source> · too large: needs about {needed} of memory, {free} is free</source>
+        <translation> · 过大：约需内存 {needed}，可用 {free}</translation>
+    </message>
+    <message>
         <source>Choose from the list, or enter a Hugging Face name, a folder or a .gguf file. The model is checked after its conversion. You can also drop the folder of a converted model here.</source>
         <translation>从列表中选择，或输入 Hugging Face 名称、文件夹或 .gguf 文件。模型转换后会经过检查。也可以把已转换好的模型文件夹拖到这里。</translation>
     </message>
@@ -367,10 +379,6 @@
     <message>
         <source>GGUF files (*.gguf)</source>
         <translation>GGUF 文件 (*.gguf)</translation>
-    </message>
-    <message>
-        <source>{title} · licence: {licence} · downloads up to {download}, takes up to {result} on the disk</source>
-        <translation>{title} · 许可证：{licence} · 最多下载 {download}，最多占用 {result} 磁盘空间</translation>
     </message>
     <message>
         <source> · not tried by Headstart&apos;s own tests</source>
@@ -6152,12 +6160,28 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>欢迎使用。还差一样东西：模型。</translation>
     </message>
     <message>
-        <source>SmolLM2 135M Instruct is small and quick on any computer, and knows little. Getting it downloads 100 to 270 MB once, then converts for about a minute, and takes 144 MB on the disk. Afterwards everything stays on this computer.</source>
-        <translation>SmolLM2 135M Instruct 体积小，在任何电脑上都很快，但知识有限。获取时需一次性下载 100 至 270 MB，随后转换约一分钟，占用 144 MB 磁盘空间。此后一切都留在这台电脑上。</translation>
+        <source>Choose one to begin with; you can add others later. It is downloaded and converted once. Afterwards everything stays on this computer.</source>
+        <translation>请先选择一个，以后可以再添加其他模型。模型只需下载并转换一次，之后一切都留在这台电脑上。</translation>
     </message>
     <message>
-        <source>Get SmolLM2 135M Instruct</source>
-        <translation>获取 SmolLM2 135M Instruct</translation>
+        <source>Small and quick on any computer; it knows little. Ready in minutes.</source>
+        <translation>体积小，在任何电脑上都很快，但知识有限。几分钟即可使用。</translation>
+    </message>
+    <message>
+        <source>Writes code. A small draft model guesses ahead: here you see the head start.</source>
+        <translation>擅长写代码。小型草稿模型会预先猜测：在这里可以看到“抢先一步”的效果。</translation>
+    </message>
+    <message>
+        <source>Good at most things and many languages. A small draft model guesses ahead.</source>
+        <translation>擅长大多数任务，支持多种语言。小型草稿模型会预先猜测。</translation>
+    </message>
+    <message>
+        <source>Knows the most, and takes its time. A small draft model guesses ahead.</source>
+        <translation>知识最丰富，但速度较慢。小型草稿模型会预先猜测。</translation>
+    </message>
+    <message>
+        <source>Get {}</source>
+        <translation>获取 {}</translation>
     </message>
 </context>
 <context>
@@ -6191,6 +6215,22 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Log</source>
         <translation>日志</translation>
+    </message>
+    <message>
+        <source>{step} · {done} of {total}</source>
+        <translation>{step} · 已完成 {done}，共 {total}</translation>
+    </message>
+    <message>
+        <source>{} min left</source>
+        <translation>剩余 {} 分钟</translation>
+    </message>
+    <message>
+        <source>{} s left</source>
+        <translation>剩余 {} 秒</translation>
+    </message>
+    <message>
+        <source> · {rate} MB/s · {left}</source>
+        <translation> · {rate} MB/s · {left}</translation>
     </message>
     <message>
         <source>{step} · {seconds} s</source>

@@ -329,6 +329,18 @@
         <translation>內含權重的資料夾或已匯出的模型…</translation>
     </message>
     <message>
+        <source>licence: {licence} · downloads up to {download}, takes up to {result} on the disk</source>
+        <translation>授權條款：{licence} · 最多下載 {download}，最多占用 {result} 磁碟空間</translation>
+    </message>
+    <message>
+        <source> · fits your memory: about {needed} of {free}</source>
+        <translation> · 記憶體足夠：約需 {needed}，可用 {free}</translation>
+    </message>
+    <message>
+        <source> · too large: needs about {needed} of memory, {free} is free</source>
+        <translation> · 過大：約需記憶體 {needed}，可用 {free}</translation>
+    </message>
+    <message>
         <source>Choose from the list, or enter a Hugging Face name, a folder or a .gguf file. The model is checked after its conversion. You can also drop the folder of a converted model here.</source>
         <translation>從清單中選擇，或輸入 Hugging Face 名稱、資料夾或 .gguf 檔案。模型轉換後會經過檢查。也可以把已轉換好的模型資料夾拖到這裡。</translation>
     </message>
@@ -367,10 +379,6 @@
     <message>
         <source>GGUF files (*.gguf)</source>
         <translation>GGUF 檔案 (*.gguf)</translation>
-    </message>
-    <message>
-        <source>{title} · licence: {licence} · downloads up to {download}, takes up to {result} on the disk</source>
-        <translation>{title} · 授權條款：{licence} · 最多下載 {download}，最多占用 {result} 磁碟空間</translation>
     </message>
     <message>
         <source> · not tried by Headstart&apos;s own tests</source>
@@ -6152,12 +6160,28 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>歡迎使用。還差一樣東西：模型。</translation>
     </message>
     <message>
-        <source>SmolLM2 135M Instruct is small and quick on any computer, and knows little. Getting it downloads 100 to 270 MB once, then converts for about a minute, and takes 144 MB on the disk. Afterwards everything stays on this computer.</source>
-        <translation>SmolLM2 135M Instruct 體積小，在任何電腦上都很快，但知識有限。取得時需一次下載 100 至 270 MB，隨後轉換約一分鐘，占用 144 MB 磁碟空間。此後一切都留在這台電腦上。</translation>
+        <source>Choose one to begin with; you can add others later. It is downloaded and converted once. Afterwards everything stays on this computer.</source>
+        <translation>請先選擇一個，之後可以再新增其他模型。模型只需下載並轉換一次，之後一切都留在這台電腦上。</translation>
     </message>
     <message>
-        <source>Get SmolLM2 135M Instruct</source>
-        <translation>取得 SmolLM2 135M Instruct</translation>
+        <source>Small and quick on any computer; it knows little. Ready in minutes.</source>
+        <translation>體積小，在任何電腦上都很快，但知識有限。幾分鐘即可使用。</translation>
+    </message>
+    <message>
+        <source>Writes code. A small draft model guesses ahead: here you see the head start.</source>
+        <translation>擅長寫程式碼。小型草稿模型會預先猜測：在這裡可以看到「搶先一步」的效果。</translation>
+    </message>
+    <message>
+        <source>Good at most things and many languages. A small draft model guesses ahead.</source>
+        <translation>擅長大多數任務，支援多種語言。小型草稿模型會預先猜測。</translation>
+    </message>
+    <message>
+        <source>Knows the most, and takes its time. A small draft model guesses ahead.</source>
+        <translation>知識最豐富，但速度較慢。小型草稿模型會預先猜測。</translation>
+    </message>
+    <message>
+        <source>Get {}</source>
+        <translation>取得 {}</translation>
     </message>
 </context>
 <context>
@@ -6191,6 +6215,22 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Log</source>
         <translation>記錄檔</translation>
+    </message>
+    <message>
+        <source>{step} · {done} of {total}</source>
+        <translation>{step} · 已完成 {done}，共 {total}</translation>
+    </message>
+    <message>
+        <source>{} min left</source>
+        <translation>剩餘 {} 分鐘</translation>
+    </message>
+    <message>
+        <source>{} s left</source>
+        <translation>剩餘 {} 秒</translation>
+    </message>
+    <message>
+        <source> · {rate} MB/s · {left}</source>
+        <translation> · {rate} MB/s · {left}</translation>
     </message>
     <message>
         <source>{step} · {seconds} s</source>

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 from headstart import paths
 from headstart.exporter import FETCHED, SIZE, install_command
 from headstart.ui.spelling import amount
+from headstart.ui.translation import translate
 from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import button, muted
 from headstart.ui.widgets.layouts import Card, file_place, keep_place, row
@@ -57,6 +58,55 @@ def recipes(text: str) -> tuple[Recipe, ...]:
         )
         for item in json.loads(text)
     )
+
+
+# What a first start offers, the largest last; licences and sizes are those that the exporter lists.
+OFFERS = (
+    Recipe(
+        FIRST, "model", "SmolLM2 135M Instruct", "Apache-2.0", is_tried=True, download=273_000_000, result=179_423_788
+    ),
+    Recipe(
+        "qwen2.5-coder",
+        "pair",
+        "Qwen2.5 Coder 1.5B",
+        "Apache-2.0",
+        is_tried=True,
+        download=1_608_720_832,
+        result=2_553_353_670,
+    ),
+    Recipe(
+        "qwen3-4b+0.6b", "pair", "Qwen3 4B", "Apache-2.0", is_tried=False, download=9_580_000_000, result=5_126_516_991
+    ),
+    Recipe(
+        "qwen3-8b+0.6b", "pair", "Qwen3 8B", "Apache-2.0", is_tried=False, download=17_920_000_000, result=9_711_610_982
+    ),
+)
+_SMALLEST = 2  # of OFFERS, shown on any computer
+_BESIDE = 1.25  # of its files: what a loaded model takes, with keys and values of a usual conversation
+
+
+def memory_for(recipe: Recipe) -> int:
+    """Bytes that it takes when it is loaded, about."""
+    return int(recipe.result * _BESIDE)
+
+
+def offers(free: int) -> tuple[Recipe, ...]:
+    """Two or three that the memory can hold, of these the largest; the first two in any case."""
+    more = [recipe for recipe in OFFERS[_SMALLEST:] if memory_for(recipe) <= free]
+    return (*OFFERS[:_SMALLEST], *more[-1:])
+
+
+def facts(recipe: Recipe, free: int) -> str:
+    """What it costs; `free` is the memory that a model can take, or 0 where that is not known yet."""
+    words = translate(
+        "AddModel", "licence: {licence} · downloads up to {download}, takes up to {result} on the disk"
+    ).format(licence=recipe.licence, download=amount(recipe.download), result=amount(recipe.result))
+    if free:
+        need = memory_for(recipe)
+        fits = translate("AddModel", " · fits your memory: about {needed} of {free}")
+        exceeds = translate("AddModel", " · too large: needs about {needed} of memory, {free} is free")
+        words += (fits if need <= free else exceeds).format(needed=amount(need), free=amount(free))
+    return words if recipe.is_tried else words + translate("AddModel", " · not tried by Headstart's own tests")
 
 
 class ExporterSetupForm(QWidget):
@@ -124,6 +174,7 @@ class AddModel(Card):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, self.tr("Add a model"))
         self._can_export, self._busy = True, False
+        self._free = 0
         self._recipes: dict[str, Recipe] = {}
         text = self.tr(
             "Choose from the list, or enter a Hugging Face name, a folder or a .gguf file. The model is checked after "
@@ -176,6 +227,11 @@ class AddModel(Card):
             box.clear()
             box.addItems([*first, *self._recipes])
             box.setCurrentText(text)
+        self._describe()
+
+    def show_memory(self, free: int) -> None:
+        """Bytes that a model could take now."""
+        self._free = free
         self._describe()
 
     def show_source(self, source: str) -> None:
@@ -237,7 +293,7 @@ class AddModel(Card):
         is_pair = recipe is not None and recipe.kind == "pair"
         for part in (self.draft, self.weights):
             part.setEnabled(not is_pair and not self._busy)
-        self._about.setText(self._description(recipe) if recipe else "")
+        self._about.setText(f"{recipe.title} · {facts(recipe, self._free)}" if recipe else "")
         self._about.setVisible(recipe is not None)
         self._go.setVisible(self._can_export)
         self._setup.setVisible(not self._can_export)
@@ -254,17 +310,6 @@ class AddModel(Card):
         if not source or not self.draft.isEnabled():
             return (source,) if source else ()
         return (source, *(("--draft", draft) if draft else ()), *(("--weights", weights) if weights else ()))
-
-    def _description(self, recipe: Recipe) -> str:
-        words = self.tr(
-            "{title} · licence: {licence} · downloads up to {download}, takes up to {result} on the disk"
-        ).format(
-            title=recipe.title,
-            licence=recipe.licence,
-            download=amount(recipe.download),
-            result=amount(recipe.result),
-        )
-        return words if recipe.is_tried else words + self.tr(" · not tried by Headstart's own tests")
 
     def _source(self) -> str:
         return self.source.currentText().strip()

@@ -140,7 +140,8 @@ class ModelsController(QObject):
     def show_memory(self) -> None:
         """What each model takes against what is free now."""
         free = self.choices.free()
-        self._page.placement.show_memory(free)
+        for part in (self._page.placement, self._page.add, self._page.welcome):
+            part.show_memory(free)
         for entry in self.choices.usable:
             card = self._page.card(entry.name)
             if card:

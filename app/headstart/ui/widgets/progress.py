@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from headstart.ui.spelling import place, whole
+from headstart.ui.spelling import amount, decimal, place, whole
 from headstart.ui.translation import translate
 from headstart.ui.widgets.focus import ends
 from headstart.ui.widgets.icons import icon
@@ -261,6 +261,7 @@ class ActivityLine(QFrame):
 
 
 _LONG = 5  # seconds after which the time of a step is shown
+_MINUTES = 120  # seconds from which on the time left is in minutes
 _TICK = 1000  # ms
 _LOG_LINES = 2000
 _SHOWN_LINES = 9
@@ -284,6 +285,7 @@ class WorkCard(Card):
         self._log = QPlainTextEdit(self)
         self._running = False
         self._current = ""  # step
+        self._bytes = (0, 0, 0)  # of the step: at its first report, now, in all
         self._clock = QElapsedTimer()
         self._tick = QTimer(self, interval=_TICK)
         self._tick.timeout.connect(self._show_time)
@@ -321,8 +323,13 @@ class WorkCard(Card):
 
     @Slot(object, object)
     def show_progress(self, done: int, total: int) -> None:
-        """Show the progress of the step."""
+        """Show the progress of the step, in bytes."""
         self._bar.show_share(done, total)
+        first = self._bytes[0] if self._bytes[2] == total else done  # else it goes on where the last time stopped
+        if self._bytes[2] != total:
+            self._clock.start()
+        self._bytes = (first, done, total)
+        self._show_time()
 
     @Slot(str)
     def append(self, line: str) -> None:
@@ -357,14 +364,27 @@ class WorkCard(Card):
 
     @Slot()
     def _show_time(self) -> None:
-        """Show the time of a long step, as a sign that it goes on."""
-        seconds = self._clock.elapsed() // 1000
-        if seconds >= _LONG and self._current:
-            words = self.tr("{step} · {seconds} s").format(step=self._current, seconds=whole(seconds))
+        """Show the bytes of the step and the time that is left, or its own time as a sign that it goes on."""
+        seconds = self._clock.elapsed() / 1000
+        first, done, total = self._bytes
+        words = self._current
+        if total and words:
+            words = self.tr("{step} · {done} of {total}").format(step=words, done=amount(done), total=amount(total))
+        if seconds >= _LONG and done > first:
+            rate = (done - first) / seconds
+            left = (total - done) / rate
+            minutes = left >= _MINUTES
+            time = self.tr("{} min left") if minutes else self.tr("{} s left")
+            words += self.tr(" · {rate} MB/s · {left}").format(
+                rate=decimal(rate / 1e6, 1), left=time.format(whole(left / 60 if minutes else left))
+            )
+        elif seconds >= _LONG and words and not total:
+            words = self.tr("{step} · {seconds} s").format(step=words, seconds=whole(int(seconds)))
+        if self._running and words:
             self._step.setText(words)
 
     def _show_step(self, text: str, kind: str = "muted") -> None:
-        self._current = text
+        self._current, self._bytes = text, (0, 0, 0)
         self._clock.start()
         self._step.say(text, kind)
         title = self._title.text()
