@@ -10,7 +10,7 @@ from typing import Any
 import openai
 import pytest
 
-from bench import clients, open_questions, two_checkouts
+from bench import clients, open_questions, passages, two_checkouts
 from bench.many_requests import measure, throughput
 from bench.open_questions import Answer
 from bench.soak import slopes
@@ -182,3 +182,13 @@ def test_two_checkouts_take_turns_and_are_compared(
     assert found["plain"]["times as fast"] == pytest.approx(1.0)
     assert found["auto"] == pytest.approx({"times as fast": 2.0, "from": 2.0, "to": 2.0, "comparisons": 4})
     assert (tmp_path / "log").read_text().split() == ["old", "new", "new", "old"]
+
+
+def test_the_search_for_passages_finds_most_answers_and_is_the_best_way() -> None:
+    for question in passages.questions():  # else it could not be found at all
+        assert passages._flat(question["answer"]) in passages._flat(passages.texts()[question["text"]].text)
+    found = {way: passages.measure(make) for way, make in list(passages.WAYS.items())[:3]}
+    usual, *others = (figures["found"] for figures in found.values())
+    assert usual[-1] >= 0.85 * 40
+    assert all(usual[-1] >= other[-1] for other in others)
+    assert passages.table(found).splitlines()[0] == "| | in the best | in the best 3 | in the best 5 |"

@@ -50,6 +50,7 @@ def test_a_history_of_version_1_is_brought_up_to_date(tmp_path: Path) -> None:
     assert [message.state for message in tree.messages.values()] == [State.COMPLETE, State.COMPLETE, State.INTERRUPTED]
     assert tree.messages[1].attachments == (Attachment("a.txt", "A"),)
     assert tree.messages[2].origins == (Run(10, "draft"),)
+    assert tree.messages[1].passages == ()
     assert tree.path[-1].id == 3
     assert [hit.message for hit in store.search("老虎")] == [None, 1]
     assert [hit.message for hit in store.search("sle")] == [3, 2]

@@ -18,6 +18,7 @@ _MARKS = re.compile(r"\*\*|__|~~|`+")
 _TITLE = re.compile(r"^(?:title|标题|標題)\s*[:：]\s*", re.IGNORECASE)
 _QUOTES = re.compile(r"^[\"'“”「『《]+|[\"'“”」』》]+[.。]?$")
 _BACKTICKS = re.compile(r"`{3,}")
+_GAP = "\n[…]\n"  # between two passages
 
 
 class Role(StrEnum):
@@ -51,6 +52,15 @@ class Attachment:
     text: str
 
 
+class Passage(NamedTuple):
+    """Characters `start` to `end` of a file of the message with this id; `file` is its number there, from 0."""
+
+    message: int
+    file: int
+    start: int
+    end: int
+
+
 @dataclass(frozen=True)
 class ToolCall:
     """A call of a tool in an answer, after so many characters of its text, and what came of it.
@@ -82,6 +92,12 @@ class Message:
     attachments: tuple[Attachment, ...] = ()
     edited: bool = False  # a person wrote this version of an answer
     calls: tuple[ToolCall, ...] = ()  # of an answer, in their order
+    passages: tuple[Passage, ...] = ()  # what the model gets of files too long for it, here or above
+
+    @property
+    def in_parts(self) -> frozenset[int]:
+        """Numbers of its own files that the model gets in passages, and not whole."""
+        return frozenset(passage.file for passage in self.passages if passage.message == self.id)
 
 
 @dataclass(frozen=True)
@@ -161,9 +177,17 @@ class Conversation:
                 found.add(message.id)
         return frozenset(found)
 
-    def ask(self, text: str, attachments: Iterable[Attachment] = ()) -> "Conversation":
+    @property
+    def next_id(self) -> int:
+        """The id of the message that comes next."""
+        return max(self.messages, default=0) + 1
+
+    def ask(
+        self, text: str, attachments: Iterable[Attachment] = (), passages: Iterable[Passage] = ()
+    ) -> "Conversation":
         """With a question at the end."""
-        return self._added(self._new(Role.USER, text, self._last_id, attachments=tuple(attachments)))
+        asked = self._new(Role.USER, text, self._last_id, attachments=tuple(attachments))
+        return self._added(replace(asked, passages=tuple(passages)))
 
     def begin_answer(self, model: str = "", settings: Json | None = None) -> "Conversation":
         """With an empty answer at the end, to be filled by `write` and `finish`."""
@@ -199,13 +223,20 @@ class Conversation:
         assert message.state is State.STREAMING, "the answer is finished"
         return self._replaced(replace(message, calls=(*message.calls, call)))
 
-    def edit(self, id_: int, text: str, attachments: Iterable[Attachment] | None = None) -> "Conversation":
+    def edit(
+        self,
+        id_: int,
+        text: str,
+        attachments: Iterable[Attachment] | None = None,
+        passages: Iterable[Passage] = (),
+    ) -> "Conversation":
         """With a version of this message in other words, and nothing after it; None keeps the attachments."""
         old = self.messages[id_]
         kept = old.attachments if attachments is None else tuple(attachments)
         new = self._new(old.role, text, old.parent, attachments=kept)
         written_by_model = old.role is Role.ASSISTANT
-        return self._added(replace(new, model=old.model, settings=old.settings, edited=written_by_model))
+        new = replace(new, model=old.model, settings=old.settings, edited=written_by_model, passages=tuple(passages))
+        return self._added(new)
 
     def show(self, id_: int) -> "Conversation":
         """Choosing this version and those that lead to it; what was chosen below it stays."""
@@ -222,7 +253,14 @@ class Conversation:
         """A conversation of its own that begins like this one up to this message, without other versions."""
         ids = {message.id: number for number, message in enumerate(self.upto(id_), start=1)}
         copies = [
-            replace(message, id=ids[message.id], parent=ids[message.parent] if message.parent is not None else None)
+            replace(
+                message,
+                id=ids[message.id],
+                parent=ids[message.parent] if message.parent is not None else None,
+                passages=tuple(
+                    item._replace(message=ids[item.message]) for item in message.passages if item.message in ids
+                ),
+            )
             for message in self.upto(id_)
         ]
         return Conversation({copy.id: copy for copy in copies}, {copy.parent: copy.id for copy in copies})
@@ -258,8 +296,7 @@ class Conversation:
         return found
 
     def _new(self, role: Role, text: str, parent: int | None, *, attachments: tuple[Attachment, ...] = ()) -> Message:
-        number = max(self.messages, default=0) + 1
-        return Message(number, parent, role, text, round(time.time(), 3), attachments=attachments)
+        return Message(self.next_id, parent, role, text, round(time.time(), 3), attachments=attachments)
 
     def _begun(self, parent: int | None, model: str, settings: Json | None) -> "Conversation":
         empty = self._new(Role.ASSISTANT, "", parent)
@@ -308,16 +345,22 @@ def turns(messages: Iterable[Message]) -> tuple[Turn, ...]:
     roles that alternate; an answer without a word says nothing and is left out. Its calls come with their results.
     """
     found: list[Turn] = []
-    for turn in (turn for message in messages for turn in _turns_of(message)):
-        if found and turn.role != "tool" and found[-1].role == turn.role and not found[-1].call:
-            found[-1] = turn._replace(content=f"{found[-1].content}\n\n{turn.content}")
-        else:
-            found.append(turn)
+    known: dict[int, Message] = {}
+    told: set[Passage] = set()
+    for message in messages:
+        known[message.id] = message
+        new = [passage for passage in message.passages if passage not in told]
+        told.update(new)
+        for turn in _turns_of(message, _prompt_text(message, new, known)):
+            if found and turn.role != "tool" and found[-1].role == turn.role and not found[-1].call:
+                found[-1] = turn._replace(content=f"{found[-1].content}\n\n{turn.content}")
+            else:
+                found.append(turn)
     return tuple(found)
 
 
-def _turns_of(message: Message) -> Iterator[Turn]:
-    role, content, begun = message.role.value, prompt_text(message), 0
+def _turns_of(message: Message, content: str) -> Iterator[Turn]:
+    role, begun = message.role.value, 0
     for call in message.calls:
         yield Turn(role, content[begun : call.at].strip("\n"), call)
         yield Turn("tool", call.result)
@@ -327,10 +370,23 @@ def _turns_of(message: Message) -> Iterator[Turn]:
         yield Turn(role, rest)
 
 
-def prompt_text(message: Message) -> str:
-    """Attachments, each fenced under its name, and then the text. An imported file may have left only its name."""
-    parts = [titled(attachment) for attachment in message.attachments if attachment.text]
+def _prompt_text(message: Message, passages: Iterable[Passage], known: Mapping[int, Message]) -> str:
+    """Files, each fenced under its name, passages of long ones, and the text. An imported file may be only a name."""
+    files = enumerate(message.attachments)
+    parts = [titled(file) for number, file in files if file.text and number not in message.in_parts]
+    chosen: dict[Attachment, list[str]] = {}
+    for passage in passages:
+        file = file_of(passage, known)
+        if file:
+            chosen.setdefault(file, []).append(file.text[passage.start : passage.end])
+    parts += [titled(Attachment(f"Passages of {file.name}", _GAP.join(texts))) for file, texts in chosen.items()]
     return "\n\n".join([*parts, message.text] if message.text else parts)
+
+
+def file_of(passage: Passage, messages: Mapping[int, Message]) -> Attachment | None:
+    """The file that a passage is of; None if it is gone."""
+    files = messages[passage.message].attachments if passage.message in messages else ()
+    return files[passage.file] if passage.file < len(files) else None
 
 
 def titled(attachment: Attachment) -> str:

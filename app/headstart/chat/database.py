@@ -19,7 +19,18 @@ import msgspec
 
 from headstart import own_folder
 from headstart.chat import search
-from headstart.chat.conversation import Attachment, Chat, Conversation, Message, Role, Run, State, ToolCall, storable
+from headstart.chat.conversation import (
+    Attachment,
+    Chat,
+    Conversation,
+    Message,
+    Passage,
+    Role,
+    Run,
+    State,
+    ToolCall,
+    storable,
+)
 from headstart.errors import DamagedHistoryError, HistoryError
 
 FILE_NAME = "history.db"
@@ -45,6 +56,7 @@ _PRAGMAS = (
 Value = str | float | int | None
 _CALLS = msgspec.json.Decoder(tuple[ToolCall, ...])
 _RUNS = msgspec.json.Decoder(tuple[Run, ...])  # a long chat has a hundred thousand, and this is four times as quick
+_PASSAGES = msgspec.json.Decoder(tuple[Passage, ...])
 _log = logging.getLogger(__name__)
 
 
@@ -302,6 +314,7 @@ def message_row(message: Message, *, shown: bool) -> dict[str, Value]:
         "attachments": to_json([[attachment.name, attachment.text] for attachment in message.attachments]),
         "edited": message.edited,
         "calls": calls_to_json(message.calls),
+        "passages": to_json(message.passages),
     }
 
 
@@ -321,6 +334,7 @@ def read_message(row: sqlite3.Row) -> Message:
         attachments=read_attachments(row["attachments"]),
         edited=bool(row["edited"]),
         calls=_CALLS.decode(row["calls"]),
+        passages=_PASSAGES.decode(row["passages"]),
     )
 
 

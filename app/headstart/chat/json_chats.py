@@ -16,6 +16,7 @@ from headstart.chat.conversation import (
     Chat,
     Conversation,
     Message,
+    Passage,
     Role,
     Run,
     State,
@@ -152,6 +153,7 @@ def _message(message: Message, *, shown: bool) -> dict[str, object]:
         "attachments": [{"name": attachment.name, "text": attachment.text} for attachment in message.attachments],
         "edited": message.edited,
         "calls": [asdict(call) for call in message.calls],
+        "passages": [passage._asdict() for passage in message.passages],
     }
 
 
@@ -232,6 +234,7 @@ def _read_message(entry: Mapping[str, Any]) -> Message:
             ),
             edited=entry.get("edited") is True,
             calls=tuple(_read_call(call) for call in entry.get("calls", [])),
+            passages=tuple(_read_passage(passage) for passage in entry.get("passages", [])),
         )
     except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise MalformedError("a message in it is not as it should be ({error})", error=repr(error)) from error
@@ -244,6 +247,10 @@ def _read_call(entry: Mapping[str, Any]) -> ToolCall:
     if not isinstance(json.loads(call.arguments), dict):
         raise MalformedError("the arguments of a call in it are no table")
     return call
+
+
+def _read_passage(entry: Mapping[str, Any]) -> Passage:
+    return Passage(*(_number(entry[name] + 1) - 1 for name in Passage._fields))  # a place may be 0
 
 
 def _read_state(value: object) -> State:

@@ -137,8 +137,10 @@ _ATTACHED_WORDS = (
 # Beside the text, because a search for words of an answer should not find what a tool said.
 _CALLS = ("ALTER TABLE message ADD COLUMN calls TEXT NOT NULL DEFAULT '[]'",)
 
+_PASSAGES = ("ALTER TABLE message ADD COLUMN passages TEXT NOT NULL DEFAULT '[]'",)
+
 # Step n leads from version n to n + 1.
-STEPS = (_CHATS_AND_MESSAGES, _FULL_TEXT, _TAGS, _PREFIXES, _DRAFT_FILES, _ATTACHED_WORDS, _CALLS)
+STEPS = (_CHATS_AND_MESSAGES, _FULL_TEXT, _TAGS, _PREFIXES, _DRAFT_FILES, _ATTACHED_WORDS, _CALLS, _PASSAGES)
 NEWEST = len(STEPS)
 
 

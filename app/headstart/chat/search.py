@@ -12,6 +12,7 @@ AROUND = 60  # characters shown on each side of a hit
 # Written without spaces, so each character is a word of its own, and a word typed is a phrase of characters.
 _CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 _SINGLE = re.compile(f"([{_CJK}])")
+_RUN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
 # Full-text search drops symbols, so pictures get a name; the selector behind some of them only chooses colour.
 _PICTURE = re.compile("[\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]")
 _SELECTOR = re.compile("[\ufe0e\ufe0f]")
@@ -52,6 +53,17 @@ def full_text_query(query: str) -> str:
     """
     phrases = [_phrase(term) for term in _terms(query)]
     return " ".join(phrase for phrase in phrases if phrase)
+
+
+def any_word_query(question: str) -> str:
+    """The FTS5 expression for texts that hold any word of a question, CJK characters in pairs. Empty if it has none."""
+    runs = _RUN.findall(unicodedata.normalize("NFKC", question))
+    terms = dict.fromkeys(term for run in runs for term in (_pairs(run) if _SINGLE.match(run) else [run]))
+    return " OR ".join(f'"{term}"' for term in terms)
+
+
+def _pairs(run: str) -> list[str]:
+    return [" ".join(run[start : start + 2]) for start in range(max(1, len(run) - 1))]
 
 
 def literals(query: str) -> tuple[str, ...]:

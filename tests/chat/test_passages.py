@@ -1,0 +1,113 @@
+"""Passages of long files: how they are cut and found, what the model gets of them, and that they are kept."""
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from headstart.chat.conversation import Attachment, Conversation, Outcome, Passage, file_of, turns
+from headstart.chat.json_chats import MalformedError, parse_chats, to_json
+from headstart.chat.passages import SIZE, PassageIndex, cut, is_long
+from headstart.chat.store import open_store
+
+FILLER = "Nothing of interest happens in this paragraph, and the next is like it.\n\n" * 60
+BOOK = Attachment(
+    "book.txt", f"{FILLER}The walrus sleeps by day.\n\n{FILLER}The tigers were charged in pounds.\n\n{FILLER}"
+)
+CHINESE = Attachment(
+    "书.txt", "这里没有什么特别的内容。\n" * 150 + "老虎白天睡觉。\n" + "这里没有什么特别的内容。\n" * 150
+)
+
+
+def texts(file: Attachment, passages: tuple[Passage, ...] | list[Passage]) -> list[str]:
+    """What stands in them."""
+    return [file.text[place.start : place.end] for place in passages]
+
+
+@pytest.mark.parametrize("text", [BOOK.text, CHINESE.text, "x" * 5000, "one line " * 900, "🐯" * 2000, "\n\n  \n", ""])
+def test_every_letter_is_in_one_passage_that_is_not_too_long(text: str) -> None:
+    found = cut(text)
+    assert "".join("".join(text[start:end].split()) for start, end in found) == "".join(text.split())
+    assert all(len(text[start:end].encode()) <= SIZE for start, end in found)
+    assert all(before[1] <= after[0] for before, after in pairwise(found))
+
+
+def test_texts_are_cut_between_paragraphs_and_words() -> None:
+    assert all(BOOK.text[end : end + 1] in ("\n", "") for _, end in cut(BOOK.text))
+    words = "these are words " * 300
+    assert all(words[start:end].rsplit(maxsplit=1)[-1] in ("these", "are", "words") for start, end in cut(words))
+
+
+def test_the_passage_that_fits_a_question_is_found() -> None:
+    index = PassageIndex([(1, 0, BOOK)])
+    assert "walrus" in texts(BOOK, index.best("When does the walrus sleep?", 1))[0]
+    assert "tigers" in texts(BOOK, index.best("Who charges a tiger?", 1))[0]  # by the stems of the words
+    assert not index.best("?!", 3)
+    assert not index.best("zebra", 3)
+
+
+def test_chinese_is_found_without_spaces() -> None:
+    index = PassageIndex([(1, 0, CHINESE)])
+    assert "老虎" in texts(CHINESE, index.best("老虎什么时候睡觉？", 1))[0]
+
+
+def test_where_nothing_fits_the_beginning_is_taken_and_all_stand_in_reading_order() -> None:
+    index = PassageIndex([(1, 0, BOOK), (3, 1, CHINESE)])
+    assert index.find("zebra", 2) == tuple(Passage(1, 0, *place) for place in cut(BOOK.text)[:2])
+    found = index.find("老虎 or walrus", 4)
+    assert list(found) == sorted(found)
+    assert {place.message for place in found} == {1, 3}
+
+
+def test_files_of_a_few_passages_are_not_long() -> None:
+    assert is_long(BOOK)
+    assert not is_long(Attachment("a.txt", "x" * 5 * SIZE))
+
+
+def asked() -> Conversation:
+    """A question on a long file and a short one, its answer, and another question."""
+    index = PassageIndex([(1, 0, BOOK)])
+    first = Conversation().ask("walrus?", [BOOK, Attachment("a.txt", "short")], index.best("walrus", 1))
+    answered = first.begin_answer("pair").finish(2, Outcome("By day."))
+    return answered.ask("tigers?", (), [*index.best("tigers", 1), *index.best("walrus", 1)])
+
+
+def test_the_model_gets_a_passage_once_and_short_files_whole() -> None:
+    first, _, second = (turn.content for turn in turns(asked().path))
+    assert first.startswith("a.txt:\n```\nshort\n```\n\nPassages of book.txt:\n```\nNothing")
+    assert "walrus sleeps" in first
+    assert len(first) < 2 * SIZE
+    assert second.startswith("Passages of book.txt:\n```\n")
+    assert "tigers were charged" in second
+    assert "walrus" not in second
+
+
+def test_passages_of_one_file_are_told_apart() -> None:
+    places = [Passage(1, 0, 0, 7), Passage(1, 0, 31, 35)]
+    (turn,) = turns(Conversation().ask("", [BOOK], places).path)
+    assert turn.content == "Passages of book.txt:\n```\nNothing\n[…]\nthis\n```"
+
+
+def test_a_passage_whose_file_is_gone_is_left_out() -> None:
+    tree = asked()
+    assert turns(tree.remove(1).path)[-1].content == "tigers?"
+    assert file_of(Passage(1, 7, 0, 1), tree.messages) is None
+
+
+def test_a_fork_has_passages_of_its_own_files() -> None:
+    tree = Conversation().ask("other").edit(1, "walrus?", [BOOK], [Passage(2, 0, 0, 7)])
+    (forked,) = tree.fork(2).path
+    assert forked.passages == (Passage(1, 0, 0, 7),)
+    assert forked.in_parts == {0}
+
+
+def test_passages_are_kept_and_exported(tmp_path: Path) -> None:
+    store, tree = open_store(tmp_path), asked()
+    chat = store.create_chat()
+    store.save(chat.id, Conversation(), tree)
+    assert store.conversation(chat.id) == tree
+    store.close()
+    ((_, read),) = parse_chats(to_json([(chat, tree)]).encode())
+    assert read == tree
+    with pytest.raises(MalformedError, match="stands where a number from 1 should"):
+        parse_chats(to_json([(chat, tree)]).replace('"file": 0', '"file": -1').encode())
