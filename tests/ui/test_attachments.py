@@ -228,7 +228,7 @@ def test_an_answer_being_edited_takes_no_files(qtbot: QtBot, app: Program, tmp_p
 
 def test_what_does_not_fit_is_not_sent_and_says_so_with_numbers(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
     ask(qtbot, app, "first")
-    (tmp_path / "long.txt").write_text("word " * 2100)
+    (tmp_path / "long.txt").write_text("w " * 2100)  # in few bytes: a longer file would go in passages
     app.window.chat.composer.attach([tmp_path / "long.txt"])
     write(app, "what is this?")
     qtbot.waitUntil(lambda: bool(notice(app)), timeout=WAIT)

@@ -141,6 +141,12 @@ class AttachmentTray(QWidget):
             if attachment in tokens:
                 chip.show_remark(self.tr("{} tokens").format(whole(tokens[attachment])))
 
+    def show_in_passages(self, files: Iterable[Attachment]) -> None:
+        """Say of which files the model gets passages."""
+        cut = set(files)
+        for attachment, chip in self._chips.items():
+            chip.show_in_passages(attachment in cut)
+
     def _require_room(self, path: Path) -> None:
         if len(self._chips) + len(self._readings) >= MOST:
             raise AttachmentError(
@@ -217,9 +223,10 @@ class Chip(QFrame):
     def __init__(self, name: str, remove: str, parent: QWidget) -> None:
         super().__init__(parent)
         dress(self, "chip")
-        self._name = QLabel(_shortened(name), self)
+        self._name = QLabel(shortened(name), self)
         self._name.setToolTip(name)
         self._remark = QLabel(self)
+        self._size, self._is_cut = "", False
         dress(self._remark, "muted")
         self.remove = QToolButton(self)
         self.remove.setIcon(icon("close"))
@@ -235,10 +242,24 @@ class Chip(QFrame):
 
     def show_remark(self, text: str) -> None:
         """Size, tokens or progress."""
-        self._remark.setText(text)
-        self.setAccessibleName(f"{self._full_name}, {text}")
+        self._size = text
+        self._describe()
+
+    def show_in_passages(self, is_cut: bool) -> None:
+        """Whether the model gets passages of the file, and not the whole."""
+        self._is_cut = is_cut
+        self._describe()
+
+    def _describe(self) -> None:
+        remark = self.tr("{} · in passages").format(self._size) if self._is_cut else self._size
+        self._remark.setText(remark)
+        meaning = self.tr("The file does not fit the context, so the model gets the passages that fit your question.")
+        self.setToolTip(meaning if self._is_cut else "")
+        self.setAccessibleDescription(meaning if self._is_cut else "")
+        self.setAccessibleName(f"{self._full_name}, {remark}")
 
 
-def _shortened(name: str) -> str:
+def shortened(name: str) -> str:
+    """A file's name without its middle, if it is long."""
     half = _LONGEST_NAME // 2
     return name if len(name) <= _LONGEST_NAME else f"{name[:half]}…{name[-half + 1 :]}"

@@ -8,7 +8,8 @@ from types import MappingProxyType
 from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal, SignalInstance, Slot
 from PySide6.QtGui import QGuiApplication
 
-from headstart.chat.conversation import Attachment, Chat, Conversation, Message, Role, State
+from headstart.chat.conversation import Attachment, Chat, Conversation, Message, Passage, Role, State, file_of
+from headstart.chat.passages import MOST, PassageIndex, is_long
 from headstart.chat.reader import Hit
 from headstart.chat.search import ranges
 from headstart.engine.engine import FinishReason, Request, Step
@@ -18,7 +19,7 @@ from headstart.ui.chat.chat_page import ChatPage
 from headstart.ui.chat.chat_session import ChatSession
 from headstart.ui.chat.composer import Composer, Count, TokenCount
 from headstart.ui.chat.live_answer import KeptOrigins
-from headstart.ui.chat.message import WARMER, MessageAction, MessageContent, MessageState
+from headstart.ui.chat.message import WARMER, MessageAction, MessageContent, MessageState, Source
 from headstart.ui.chat.prompts import PromptDialog, filled, library, own_part
 from headstart.ui.chat.tools import ToolsController
 from headstart.ui.chat.transcript import places
@@ -130,6 +131,19 @@ def content(conversation: Conversation, message: Message) -> MessageContent:
             *message.attachments,
             *(Attachment(f"{call.name} {call.arguments}", call.result) for call in message.calls),
         ),
+        sources=_sources(conversation, message) if message.role is Role.ASSISTANT else (),
+    )
+
+
+def _sources(conversation: Conversation, answer: Message) -> tuple[Source, ...]:
+    """The passages that its question was asked with."""
+    known = conversation.messages
+    asked = known[answer.parent].passages if answer.parent is not None else ()
+    found = [(passage, file_of(passage, known)) for passage in asked]
+    return tuple(
+        Source(file.name, file.text[passage.start : passage.end], round(100 * passage.start / len(file.text)))
+        for passage, file in found
+        if file
     )
 
 
@@ -176,8 +190,13 @@ class ComposerController(QObject):
         self.count = TokenCount(link, composer, self)
         self._session: ChatSession | None = None
         self._editing: int | None = None
+        self._index = PassageIndex(())
+        self._files: tuple[Attachment, ...] = ()  # those that the next two are about
+        self._is_cut = False  # the model gets passages of the long ones
+        self._most = MOST  # passages that have room
         self._drafting = QTimer(self, singleShot=True, interval=_DRAFT_MS)
         self._drafting.timeout.connect(self.save_draft)
+        self.count.counted.connect(self._take_count)
         composer.submitted.connect(self._submit)
         composer.changed.connect(self._note_change)
         composer.troubled.connect(self._complain)
@@ -211,9 +230,10 @@ class ComposerController(QObject):
         """Count again how much of the context is used."""
         if self._session is None:
             return
-        path = self._path()
+        path, files = self._path(), self._composer.attached
         messages = engine_request.engine_messages(path, self._session.settings) if path else ()
-        self.count.count(messages, self._composer.attached)
+        self.count.count(messages, files)
+        self._composer.show_in_passages(filter(is_long, files) if self._is_cut else ())
 
     def request(self) -> Request | None:
         """What the model would be asked if the message were sent as it is; None where there is nothing to read."""
@@ -247,6 +267,7 @@ class ComposerController(QObject):
 
     def _restore_draft(self) -> None:
         assert self._session
+        self._is_cut, self._most = False, MOST
         self._composer.set_text(self._session.chat.draft)
         self._composer.set_attached(self._session.draft_files)
         self.recount()
@@ -260,12 +281,55 @@ class ComposerController(QObject):
     def _after(self, text: str, files: tuple[Attachment, ...]) -> Conversation:
         """The conversation as it would be with this message."""
         assert self._session
+        conversation, passages = self._session.conversation, self._passages(text, files)
+        if self._editing is None:
+            return conversation.ask(text, files, passages)
+        return conversation.edit(self._editing, text, files, passages)
+
+    def _passages(self, text: str, files: tuple[Attachment, ...]) -> tuple[Passage, ...]:
+        """Those that fit the message, of its own long files and of those above that the model got in passages."""
+        assert self._session
         conversation = self._session.conversation
-        return conversation.ask(text, files) if self._editing is None else conversation.edit(self._editing, text, files)
+        above = conversation.path if self._editing is None else conversation.upto(self._editing)[:-1]
+        if self._editing is not None and conversation.messages[self._editing].role is Role.ASSISTANT:
+            return ()
+        cut = [
+            (message.id, number, file)
+            for message in above
+            for number, file in enumerate(message.attachments)
+            if number in message.in_parts
+        ]
+        if self._is_cut:
+            cut += [(conversation.next_id, number, file) for number, file in enumerate(files) if is_long(file)]
+        if self._index.files != tuple(cut):
+            self._index = PassageIndex(cut)
+        return self._index.find(text, self._most)
+
+    def _cuts_more(self, count: Count, files: tuple[Attachment, ...]) -> bool:
+        """Give the model passages of long files, or fewer of them, if what was counted leaves no room for an answer."""
+        assert self._session
+        has_passages = self._is_cut or bool(self._index.files)
+        answer = min(self._session.settings.max_new_tokens, count.context // 4) if has_passages else 0
+        if not count.is_exact or count.tokens < count.context - answer:
+            return False
+        if not self._is_cut and any(map(is_long, files)):
+            self._is_cut = True
+            return True
+        if not has_passages or self._most <= int(self._is_cut):
+            return False
+        self._most -= 1
+        return True
+
+    @Slot(object)
+    def _take_count(self, count: Count) -> None:
+        if self._session and self._cuts_more(count, self._composer.attached):
+            self.recount()
 
     @Slot()
     def _note_change(self) -> None:
         if self._session is not None:  # None between two chats
+            if self._composer.attached != self._files:
+                self._files, self._is_cut, self._most = self._composer.attached, False, MOST
             self._notice.retract(Cause.MESSAGE)
             self._drafting.start()
             self.recount()
@@ -279,9 +343,16 @@ class ComposerController(QObject):
             self._send(text, files)
             return
         messages = engine_request.engine_messages(after.path, self._session.settings)
+        if self.count.is_hopeless(messages, self._session.settings) and any(map(is_long, files)) and not self._is_cut:
+            self._is_cut = True
+            self._submit(text, files)
+            return
         self.count.settle(messages, files, lambda count: self._send_if_fits(text, files, count))
 
     def _send_if_fits(self, text: str, files: tuple[Attachment, ...], count: Count | None) -> None:
+        if count and self._cuts_more(count, files):
+            self._submit(text, files)
+            return
         if count is None or count.fits:  # uncounted, it is the engine that says what is wrong
             self._send(text, files)
             return
@@ -296,15 +367,16 @@ class ComposerController(QObject):
 
     def _send(self, text: str, files: tuple[Attachment, ...]) -> None:
         assert self._session
+        passages = self._passages(text, files)
         self._drafting.stop()
         self._notice.hide()
         if self._editing is not None:
             edited, self._editing = self._editing, None
-            if self._session.edit(edited, text, files):
+            if self._session.edit(edited, text, files, passages):
                 self._restore_draft()
             else:
                 self._editing = edited
-        elif self._session.send(text, files):
+        elif self._session.send(text, files, passages):
             since = self._composer.text().strip().removeprefix(text).lstrip()  # typed while it was counted
             self._composer.clear()
             self._composer.set_text(since)

@@ -7,7 +7,17 @@ from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from headstart.chat.conversation import Attachment, Chat, Conversation, Message, Outcome, Role, State, first_title
+from headstart.chat.conversation import (
+    Attachment,
+    Chat,
+    Conversation,
+    Message,
+    Outcome,
+    Passage,
+    Role,
+    State,
+    first_title,
+)
 from headstart.chat.store import UNSENT, Store, new_id
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Call, Finish, FinishReason, Keep, Prefill, Request, Step
@@ -122,9 +132,9 @@ class ChatSession(QObject):
             self._keep(lambda: self._store.save_settings(self.chat.id, own))
         self.recorded.emit(self.chat)
 
-    def send(self, text: str, attachments: Iterable[Attachment] = ()) -> bool:
+    def send(self, text: str, attachments: Iterable[Attachment] = (), passages: Iterable[Passage] = ()) -> bool:
         """Ask a question and start the answer. Returns False if that is not possible now; `troubled` says why."""
-        if not self._is_free() or not self._commit(self.conversation.ask(text, attachments)):
+        if not self._is_free() or not self._commit(self.conversation.ask(text, attachments, passages)):
             return False
         self._propose_title()
         self.reset.emit()
@@ -198,9 +208,11 @@ class ChatSession(QObject):
         if self._is_free():
             self._answer(self.conversation.resume(id_), self.settings, stop_on_repetition=stop_on_repetition)
 
-    def edit(self, id_: int, text: str, attachments: Iterable[Attachment] = ()) -> bool:
+    def edit(
+        self, id_: int, text: str, attachments: Iterable[Attachment] = (), passages: Iterable[Passage] = ()
+    ) -> bool:
         """Add a version with this text; a question is answered again. Returns False if that is not possible now."""
-        if not self._is_free() or not self._commit(self.conversation.edit(id_, text, attachments)):
+        if not self._is_free() or not self._commit(self.conversation.edit(id_, text, attachments, passages)):
             return False
         self.reset.emit()
         if self.conversation.messages[id_].role is Role.USER:

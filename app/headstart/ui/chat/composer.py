@@ -20,6 +20,8 @@ from PySide6.QtWidgets import (
 
 from headstart.chat.conversation import Attachment
 from headstart.engine.engine import Message
+from headstart.engine.memory import DEFAULT_CONTEXT
+from headstart.settings import Settings
 from headstart.ui.chat.attachments import AttachmentTray
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.markdown import blocks
@@ -235,6 +237,10 @@ class Composer(QFrame):
         else:
             self.troubled.emit(self.tr("Files go with questions; an answer has none."))
 
+    def show_in_passages(self, files: Iterable[Attachment]) -> None:
+        """Say of which files the model gets passages, because they are too long."""
+        self._tray.show_in_passages(files)
+
     def set_busy(self, busy: bool) -> None:
         """Turn the button into Stop while an answer is written."""
         self._busy = busy
@@ -446,12 +452,15 @@ class Composer(QFrame):
 
 
 _PAUSE = 250  # ms after the last key
+_MOST_BYTES = 8  # of UTF-8 in a token, of any text that people read
 _PATIENCE = 3000  # ms that a message may wait for its count; the engine counts again anyway
 Then = Callable[[Count | None], None]
 
 
 class TokenCount(QObject):
     """Counts the tokens of the conversation, then those of each new attachment."""
+
+    counted = Signal(object)  # Count of what nobody waits to send
 
     def __init__(self, link: EngineLink, composer: Composer, parent: QObject | None = None) -> None:
         """Asks nothing yet. The composer shows what is counted."""
@@ -498,6 +507,14 @@ class TokenCount(QObject):
             self._then = then
             self._patience.start()
             self._ask()
+
+    def is_hopeless(self, messages: Iterable[Message], settings: Settings) -> bool:
+        """Whether these are too long for the context, however they are counted, as far as that is known."""
+        facts = self._link.facts
+        is_known = facts and (facts.server or self._is_exact)
+        context = facts.context if facts and is_known else settings.context or DEFAULT_CONTEXT
+        length = sum(len(message.content.encode(errors="replace")) for message in messages)
+        return bool(context) and length > context * _MOST_BYTES
 
     def forget(self) -> None:
         """Forget what `settle` was asked for."""
@@ -551,9 +568,13 @@ class TokenCount(QObject):
         self._last = replace(count, parts=parts, is_exact=self._is_exact)
         self._composer.show_count(self._last)
         then = self._then
-        if then and count.messages == self._messages:
+        if count.messages != self._messages:
+            return
+        if then:
             self.forget()
             then(self._last)
+        else:
+            self.counted.emit(self._last)
 
     @Slot()
     def _give_up(self) -> None:

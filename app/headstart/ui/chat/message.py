@@ -62,6 +62,14 @@ class OriginRun:
     round: RoundNote | None = None
 
 
+class Source(NamedTuple):
+    """A passage that an answer was given from."""
+
+    file: str
+    text: str
+    percent: int  # of the file that stands before it
+
+
 @dataclass(frozen=True)
 class MessageContent:
     """One message as the transcript shows it. `version` counts from 1; `role` is "system", "user" or "assistant"."""
@@ -78,6 +86,7 @@ class MessageContent:
     notice: str = ""  # one sentence below the text: why it ended
     offers: tuple[MessageAction, ...] = ()  # buttons below it: what a person may want to do then
     attached: tuple[Attachment, ...] = ()  # files; of an answer: calls of tools, with their results as the text
+    sources: tuple[Source, ...] = ()
 
 
 class Origins:

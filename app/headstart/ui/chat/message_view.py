@@ -9,6 +9,7 @@ from PySide6.QtGui import QColor, QFont, QGuiApplication, QMouseEvent, QPainter,
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QWhatsThis, QWidget
 
 from headstart.chat.conversation import Attachment
+from headstart.ui.chat.attachments import shortened
 from headstart.ui.chat.message import (
     WARMER,
     MessageAction,
@@ -17,14 +18,17 @@ from headstart.ui.chat.message import (
     MessageSource,
     MessageState,
     OriginRun,
+    Source,
+    attached_blocks,
 )
 from headstart.ui.chat.text_view import TextView
 from headstart.ui.markdown.blocks import plain_text
 from headstart.ui.spelling import decimal, listed
 from headstart.ui.widgets.icons import show_icon
 from headstart.ui.widgets.labels import ElidedLabel
+from headstart.ui.widgets.layouts import Flow
 from headstart.ui.widgets.stylesheet import dress, sheet
-from headstart.ui.widgets.theme import LARGE, MEDIUM, RADIUS, SMALL, TINY, Theme
+from headstart.ui.widgets.theme import LARGE, MEDIUM, RADIUS, SMALL, TINY, Theme, scaled
 
 
 def author(content: MessageContent) -> str:
@@ -199,6 +203,67 @@ class Offers(QWidget):
         return button
 
 
+_OPENING = 200  # pixels of a passage's first words, beside text of the usual size
+
+
+class Sources(QWidget):
+    """The passages of files that an answer was given from, by their first words. A click opens or closes one."""
+
+    def __init__(self, opened: Callable[[int], None], parent: QWidget) -> None:
+        super().__init__(parent)
+        self._opened = opened
+        self._flow = Flow(self, TINY)
+        self._buttons: list[QToolButton] = []
+        self._labels: list[QLabel] = []
+        self.setAccessibleName(self.tr("Passages of files"))
+
+    def buttons(self) -> list[QToolButton]:
+        """In the order of reading."""
+        return list(self._buttons)
+
+    def show_sources(self, sources: Sequence[Source], theme: Theme, font: QFont) -> None:
+        """These, and no others, each behind the name of its file."""
+        for old in (*self._labels, *self._buttons):
+            self._flow.removeWidget(old)
+            old.hide()
+            old.deleteLater()
+        self._labels, self._buttons = [], []
+        self.setFont(_small(font))
+        self.setStyleSheet(sheet(theme, font))
+        for number, source in enumerate(sources):
+            button = self._button(number, source)
+            if number == 0 or source.file != sources[number - 1].file:
+                label = QLabel(self.tr("From {}:").format(shortened(source.file)), self)
+                label.setToolTip(source.file)
+                label.setFixedHeight(button.sizeHint().height())
+                dress(label, "muted")
+                self._labels.append(label)
+                self._flow.addWidget(label)
+                label.show()
+            self._buttons.append(button)
+            self._flow.addWidget(button)
+
+    def set_open(self, number: int | None) -> None:
+        """Which one is open."""
+        for index, button in enumerate(self._buttons):
+            button.setChecked(index == number)
+
+    def _button(self, number: int, source: Source) -> QToolButton:
+        button = QToolButton(self)
+        dress(button, "chip")
+        button.setCheckable(True)
+        opening = " ".join(source.text[:200].split())
+        width = scaled(_OPENING, self.font())
+        button.setText(button.fontMetrics().elidedText(opening, Qt.TextElideMode.ElideRight, width).replace("&", "&&"))
+        place = self.tr("{file}, after {percent} % of it").format(file=source.file, percent=source.percent)
+        button.setToolTip(place)
+        button.setAccessibleName(self.tr("Passage of {file}: {words}").format(file=source.file, words=opening[:60]))
+        button.clicked.connect(partial(self._opened, number))
+        button.ensurePolished()
+        button.show()
+        return button
+
+
 def _small(font: QFont) -> QFont:
     made = QFont(font)
     made.setPointSizeF(font.pointSizeF() * 0.88)
@@ -237,6 +302,9 @@ class MessageView(QWidget):
         self._notice = QLabel(self)
         self._notice.setWordWrap(True)
         self._offers: Offers | None = None  # of few messages
+        self._sources: Sources | None = None  # of fewer
+        self._passage: TextView | None = None
+        self._open: int | None = None  # number of the passage shown
         self._footer.more.clicked.connect(self._open_menu)
         self._wear()
 
@@ -257,6 +325,8 @@ class MessageView(QWidget):
         self._content = content
         self._source = MessageSource(content)
         self._close_fold()
+        self._close_passage()
+        self._describe_sources()
         self._text.set_origins(None, visible=False)
         self._text.writer.show(self._source.blocks, source=content.text)
         self._text.set_origins(self._source.origins, self._origins_visible)
@@ -312,8 +382,9 @@ class MessageView(QWidget):
     def set_origins_visible(self, visible: bool) -> None:
         """Colour the text by who proposed it, or not."""
         self._origins_visible = visible
-        for text in self._texts():
-            text.set_origins(self._source.origins, visible)
+        for text in (self._text, self._unfolded):
+            if text:
+                text.set_origins(self._source.origins, visible)
 
     def set_selected(self, selected: bool) -> None:
         """Part of a range of messages to be copied."""
@@ -368,8 +439,10 @@ class MessageView(QWidget):
 
     def focus_widgets(self) -> list[QWidget]:
         """What Tab visits, in the order one reads."""
+        unfolded = [self._unfolded] if self._unfolded else []
+        passages = [*self._sources.buttons(), *([self._passage] if self._passage else [])] if self._sources else []
         offers = self._offers.buttons() if self._offers else []
-        return [self._fold, *reversed(self._texts()), *offers, *self._footer.buttons()]
+        return [self._fold, *unfolded, self._text, *passages, *offers, *self._footer.buttons()]
 
     # Geometry
 
@@ -379,7 +452,7 @@ class MessageView(QWidget):
         room = width - 2 * left
         y = SMALL
         for widget in self._rows():
-            indent = LARGE if widget is self._unfolded else 0
+            indent = LARGE if widget in (self._unfolded, self._passage) else 0
             height = self._height_of(widget, room - indent)
             breadth = widget.sizeHint().width() if widget is self._fold else room - indent
             widget.setGeometry(left + indent, y, breadth, height)
@@ -401,6 +474,8 @@ class MessageView(QWidget):
             parts.append(self._fold)
             parts += [self._unfolded] if self._unfolded else []
         parts += [self._text] if self._source.blocks else []
+        parts += [self._sources] if self._sources and self._content.sources else []
+        parts += [self._passage] if self._passage else []
         parts += [] if self._notice.isHidden() else [self._notice]
         parts += [self._offers] if self._offers and self._content.offers else []
         return [*parts, self._footer]
@@ -468,7 +543,28 @@ class MessageView(QWidget):
             self._unfolded = None
 
     def _texts(self) -> list[TextView]:
-        return [self._text, *([self._unfolded] if self._unfolded else [])]
+        return [text for text in (self._text, self._unfolded, self._passage) if text]
+
+    def _toggle_passage(self, number: int) -> None:
+        is_other = number != self._open
+        self._close_passage()
+        if is_other and self._sources:
+            source = self._content.sources[number]
+            shown = attached_blocks([Attachment(source.file, source.text)])
+            self._open, self._passage = number, TextView(self._theme, self._font, self)
+            self._passage.writer.show(shown.blocks, source=shown.source)
+            self._passage.setAccessibleName(self._sources.buttons()[number].accessibleName())
+            self._passage.show()
+            self._sources.set_open(number)
+        self.height_changed.emit(self.message_id)
+
+    def _close_passage(self) -> None:
+        if self._passage:
+            self._passage.hide()
+            self._passage.deleteLater()
+        self._passage = self._open = None
+        if self._sources:
+            self._sources.set_open(None)
 
     # Showing
 
@@ -551,6 +647,14 @@ class MessageView(QWidget):
             self._offers.show_offers(offers)
             self._offers.setVisible(bool(offers))
 
+    def _describe_sources(self) -> None:
+        sources = self._content.sources
+        if sources and self._sources is None:
+            self._sources = Sources(self._toggle_passage, self)
+        if self._sources:
+            self._sources.show_sources(sources, self._theme, self._font)
+            self._sources.setVisible(bool(sources))
+
     def _wear(self) -> None:
         self._header.set_looks(self._theme, self._font)
         self._footer.set_looks(self._theme, self._font)
@@ -558,5 +662,8 @@ class MessageView(QWidget):
         self._fold.setFont(self._font)
         if self._offers:
             self._offers.set_looks(self._theme, self._font)
+        self._describe_sources()
+        if self._sources:
+            self._sources.set_open(self._open)
         self._describe_notice()
         self._describe_fold()

@@ -1222,6 +1222,17 @@
     </message>
 </context>
 <context>
+    <name>Chip</name>
+    <message>
+        <source>{} · in passages</source>
+        <translation>{} · 只取段落</translation>
+    </message>
+    <message>
+        <source>The file does not fit the context, so the model gets the passages that fit your question.</source>
+        <translation>文件超出上下文，模型只得到与您的问题相关的段落。</translation>
+    </message>
+</context>
+<context>
     <name>CommandPalette</name>
     <message>
         <source>Command palette</source>
@@ -5689,6 +5700,25 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Undo: {}</source>
         <translation>撤销：{}</translation>
+    </message>
+</context>
+<context>
+    <name>Sources</name>
+    <message>
+        <source>Passages of files</source>
+        <translation>文件中的段落</translation>
+    </message>
+    <message>
+        <source>From {}:</source>
+        <translation>出自 {}：</translation>
+    </message>
+    <message>
+        <source>{file}, after {percent} % of it</source>
+        <translation>{file}，位于 {percent}% 处</translation>
+    </message>
+    <message>
+        <source>Passage of {file}: {words}</source>
+        <translation>{file} 中的段落：{words}</translation>
     </message>
 </context>
 <context>

@@ -110,6 +110,10 @@ Welcome:focus { border-color: $border; }
 QFrame[kind="card"][chosen="true"] { border: 2px solid $accent; }
 QFrame#page[dropping="true"] { border: 2px dashed $accent; }
 QFrame[kind="chip"] { background: $raised; border: 1px solid $border; border-radius: ${small}px; }
+QToolButton[kind="chip"] {
+    background: $raised; border: 1px solid $border; border-radius: ${small}px; padding: 2px ${small}px; color: $text; }
+QToolButton[kind="chip"]:hover, QToolButton[kind="chip"]:checked { border-color: $text; }
+QToolButton[kind="chip"]:focus { border-color: $link; }
 QFrame[kind="bar"] { background: $raised; border: 1px solid $border; border-radius: ${small}px; }
 QFrame[kind="bar"][severity="danger"] { border-color: $danger; }
 QListView { border: none; background: transparent; outline: none; }
