@@ -57,6 +57,9 @@ def test_a_history_of_version_1_is_brought_up_to_date(tmp_path: Path) -> None:
     assert [hit.message for hit in store.search("s")] == [3, 2]
     assert [(hit.message, hit.file) for hit in store.search("a")] == [(None, None), (1, "a.txt")]
     assert store.tags() == (Tag("zoo", 1),)
+    assert (chat.project, store.projects()) == ("", ())
+    store.move([chat.id], "Zoo")
+    assert store.chats(project="zoo")[0].tags == ("zoo",)
     store.close()
 
 

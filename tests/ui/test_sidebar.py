@@ -239,7 +239,8 @@ def test_the_menu_of_several_chats_pins_and_exports_all(
     listing.customContextMenuRequested.emit(listing.visualRect(listing.currentIndex()).center())
     (menu,) = app.window.sidebar.findChildren(ChatMenu)
     entries = {action.text().replace("&", ""): action for action in menu.actions()}
-    assert [name for name in entries if name] == ["Pin", "Tags", "Export 2 Chats…", "Delete 2 Chats"]
+    found = [name for name in entries if name]
+    assert found == ["Pin", "Tags", "Move to Project", "Export 2 Chats…", "Delete 2 Chats"]
     entries["Pin"].trigger()
     assert [chat.title for chat in app.store.chats() if chat.pinned] == ["b", "a"]
     target = tmp_path / "chats.json"

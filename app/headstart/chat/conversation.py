@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 Json = Mapping[str, object]  # plain JSON data
-LONGEST_TAG = 40  # characters
+LONGEST_TAG = 40  # characters; of a project's name, too
 TITLE_COLUMNS = 48  # columns; a Chinese character takes two
 _LEAD = re.compile(r"^\s*(?:#{1,6}\s+|>\s*|[-*+]\s+(?:\[[ xX]\]\s+)?|\d{1,9}[.)]\s+)+")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
@@ -125,6 +125,16 @@ class Chat:
     deleted: float | None = None  # when it was put in the bin
     draft: str = ""  # what stands unsent in the composer
     settings: Json = field(default_factory=dict)
+    project: str = ""  # by name
+
+
+@dataclass(frozen=True)
+class Project:
+    """A folder of chats. What a new chat in it begins with: settings, system prompt included, and files."""
+
+    name: str
+    settings: Json = field(default_factory=dict)
+    files: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True)

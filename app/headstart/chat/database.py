@@ -267,7 +267,7 @@ def _sqlcipher() -> ModuleType:
 
 
 def chat_row(chat: Chat) -> dict[str, Value]:
-    """Columns of table chat; tags have a table of their own."""
+    """Columns of table chat; tags and projects have tables of their own."""
     return {
         "id": chat.id,
         "title": storable(chat.title),
@@ -294,6 +294,7 @@ def read_chat(row: sqlite3.Row) -> Chat:
         deleted=row["deleted"],
         draft=row["draft"],
         settings=json.loads(row["settings"]),
+        project=row["project_name"] or "",
     )
 
 
@@ -311,7 +312,7 @@ def message_row(message: Message, *, shown: bool) -> dict[str, Value]:
         "settings": to_json(message.settings),
         "stats": to_json(message.stats),
         "origins": runs_to_json(message.origins),
-        "attachments": to_json([[attachment.name, attachment.text] for attachment in message.attachments]),
+        "attachments": attachments_to_json(message.attachments),
         "edited": message.edited,
         "calls": calls_to_json(message.calls),
         "passages": to_json(message.passages),
@@ -336,6 +337,11 @@ def read_message(row: sqlite3.Row) -> Message:
         calls=_CALLS.decode(row["calls"]),
         passages=_PASSAGES.decode(row["passages"]),
     )
+
+
+def attachments_to_json(files: Iterable[Attachment]) -> str:
+    """For `read_attachments`."""
+    return to_json([[file.name, file.text] for file in files])
 
 
 def read_attachments(column: str) -> tuple[Attachment, ...]:

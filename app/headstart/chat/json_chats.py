@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from headstart.chat.conversation import (
     LONGEST_TAG,
@@ -17,6 +17,7 @@ from headstart.chat.conversation import (
     Conversation,
     Message,
     Passage,
+    Project,
     Role,
     Run,
     State,
@@ -40,13 +41,29 @@ class MalformedError(HeadstartError):
     """What is wrong with a file, as the part of a sentence."""
 
 
-def to_json(chats: Iterable[Bundle]) -> str:
-    """A document that `read_chats` turns into equal chats, but for their ids."""
-    content = {"format": FORMAT, "version": VERSION, "chats": [_chat(bundle) for bundle in chats]}
+class Imported(NamedTuple):
+    """What a file holds."""
+
+    chats: tuple[Bundle, ...]
+    projects: tuple[Project, ...] = ()
+
+
+def to_json(chats: Iterable[Bundle], projects: Iterable[Project] = ()) -> str:
+    """A document that `read_file` turns into equal chats and projects, but for the ids of chats."""
+    content: dict[str, object] = {"format": FORMAT, "version": VERSION, "chats": [_chat(bundle) for bundle in chats]}
+    content["projects"] = [
+        {"name": project.name, "settings": _finite(project.settings), "files": _files(project.files)}
+        for project in projects
+    ]
     return storable(json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)) + "\n"
 
 
 def read_chats(path: Path) -> tuple[Bundle, ...]:
+    """The chats of `read_file`."""
+    return read_file(path).chats
+
+
+def read_file(path: Path) -> Imported:
     """The chats in a JSON file of Headstart or a conversations.json of ChatGPT, with ids of their own.
 
     Raises ExchangeError with one sentence.
@@ -57,7 +74,7 @@ def read_chats(path: Path) -> tuple[Bundle, ...]:
             raise MalformedError(
                 "it has {size:,} MB and at most {most_bytes} MB are read", size=size >> 20, most_bytes=MOST_BYTES >> 20
             )
-        return parse_chats(path.read_bytes())
+        return parse(path.read_bytes())
     except OSError as error:
         raise ExchangeError(
             "{path} cannot be read ({strerror}); choose a file that you may open.",
@@ -74,10 +91,16 @@ def read_chats(path: Path) -> tuple[Bundle, ...]:
 
 
 def parse_chats(data: bytes) -> tuple[Bundle, ...]:
-    """The chats in the bytes of such a file. Raises MalformedError."""
+    """The chats of `parse`."""
+    return parse(data).chats
+
+
+def parse(data: bytes) -> Imported:
+    """The chats and projects in the bytes of such a file. Raises MalformedError."""
     content = _parse(data)
+    projects: tuple[Project, ...] = ()
     if isinstance(content, Mapping) and content.get("format") == FORMAT:
-        found = _read_own(content)
+        found, projects = _read_own(content), _read_projects(content.get("projects", []))
     elif isinstance(content, list) and _is_chatgpt(content):
         require_few(len(content), MOST_CHATS, Translatable("chats"))
         found = _read_chatgpt(content)
@@ -88,7 +111,7 @@ def parse_chats(data: bytes) -> tuple[Bundle, ...]:
         require_few(len(conversation.messages), MOST_MESSAGES, Translatable("messages in one chat"))
     if not found:
         raise MalformedError("there is no chat in it")
-    return found
+    return Imported(found, projects)
 
 
 def _parse(data: bytes) -> Any:
@@ -128,6 +151,7 @@ def _chat(bundle: Bundle) -> dict[str, object]:
         "created": _time(chat.created),
         "updated": _time(chat.updated),
         "tags": list(chat.tags),
+        "project": chat.project,
         "pinned": chat.pinned,
         "archived": chat.archived,
         "settings": _finite(chat.settings),
@@ -150,11 +174,15 @@ def _message(message: Message, *, shown: bool) -> dict[str, object]:
         "settings": _finite(message.settings),
         "statistics": _finite(message.stats),
         "origins": [list(run) for run in message.origins],
-        "attachments": [{"name": attachment.name, "text": attachment.text} for attachment in message.attachments],
+        "attachments": _files(message.attachments),
         "edited": message.edited,
         "calls": [asdict(call) for call in message.calls],
         "passages": [passage._asdict() for passage in message.passages],
     }
+
+
+def _files(attachments: Iterable[Attachment]) -> list[dict[str, str]]:
+    return [{"name": attachment.name, "text": attachment.text} for attachment in attachments]
 
 
 def _time(seconds: float) -> str:
@@ -183,6 +211,7 @@ def _read_chat(value: object) -> Bundle:
         pinned=entry.get("pinned") is True,
         archived=entry.get("archived") is True,
         settings=_table(entry.get("settings", {}), "settings"),
+        project=_name(text_at(entry, "project", "")),
     )
     return chat, _read_conversation([_table(message, "a message") for message in messages])
 
@@ -192,8 +221,34 @@ def _read_tags(entry: Mapping[str, Any]) -> tuple[str, ...]:
     names = entry.get("tags", [text_at(entry, "folder", "")])
     if not isinstance(names, list):
         raise MalformedError("tags in it are no list")
-    cut = (" ".join(long_text(name).split())[:LONGEST_TAG].rstrip() for name in names)
-    return tuple(sorted({name for name in cut if name}))
+    return tuple(sorted({_name(long_text(name)) for name in names} - {""}))
+
+
+def _name(text: str) -> str:
+    """Of a tag or project, as it is kept."""
+    return " ".join(text.split())[:LONGEST_TAG].rstrip()
+
+
+def _read_projects(entries: object) -> tuple[Project, ...]:
+    if not isinstance(entries, list):
+        raise MalformedError("projects in it are no list")
+    tables = [_table(entry, "a project") for entry in entries]
+    found = [
+        Project(
+            _name(text_at(entry, "name")),
+            _table(entry.get("settings", {}), "settings"),
+            _read_files(entry.get("files", [])),
+        )
+        for entry in tables
+    ]
+    return tuple(project for project in found if project.name)
+
+
+def _read_files(entries: object) -> tuple[Attachment, ...]:
+    if not isinstance(entries, list):
+        raise MalformedError("files in it are no list")
+    files = [_table(entry, "a file") for entry in entries]
+    return tuple(Attachment(text_at(file, "name"), text_at(file, "text")) for file in files)
 
 
 def _read_conversation(entries: list[Mapping[str, Any]]) -> Conversation:
@@ -229,9 +284,7 @@ def _read_message(entry: Mapping[str, Any]) -> Message:
             settings=_table(entry.get("settings", {}), "settings"),
             stats=_table(entry.get("statistics", {}), "statistics"),
             origins=tuple(Run(_number(count), long_text(origin)) for count, origin in entry.get("origins", [])),
-            attachments=tuple(
-                Attachment(text_at(file, "name"), long_text(file["text"])) for file in entry.get("attachments", [])
-            ),
+            attachments=_read_files(entry.get("attachments", [])),
             edited=entry.get("edited") is True,
             calls=tuple(_read_call(call) for call in entry.get("calls", [])),
             passages=tuple(_read_passage(passage) for passage in entry.get("passages", [])),

@@ -139,8 +139,20 @@ _CALLS = ("ALTER TABLE message ADD COLUMN calls TEXT NOT NULL DEFAULT '[]'",)
 
 _PASSAGES = ("ALTER TABLE message ADD COLUMN passages TEXT NOT NULL DEFAULT '[]'",)
 
+# A chat is in one project, and stays when that is deleted.
+_PROJECTS = (
+    """CREATE TABLE project (
+        rank INTEGER PRIMARY KEY,
+        name TEXT NOT NULL UNIQUE COLLATE NOCASE,
+        settings TEXT NOT NULL,
+        files TEXT NOT NULL
+    )""",
+    "ALTER TABLE chat ADD COLUMN project INTEGER REFERENCES project ON DELETE SET NULL",
+    "CREATE INDEX chat_by_project ON chat (project)",
+)
+
 # Step n leads from version n to n + 1.
-STEPS = (_CHATS_AND_MESSAGES, _FULL_TEXT, _TAGS, _PREFIXES, _DRAFT_FILES, _ATTACHED_WORDS, _CALLS, _PASSAGES)
+STEPS = (_CHATS_AND_MESSAGES, _FULL_TEXT, _TAGS, _PREFIXES, _DRAFT_FILES, _ATTACHED_WORDS, _CALLS, _PASSAGES, _PROJECTS)
 NEWEST = len(STEPS)
 
 

@@ -1,5 +1,6 @@
 """Reading the history: lists, chats and search. One reader for each thread."""
 
+import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headstart.chat import database, search
-from headstart.chat.conversation import Attachment, Chat, Conversation, storable
+from headstart.chat.conversation import Attachment, Chat, Conversation, Project, storable
 from headstart.chat.database import Key, read_attachments, read_chat, read_conversation, sqlite_errors
 
 # A column for queries that read chats.
@@ -16,16 +17,20 @@ _TAG_NAMES = (
     "(SELECT json_group_array(name) FROM (SELECT tag.name FROM chat_tag JOIN tag ON tag.rank = chat_tag.tag "
     "WHERE chat_tag.chat = chat.rank ORDER BY tag.name)) AS tags"
 )
+# Columns of a chat.
+_PROJECT_NAME = "(SELECT name FROM project WHERE project.rank = chat.project) AS project_name"
+_COLUMNS = f"chat.*, {_TAG_NAMES}, {_PROJECT_NAME}"
 # A test of such queries; its value is the name of a tag.
 _HAS_TAG = (
     "EXISTS (SELECT 1 FROM chat_tag JOIN tag ON tag.rank = chat_tag.tag "
     "WHERE chat_tag.chat = chat.rank AND tag.name = ?)"
 )
-_CHATS = f"SELECT chat.*, {_TAG_NAMES} FROM chat"  # noqa: S608
+_IN_PROJECT = "chat.project = (SELECT rank FROM project WHERE name = ?)"
+_CHATS = f"SELECT {_COLUMNS} FROM chat"  # noqa: S608
 
 
 class Tag(NamedTuple):
-    """A name, and how many chats outside the bin have it. Small and large letters make no difference."""
+    """A tag or project: its name, and how many chats outside the bin have it. Small and large letters are the same."""
 
     name: str
     chats: int
@@ -46,9 +51,9 @@ class _Place(NamedTuple):
     listed: str = ""
 
 
-_TITLES = _Place("chat", "chat.title", "title_words", "", f"chat.*, {_TAG_NAMES}")
+_TITLES = _Place("chat", "chat.title", "title_words", "", _COLUMNS)
 _CHAT = "JOIN chat ON chat.rank = message.chat"
-_WRITTEN = f"message.id AS message, message.created AS time, chat.*, {_TAG_NAMES}"
+_WRITTEN = f"message.id AS message, message.created AS time, {_COLUMNS}"
 _MESSAGES = _Place("message", "message.text", "message_words", _CHAT, f"message.text AS text, {_WRITTEN}")
 _FILES = _Place(
     "message",
@@ -86,7 +91,7 @@ class Reader:
             self._connection.close()
 
     def chats(
-        self, *, archived: bool = False, deleted: bool = False, tag: str = "", most: int = -1
+        self, *, archived: bool = False, deleted: bool = False, tag: str = "", project: str = "", most: int = -1
     ) -> tuple[Chat, ...]:
         """Chats of one kind, last changed first; only `most` of them, the pinned ones before others. -1: all."""
         where = f"archived = ? AND deleted IS {'NOT ' if deleted else ''}NULL"
@@ -94,6 +99,9 @@ class Reader:
         if tag:
             where += f" AND {_HAS_TAG}"
             values.append(tag)
+        if project:
+            where += f" AND {_IN_PROJECT}"
+            values.append(project)
         wanted = f"SELECT rank FROM chat WHERE {where} ORDER BY pinned DESC, updated DESC, rank DESC LIMIT ?"  # noqa: S608
         rows = self._rows(f"{_CHATS} WHERE rank IN ({wanted}) ORDER BY updated DESC, rank DESC", (*values, most))
         return tuple(read_chat(row) for row in rows)
@@ -116,6 +124,21 @@ class Reader:
         )
         return tuple(Tag(*row) for row in self._rows(query, ()))
 
+    def projects(self) -> tuple[Tag, ...]:
+        """All projects by name, and how many chats are in each."""
+        query = (
+            "SELECT project.name, count(chat.rank) FROM project LEFT JOIN chat ON chat.project = project.rank "
+            "AND chat.deleted IS NULL GROUP BY project.rank ORDER BY project.name"
+        )
+        return tuple(Tag(*row) for row in self._rows(query, ()))
+
+    def project(self, name: str) -> Project | None:
+        """The project of this name; None if it is gone."""
+        rows = self._rows("SELECT * FROM project WHERE name = ?", (name,))
+        with self._explained():
+            found = [Project(row["name"], json.loads(row["settings"]), read_attachments(row["files"])) for row in rows]
+        return found[0] if found else None
+
     def conversation(self, chat_id: str) -> Conversation:
         """All messages of a chat; empty if it is gone."""
         query = "SELECT * FROM message WHERE chat = (SELECT rank FROM chat WHERE id = ?) ORDER BY id"
@@ -127,28 +150,28 @@ class Reader:
         query = "SELECT name, text FROM draft_file WHERE chat IS (SELECT rank FROM chat WHERE id = ?) ORDER BY rank"
         return tuple(Attachment(row["name"], row["text"]) for row in self._rows(query, (chat_id,)))
 
-    def search(self, query: str, limit: int = 100, tag: str = "") -> tuple[Hit, ...]:
+    def search(self, query: str, limit: int = 100, tag: str = "", project: str = "") -> tuple[Hit, ...]:
         """Titles, then messages, then attached files that hold every word of the query, newest first; not from the bin.
 
-        With a tag: only in chats that have it.
+        With a tag or project: only in chats that have it.
         """
         finds = (self.title_hits, self.message_hits, self.file_hits)
-        return tuple(hit for find in finds for hit in find(query, limit, tag))
+        return tuple(hit for find in finds for hit in find(query, limit, tag, project))
 
-    def title_hits(self, query: str, limit: int = 100, tag: str = "") -> Iterator[Hit]:
+    def title_hits(self, query: str, limit: int = 100, tag: str = "", project: str = "") -> Iterator[Hit]:
         """Those of `search` in titles, each as soon as it is found, until `interrupt` is called."""
-        for row in self._found(_TITLES, query, limit, tag):
+        for row in self._found(_TITLES, query, limit, tag, project):
             snippet = search.Snippet(row["title"], search.ranges(row["title"], query))
             yield Hit(read_chat(row), None, snippet, row["updated"])
 
-    def message_hits(self, query: str, limit: int = 100, tag: str = "") -> Iterator[Hit]:
+    def message_hits(self, query: str, limit: int = 100, tag: str = "", project: str = "") -> Iterator[Hit]:
         """Those in messages, likewise."""
-        for row in self._found(_MESSAGES, query, limit, tag):
+        for row in self._found(_MESSAGES, query, limit, tag, project):
             yield Hit(read_chat(row), row["message"], search.snippet(row["text"], query), row["time"])
 
-    def file_hits(self, query: str, limit: int = 100, tag: str = "") -> Iterator[Hit]:
+    def file_hits(self, query: str, limit: int = 100, tag: str = "", project: str = "") -> Iterator[Hit]:
         """Those in attached files, one for each message whose files hold every word between them."""
-        for row in self._found(_FILES, query, limit, tag):
+        for row in self._found(_FILES, query, limit, tag, project):
             name, snippet = _in_files(read_attachments(row["files"]), query)
             yield Hit(read_chat(row), row["message"], snippet, row["time"], name)
 
@@ -161,7 +184,7 @@ class Reader:
         rows = self._rows("SELECT value FROM memo WHERE name = ?", (name,))
         return str(rows[0][0]) if rows else None
 
-    def _found(self, place: _Place, query: str, limit: int, tag: str) -> Iterator[sqlite3.Row]:
+    def _found(self, place: _Place, query: str, limit: int, tag: str, project: str) -> Iterator[sqlite3.Row]:
         """Rows whose text holds the query. Ordered by rank, which the index gives in order: it need not find all."""
         source, order, query = place.table, f"{place.table}.rank", storable(query)
         words, literals = search.full_text_query(query), search.literals(query)
@@ -172,6 +195,9 @@ class Reader:
         if tag:
             tests.append(_HAS_TAG)
             values.append(tag)
+        if project:
+            tests.append(_IN_PROJECT)
+            values.append(project)
         if words:
             order = f"{place.words}.rowid"
             source = f"{place.words} CROSS JOIN {place.table} ON {place.table}.rank = {order}"

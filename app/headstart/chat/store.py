@@ -9,7 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from headstart.chat import database, encryption, migrations
-from headstart.chat.conversation import LONGEST_TAG, Attachment, Chat, Conversation, Json, Message, Run, storable
+from headstart.chat.conversation import (
+    LONGEST_TAG,
+    Attachment,
+    Chat,
+    Conversation,
+    Json,
+    Message,
+    Project,
+    Run,
+    storable,
+)
 from headstart.chat.database import Key
 from headstart.chat.reader import Reader
 from headstart.errors import HistoryError
@@ -99,6 +109,44 @@ class Store(Reader):
         with self._saving():
             self._connection.executemany(statement, [(chat, name) for chat in chat_ids])
 
+    def add_project(self, project: Project) -> str:
+        """Save a new project; its name as it is kept. HistoryError where there is one of that name."""
+        kept = _project_name(project.name)
+        with self._saving():
+            if not self._add_project(replace(project, name=kept)):
+                raise _project_exists(kept)
+        return kept
+
+    def import_projects(self, projects: Iterable[Project]) -> None:
+        """Save projects, but for those whose names are there."""
+        with self._saving():
+            for project in projects:
+                self._add_project(replace(project, name=_project_name(project.name)))
+
+    def change_project(self, name: str, changed: Project) -> str:
+        """Change everything of a project; its name as it is kept. HistoryError where another one has that name."""
+        kept = _project_name(changed.name)
+        clash = "SELECT 1 FROM project WHERE name = ? AND rank IS NOT (SELECT rank FROM project WHERE name = ?)"
+        values = (kept, database.to_json(changed.settings), database.attachments_to_json(changed.files), name)
+        with self._saving():
+            if self._connection.execute(clash, (kept, name)).fetchone():
+                raise _project_exists(kept)
+            update = "UPDATE project SET name = ?, settings = ?, files = ? WHERE name = ?"
+            if not self._connection.execute(update, values).rowcount:
+                raise HistoryError("There is no project “{name}” any more; make a new one.", name=name)
+        return kept
+
+    def delete_project(self, name: str) -> None:
+        """Remove a project; its chats stay."""
+        with self._saving():
+            self._connection.execute("DELETE FROM project WHERE name = ?", (name,))
+
+    def move(self, chat_ids: Iterable[str], project: str) -> None:
+        """Put chats into a project, which is made if need be; "": into none."""
+        kept = _project_name(project) if project else ""
+        with self._saving():
+            self._move(chat_ids, kept)
+
     def archive(self, chat_id: str, *, archived: bool) -> None:
         """Put a chat out of sight but not out of search, or back."""
         self._change(chat_id, archived=archived)
@@ -147,6 +195,22 @@ class Store(Reader):
         self._write(chat.id, Conversation(), conversation)
         for name in chat.tags:
             self._give_tag(_tag_name(name), (chat.id,))
+
+        if chat.project:
+            self._move((chat.id,), _project_name(chat.project))
+
+    def _add_project(self, project: Project) -> bool:
+        """Unless there is one of its name."""
+        values = (project.name, database.to_json(project.settings), database.attachments_to_json(project.files))
+        insert = "INSERT OR IGNORE INTO project (name, settings, files) VALUES (?, ?, ?)"
+        return bool(self._connection.execute(insert, values).rowcount)
+
+    def _move(self, chat_ids: Iterable[str], project: str) -> None:
+        """A chat that is gone is passed over."""
+        if project:
+            self._add_project(Project(project))
+        statement = "UPDATE chat SET project = (SELECT rank FROM project WHERE name = ?) WHERE id = ?"
+        self._connection.executemany(statement, [(project, chat) for chat in chat_ids])
 
     def _give_tag(self, name: str, chat_ids: Iterable[str]) -> None:
         """The tag is made if need be; a chat that is gone is passed over."""
@@ -247,6 +311,18 @@ def _tag_name(name: str) -> str:
     kept = " ".join(storable(name).split())[:LONGEST_TAG].rstrip()
     if not kept:
         raise HistoryError("A tag needs a name; type one.")
+    return kept
+
+
+def _project_exists(kept: str) -> HistoryError:
+    return HistoryError("There already is a project “{kept}”; choose another name.", kept=kept)
+
+
+def _project_name(name: str) -> str:
+    """Likewise."""
+    kept = " ".join(storable(name).split())[:LONGEST_TAG].rstrip()
+    if not kept:
+        raise HistoryError("A project needs a name; type one.")
     return kept
 
 

@@ -23,7 +23,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFileDialog
 
-from headstart.chat.conversation import Chat, Conversation, Message, Role
+from headstart.chat.conversation import Chat, Conversation, Message, Project, Role
 from headstart.chat.documents import (
     Wording,
     listed,
@@ -35,7 +35,7 @@ from headstart.chat.documents import (
     to_markdown_all,
     write_export,
 )
-from headstart.chat.json_chats import read_chats, to_json
+from headstart.chat.json_chats import read_file, to_json
 from headstart.chat.store import Store
 from headstart.errors import HeadstartError
 from headstart.ui.chat.chat_page import ChatPage
@@ -395,7 +395,7 @@ class Exchange(QObject):
             case ".md":
                 return to_markdown_all(chats, self._wording())
             case _:
-                return to_json(chats)
+                return to_json(chats, self._projects(chat for chat, _ in chats))
 
     def _content(self, chat_id: str, ending: str) -> str:
         chat, conversation, words = self._store.chat(chat_id), self._store.conversation(chat_id), self._wording()
@@ -404,9 +404,14 @@ class Exchange(QObject):
             case ".html":
                 return to_html(chat, conversation, words)
             case ".json":
-                return to_json([(chat, conversation)])
+                return to_json([(chat, conversation)], self._projects([chat]))
             case _:
                 return to_markdown(chat, conversation, words)
+
+    def _projects(self, chats: Iterable[Chat]) -> list[Project]:
+        """Those that the chats are in."""
+        names = sorted({chat.project for chat in chats if chat.project})
+        return [project for project in map(self._store.project, names) if project]
 
     def _kinds(self) -> dict[str, str]:
         """What is shown of each format, and the ending of its files."""
@@ -438,7 +443,9 @@ class Exchange(QObject):
         added: list[str] = []
         self._page.notice.retract(Cause.FILE)
         try:
-            for chat, conversation in read_chats(path):
+            found = read_file(path)
+            self._store.import_projects(found.projects)
+            for chat, conversation in found.chats:
                 added.append(self._store.add(chat, conversation).id)
         except HeadstartError as error:
             self._say(said(error))

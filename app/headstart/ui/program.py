@@ -36,6 +36,7 @@ from headstart.ui.performance.tuning_controller import TuningController
 from headstart.ui.settings_controller import CurrentSettings, SettingsController
 from headstart.ui.sidebar.chat_titles import TitleController
 from headstart.ui.sidebar.chats_controller import ChatsController, Listing, TagsController
+from headstart.ui.sidebar.projects import Models, ProjectsController
 from headstart.ui.sidebar.sidebar import SidebarController
 from headstart.ui.widgets.progress import Cause
 from headstart.ui.widgets.theme import Appearance
@@ -115,6 +116,7 @@ class Program(QObject):
         self.attention = Attention(application, self.window, self.settings.now, self)
         self.motion = Motion(application, self.settings.now, self)
         self.choices = ModelChoices(lambda: free_memory(self.link.pid), self)
+        self.projects = ProjectsController(store, self.window, self._models, self)
         self.models = ModelsController(self.window.models, self.choices, self._engine.find, self._another_engine, self)
         self.placement = SettingsController([self.window.models.placement], self.choices, self)
         self.race = RaceController(self.window.race, self.loader, self._chat_settings, self)
@@ -243,9 +245,13 @@ class Program(QObject):
 
     def _connect_sidebar(self) -> None:
         sidebar = self.window.sidebar
-        SidebarController(sidebar, self.chats, self.tags, self.undo_stack, self)
-        self.tags.troubled.connect(lambda sentence: self.chat_controller.say(sentence, Cause.TAGS))
-        self.tags.changed.connect(lambda _: self.window.chat.notice.retract(Cause.TAGS))
+        SidebarController(sidebar, self.chats, self.tags, self.projects, self.undo_stack, self)
+        for troubled, changed in (
+            (self.tags.troubled, self.tags.changed),
+            (self.projects.troubled, self.projects.changed),
+        ):
+            troubled.connect(lambda sentence: self.chat_controller.say(sentence, Cause.TAGS))
+            changed.connect(lambda _: self.window.chat.notice.retract(Cause.TAGS))
         sidebar.new_requested.connect(self._new)
         sidebar.list.chosen.connect(self._choose)
 
@@ -308,6 +314,10 @@ class Program(QObject):
         query = self.window.sidebar.search.text().strip()
         if hit and message is not None and query:
             self.chat_controller.reveal(hit, query)
+
+    def _models(self) -> Models:
+        """What a project can choose from."""
+        return self.choices.by_setting(self.settings.now)["model"]
 
     def _another_engine(self) -> EngineLink:
         return EngineLink(self._engine.command)

@@ -533,7 +533,8 @@ class ChatController(QObject):
 
     @Slot(object)
     def _show_record(self, chat: Chat) -> None:
-        self._page.show_title(chat.title or self.tr("New chat"))
+        title = chat.title or self.tr("New chat")
+        self._page.show_title(f"{chat.project} · {title}" if chat.project else title)
 
     @Slot()
     def _begin(self) -> None:

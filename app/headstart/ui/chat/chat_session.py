@@ -14,6 +14,7 @@ from headstart.chat.conversation import (
     Message,
     Outcome,
     Passage,
+    Project,
     Role,
     State,
     first_title,
@@ -68,8 +69,9 @@ class ChatSession(QObject):
         settings: Settings,
         tools: ToolsController,
         parent: QObject,
+        project: Project | None = None,
     ) -> None:
-        """Without `chat` it is a new one, which is stored with its first message."""
+        """Without `chat` it is a new one, in `project` if that is given, which is stored with its first message."""
         super().__init__(parent)
         self._store, self._loader, self._events, self._tools = store, loader, events, tools
         self._is_stored = chat is not None
@@ -81,6 +83,10 @@ class ChatSession(QObject):
         self._retrying = QTimer(self, singleShot=True, interval=_RETRY_MS)
         self._retrying.timeout.connect(self._catch_up)
         self.draft_files = store.draft_files(self.chat.id if chat else None)
+        self._given = project.files if project else ()  # files that need not be kept with the draft
+        if project:
+            self.chat = replace(self.chat, project=project.name, settings=project.settings)
+            self.draft_files = (*self._given, *(file for file in self.draft_files if file not in self._given))
         self.program_settings = settings
         self.live: LiveAnswer | None = None  # the answer being written; however the engine fares, `ended` follows
         self.asked: Call | None = None  # waits for a person's word: see `decide`
@@ -254,7 +260,8 @@ class ChatSession(QObject):
     def save_draft(self, draft: str, files: tuple[Attachment, ...] = ()) -> None:
         """Save the unsent text and its files."""
         chat_id = self.chat.id if self._is_stored else None
-        if files != self.draft_files and self._keep(lambda: self._store.save_draft_files(chat_id, files)):
+        kept = files if self._is_stored else tuple(file for file in files if file not in self._given)
+        if files != self.draft_files and self._keep(lambda: self._store.save_draft_files(chat_id, kept)):
             self.draft_files = files
         if draft == self.chat.draft:
             return

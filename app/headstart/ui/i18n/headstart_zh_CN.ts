@@ -2489,6 +2489,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation type="unfinished"></translation>
     </message>
     <message>
+        <source>A project needs a name; type one.</source>
+        <translation>项目需要名称；请输入一个。</translation>
+    </message>
+    <message>
         <source>A vector of the exported {name} points elsewhere than that of its source (cosine {agreement}); choose a higher precision.</source>
         <translation type="unfinished"></translation>
     </message>
@@ -2533,6 +2537,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>权重本应变为 {asked}，但转换后的模型却是 {weights}；未保留任何内容。请连同 nncf 和 openvino 的版本一起报告此问题。</translation>
     </message>
     <message>
+        <source>There already is a project “{kept}”; choose another name.</source>
+        <translation>已有项目“{kept}”；请换一个名称。</translation>
+    </message>
+    <message>
         <source>There already is a tag “{kept}”; choose another name.</source>
         <translation>已有标签“{kept}”；请换一个名称。</translation>
     </message>
@@ -2559,6 +2567,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>There is no model {name!r}; installed are {names}.</source>
         <translation>没有模型 {name!r}；已安装的有 {names}。</translation>
+    </message>
+    <message>
+        <source>There is no project “{name}” any more; make a new one.</source>
+        <translation>项目“{name}”已不存在；请新建一个。</translation>
     </message>
     <message>
         <source>There is no server {name!r}; {there}. Add it with {command}.</source>
@@ -2667,6 +2679,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>draft {draft} does not fit {target}: {difference}; choose a draft with the same tokenizer.</source>
         <translation>草稿模型 {draft} 与 {target} 不匹配：{difference}；请选择分词器相同的草稿模型。</translation>
+    </message>
+    <message>
+        <source>files in it are no list</source>
+        <translation>其中的文件不是列表</translation>
     </message>
     <message>
         <source>host must be an address such as {example}, not {host!r}.</source>
@@ -2815,6 +2831,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>only reads, perhaps from the network</source>
         <translation>只读取，可能从网络读取</translation>
+    </message>
+    <message>
+        <source>projects in it are no list</source>
+        <translation>其中的项目不是列表</translation>
     </message>
     <message>
         <source>reading the message</source>
@@ -4486,6 +4506,99 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>ProjectDialog</name>
+    <message>
+        <source>Project</source>
+        <translation>项目</translation>
+    </message>
+    <message>
+        <source>New project</source>
+        <translation>新建项目</translation>
+    </message>
+    <message>
+        <source>The model used last</source>
+        <translation>上次使用的模型</translation>
+    </message>
+    <message>
+        <source>No files</source>
+        <translation>没有文件</translation>
+    </message>
+    <message>
+        <source>Add files…</source>
+        <translation>添加文件…</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>Save</source>
+        <translation>保存</translation>
+    </message>
+    <message>
+        <source>Add files</source>
+        <translation>添加文件</translation>
+    </message>
+    <message>
+        <source>Name</source>
+        <translation>名称</translation>
+    </message>
+    <message>
+        <source>System prompt</source>
+        <translation>系统提示词</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Files</source>
+        <translation>文件</translation>
+    </message>
+    <message>
+        <source>A new chat in the project begins with these. Chats already in it keep their own.</source>
+        <translation>项目中的新对话以这些内容开始。已有的对话保留各自的设置。</translation>
+    </message>
+</context>
+<context>
+    <name>ProjectMenu</name>
+    <message>
+        <source>&amp;Move to Project</source>
+        <translation>移到项目(&amp;M)</translation>
+    </message>
+    <message>
+        <source>No Project</source>
+        <translation>不属于任何项目</translation>
+    </message>
+    <message>
+        <source>&amp;New Project…</source>
+        <translation>新建项目(&amp;N)…</translation>
+    </message>
+</context>
+<context>
+    <name>ProjectsController</name>
+    <message>
+        <source>Delete the project “{}” with its system prompt and files?</source>
+        <translation>删除项目“{}”及其系统提示词和文件？</translation>
+    </message>
+    <message>
+        <source>Its chat stays.</source>
+        <translation>其中的对话会保留。</translation>
+    </message>
+    <message>
+        <source>Its {} chats stay.</source>
+        <translation>其中的 {} 个对话会保留。</translation>
+    </message>
+    <message>
+        <source>Delete project</source>
+        <translation>删除项目</translation>
+    </message>
+    <message>
+        <source>Delete</source>
+        <translation>删除</translation>
+    </message>
+</context>
+<context>
     <name>PromptDialog</name>
     <message>
         <source>Prompts</source>
@@ -5651,6 +5764,10 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>搜索对话</translation>
     </message>
     <message>
+        <source>Projects</source>
+        <translation>项目</translation>
+    </message>
+    <message>
         <source>Tags</source>
         <translation>标签</translation>
     </message>
@@ -5667,6 +5784,14 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>新建标签；可将对话拖到标签上</translation>
     </message>
     <message>
+        <source>New project</source>
+        <translation>新建项目</translation>
+    </message>
+    <message>
+        <source>New project; chats can be dragged onto projects</source>
+        <translation>新建项目；可将对话拖到项目上</translation>
+    </message>
+    <message>
         <source>Nothing found for “{}” in chats tagged “{}”.</source>
         <translation>在标签“{1}”的对话中没有找到“{0}”。</translation>
     </message>
@@ -5679,6 +5804,10 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>还没有对话带有标签“{}”。可将对话拖到标签上，或使用对话的菜单。</translation>
     </message>
     <message>
+        <source>No chat is in “{}” yet. Begin one, or drag chats onto it.</source>
+        <translation>“{}”中还没有对话。请新建一个，或将对话拖到项目上。</translation>
+    </message>
+    <message>
         <source>No chats yet. A chat appears here after its first message.</source>
         <translation>还没有对话。从第一条消息开始，对话会保存在这里。</translation>
     </message>
@@ -5689,6 +5818,14 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>&amp;Delete (chats stay)</source>
         <translation>删除（保留对话）(&amp;D)</translation>
+    </message>
+    <message>
+        <source>&amp;Edit…</source>
+        <translation>编辑(&amp;E)…</translation>
+    </message>
+    <message>
+        <source>&amp;Delete (chats stay)…</source>
+        <translation>删除（保留对话）(&amp;D)…</translation>
     </message>
 </context>
 <context>
@@ -5742,10 +5879,6 @@ The model is loaded a second time there and takes its memory again.</source>
 </context>
 <context>
     <name>TagList</name>
-    <message>
-        <source>Tags</source>
-        <translation>标签</translation>
-    </message>
     <message>
         <source>1 chat</source>
         <translation>1 个对话</translation>

@@ -2489,6 +2489,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation type="unfinished"></translation>
     </message>
     <message>
+        <source>A project needs a name; type one.</source>
+        <translation>專案需要名稱；請輸入一個。</translation>
+    </message>
+    <message>
         <source>A vector of the exported {name} points elsewhere than that of its source (cosine {agreement}); choose a higher precision.</source>
         <translation type="unfinished"></translation>
     </message>
@@ -2533,6 +2537,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>權重本應變為 {asked}，但轉換後的模型卻是 {weights}；未保留任何內容。請連同 nncf 和 openvino 的版本一起回報此問題。</translation>
     </message>
     <message>
+        <source>There already is a project “{kept}”; choose another name.</source>
+        <translation>已有專案「{kept}」；請換一個名稱。</translation>
+    </message>
+    <message>
         <source>There already is a tag “{kept}”; choose another name.</source>
         <translation>已有標籤「{kept}」；請換一個名稱。</translation>
     </message>
@@ -2559,6 +2567,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>There is no model {name!r}; installed are {names}.</source>
         <translation>沒有模型 {name!r}；已安裝的有 {names}。</translation>
+    </message>
+    <message>
+        <source>There is no project “{name}” any more; make a new one.</source>
+        <translation>專案「{name}」已不存在；請新增一個。</translation>
     </message>
     <message>
         <source>There is no server {name!r}; {there}. Add it with {command}.</source>
@@ -2667,6 +2679,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>draft {draft} does not fit {target}: {difference}; choose a draft with the same tokenizer.</source>
         <translation>草稿模型 {draft} 與 {target} 不相容：{difference}；請選擇分詞器相同的草稿模型。</translation>
+    </message>
+    <message>
+        <source>files in it are no list</source>
+        <translation>其中的檔案不是清單</translation>
     </message>
     <message>
         <source>host must be an address such as {example}, not {host!r}.</source>
@@ -2815,6 +2831,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>only reads, perhaps from the network</source>
         <translation>只讀取，可能從網路讀取</translation>
+    </message>
+    <message>
+        <source>projects in it are no list</source>
+        <translation>其中的專案不是清單</translation>
     </message>
     <message>
         <source>reading the message</source>
@@ -4486,6 +4506,99 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>ProjectDialog</name>
+    <message>
+        <source>Project</source>
+        <translation>專案</translation>
+    </message>
+    <message>
+        <source>New project</source>
+        <translation>新增專案</translation>
+    </message>
+    <message>
+        <source>The model used last</source>
+        <translation>上次使用的模型</translation>
+    </message>
+    <message>
+        <source>No files</source>
+        <translation>沒有檔案</translation>
+    </message>
+    <message>
+        <source>Add files…</source>
+        <translation>加入檔案…</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>Save</source>
+        <translation>儲存</translation>
+    </message>
+    <message>
+        <source>Add files</source>
+        <translation>加入檔案</translation>
+    </message>
+    <message>
+        <source>Name</source>
+        <translation>名稱</translation>
+    </message>
+    <message>
+        <source>System prompt</source>
+        <translation>系統提示詞</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Files</source>
+        <translation>檔案</translation>
+    </message>
+    <message>
+        <source>A new chat in the project begins with these. Chats already in it keep their own.</source>
+        <translation>專案中的新對話以這些內容開始。已有的對話保留各自的設定。</translation>
+    </message>
+</context>
+<context>
+    <name>ProjectMenu</name>
+    <message>
+        <source>&amp;Move to Project</source>
+        <translation>移到專案(&amp;M)</translation>
+    </message>
+    <message>
+        <source>No Project</source>
+        <translation>不屬於任何專案</translation>
+    </message>
+    <message>
+        <source>&amp;New Project…</source>
+        <translation>新增專案(&amp;N)…</translation>
+    </message>
+</context>
+<context>
+    <name>ProjectsController</name>
+    <message>
+        <source>Delete the project “{}” with its system prompt and files?</source>
+        <translation>刪除專案「{}」及其系統提示詞和檔案？</translation>
+    </message>
+    <message>
+        <source>Its chat stays.</source>
+        <translation>其中的對話會保留。</translation>
+    </message>
+    <message>
+        <source>Its {} chats stay.</source>
+        <translation>其中的 {} 個對話會保留。</translation>
+    </message>
+    <message>
+        <source>Delete project</source>
+        <translation>刪除專案</translation>
+    </message>
+    <message>
+        <source>Delete</source>
+        <translation>刪除</translation>
+    </message>
+</context>
+<context>
     <name>PromptDialog</name>
     <message>
         <source>Prompts</source>
@@ -5651,6 +5764,10 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>搜尋對話</translation>
     </message>
     <message>
+        <source>Projects</source>
+        <translation>專案</translation>
+    </message>
+    <message>
         <source>Tags</source>
         <translation>標籤</translation>
     </message>
@@ -5667,6 +5784,14 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>新增標籤；可將對話拖曳到標籤上</translation>
     </message>
     <message>
+        <source>New project</source>
+        <translation>新增專案</translation>
+    </message>
+    <message>
+        <source>New project; chats can be dragged onto projects</source>
+        <translation>新增專案；可將對話拖到專案上</translation>
+    </message>
+    <message>
         <source>Nothing found for “{}” in chats tagged “{}”.</source>
         <translation>在標籤「{1}」的對話中找不到「{0}」。</translation>
     </message>
@@ -5679,6 +5804,10 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>還沒有對話帶有標籤「{}」。可將對話拖曳到標籤上，或使用對話的選單。</translation>
     </message>
     <message>
+        <source>No chat is in “{}” yet. Begin one, or drag chats onto it.</source>
+        <translation>「{}」中還沒有對話。請新增一個，或將對話拖到專案上。</translation>
+    </message>
+    <message>
         <source>No chats yet. A chat appears here after its first message.</source>
         <translation>還沒有對話。從第一則訊息開始，對話會保存在這裡。</translation>
     </message>
@@ -5689,6 +5818,14 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>&amp;Delete (chats stay)</source>
         <translation>刪除（保留對話）(&amp;D)</translation>
+    </message>
+    <message>
+        <source>&amp;Edit…</source>
+        <translation>編輯(&amp;E)…</translation>
+    </message>
+    <message>
+        <source>&amp;Delete (chats stay)…</source>
+        <translation>刪除（保留對話）(&amp;D)…</translation>
     </message>
 </context>
 <context>
@@ -5742,10 +5879,6 @@ The model is loaded a second time there and takes its memory again.</source>
 </context>
 <context>
     <name>TagList</name>
-    <message>
-        <source>Tags</source>
-        <translation>標籤</translation>
-    </message>
     <message>
         <source>1 chat</source>
         <translation>1 個對話</translation>

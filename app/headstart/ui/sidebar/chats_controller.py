@@ -37,7 +37,7 @@ class Searching(QObject):
 
     found = Signal(object)  # Findings
     troubled = Signal(str)
-    _ordered = Signal(int, str, str)
+    _ordered = Signal(int, str, str, str)
 
     def __init__(self, folder: Path, parent: QObject | None = None, key: Key | None = None) -> None:
         """`folder` has the history, `key` is what it is encrypted with; the first search starts the thread."""
@@ -52,12 +52,12 @@ class Searching(QObject):
         # In the thread itself: only there may its connection be closed.
         self._thread.finished.connect(self._seeker.close, Qt.ConnectionType.DirectConnection)
 
-    def begin(self, query: str, tag: str = "") -> None:
-        """Search, with a tag only in chats that have it; a search that is running ends."""
+    def begin(self, query: str, tag: str = "", project: str = "") -> None:
+        """Search, with a tag or project only in chats that have it; a search that is running ends."""
         self.forget()
         if not self._thread.isRunning():
             self._thread.start()
-        self._ordered.emit(self._number, query, tag)
+        self._ordered.emit(self._number, query, tag, project)
 
     def forget(self) -> None:
         """End the search that is running."""
@@ -99,13 +99,13 @@ class _Seeker(QObject):
         if self._reader:
             self._reader.interrupt()
 
-    @Slot(int, str, str)
-    def search(self, number: int, query: str, tag: str) -> None:
+    @Slot(int, str, str, str)
+    def search(self, number: int, query: str, tag: str, project: str) -> None:
         """Emit what is found, until another search is asked for."""
         if number != self._newest:
             return
         try:
-            self._search(number, query, tag)
+            self._search(number, query, tag, project)
         except HistoryError as error:
             self.failed.emit(number, said(error))
 
@@ -116,11 +116,11 @@ class _Seeker(QObject):
             self._reader.close()
             self._reader = None
 
-    def _search(self, number: int, query: str, tag: str) -> None:
+    def _search(self, number: int, query: str, tag: str, project: str) -> None:
         self._reader = self._reader or open_reader(self._folder, self._key)
         hits: list[Hit] = []
         for find in (self._reader.title_hits, self._reader.message_hits, self._reader.file_hits):
-            for hit in find(query, tag=tag):
+            for hit in find(query, tag=tag, project=project):
                 hits.append(hit)
                 if len(hits) % _AT_ONCE == 0:
                     self.found.emit(number, Findings(query, tuple(hits), is_complete=False))
@@ -142,6 +142,8 @@ class Listing:
     chats: tuple[Chat, ...]
     tags: tuple[Tag, ...] = ()
     tag: str = ""  # only chats with this one are listed
+    projects: tuple[Tag, ...] = ()
+    project: str = ""  # only chats in this one are listed
     query: str = ""
     hits: tuple[Hit, ...] = ()
     is_complete: bool = True  # whether the search has ended
@@ -169,7 +171,7 @@ class ChatsController(QObject):
         self.events = ChatEvents(self)
         self.events.caught_up.connect(self._forget_idle)
         self._sessions: dict[str, ChatSession] = {}
-        self._query, self._tag = "", ""
+        self._query, self._tag, self._project = "", "", ""
         self._room = _LISTED
         self._findings = Findings("", (), is_complete=True)
         self._searching = Searching(store.path.parent, self, store.key)
@@ -199,8 +201,8 @@ class ChatsController(QObject):
             session.program_settings = settings
 
     def open_new(self) -> None:
-        """A chat without messages; the history gets it with the first."""
-        if self.current is None or self.current.is_stored:
+        """A chat without messages, in the project that is listed; the history gets it with the first."""
+        if self.current is None or self.current.is_stored or self.current.chat.project != self._project:
             self._show(self._session(None))
         elif self.current:
             self.opened.emit(self.current)
@@ -224,6 +226,23 @@ class ChatsController(QObject):
         """List only chats with this tag; "" lists all."""
         self._tag, self._room = tag, _LISTED
         self.refresh()
+
+    def filter_project(self, name: str) -> None:
+        """List only chats in this project, and put new ones into it; "" lists all."""
+        self._project, self._room = name, _LISTED
+        self.refresh()
+        if self.current and not self.current.is_stored:
+            self.open_new()
+
+    def move(self, chat_ids: Sequence[str], project: str) -> None:
+        """Put chats into a project; "": into none."""
+        self._change(*chat_ids, write=lambda: self._store.move(chat_ids, project))
+
+    @Slot(object)
+    def follow_projects(self, renamed: dict[str, str]) -> None:
+        """Projects were changed: see `follow_tags`."""
+        self.follow_tags({})
+        self.filter_project(renamed.get(self._project, self._project))
 
     @Slot()
     def list_more(self) -> None:
@@ -328,7 +347,8 @@ class ChatsController(QObject):
         return found[0] if found else None
 
     def _session(self, chat: Chat | None) -> ChatSession:
-        session = ChatSession(self._store, self._loader, self.events, chat, self._settings, self._tools, self)
+        project = self._store.project(self._project) if chat is None and self._project else None
+        session = ChatSession(self._store, self._loader, self.events, chat, self._settings, self._tools, self, project)
         session.recorded.connect(self._list_soon)
         session.ended.connect(self._forget_idle)
         return session
@@ -352,7 +372,7 @@ class ChatsController(QObject):
 
     def _list(self) -> None:
         if self._query:
-            self._searching.begin(self._query, self._tag)
+            self._searching.begin(self._query, self._tag, self._project)
             return
         self._searching.forget()
         self._findings = Findings("", (), is_complete=True)
@@ -369,10 +389,11 @@ class ChatsController(QObject):
 
     def _emit_listing(self) -> None:
         found = self._findings
-        chats = () if found.query else self._store.chats(tag=self._tag, most=self._room)
+        chats = () if found.query else self._store.chats(tag=self._tag, project=self._project, most=self._room)
         has_more = len(chats) == self._room
-        tags = self._store.tags()
-        self.listed.emit(Listing(chats, tags, self._tag, found.query, found.hits, found.is_complete, has_more))
+        tags, projects = self._store.tags(), self._store.projects()
+        within = (tags, self._tag, projects, self._project)
+        self.listed.emit(Listing(chats, *within, found.query, found.hits, found.is_complete, has_more))
 
     def _deletion(self, chats: list[Chat], was_open: str) -> Undoable:
         def take_back() -> None:

@@ -22,6 +22,7 @@ from headstart.chat.conversation import Chat
 from headstart.chat.reader import Tag
 from headstart.ui.sidebar.chat_list import SMALLER, ChatList
 from headstart.ui.sidebar.chats_controller import ChatsController, Listing, TagsController
+from headstart.ui.sidebar.projects import ProjectsController
 from headstart.ui.sidebar.tag_list import TagList
 from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.labels import Heading
@@ -53,10 +54,31 @@ class TagMenu(QMenu):
         action.triggered.connect(lambda wanted: self._sidebar.tag_marked.emit(ids, name, wanted))
 
 
+class ProjectMenu(QMenu):
+    """The project of chats; the one that all of them are in is ticked."""
+
+    def __init__(self, chats: Sequence[Chat], projects: Sequence[Tag], sidebar: "Sidebar", parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setTitle(self.tr("&Move to Project"))
+        self._sidebar = sidebar
+        ids, within = tuple(chat.id for chat in chats), {chat.project for chat in chats}
+        for project in projects:
+            self._add(project.name.replace("&", "&&"), ids, project.name, within)
+        self._add(self.tr("No Project"), ids, "", within)
+        self.addSeparator()
+        self.addAction(self.tr("&New Project…"), lambda: sidebar.project_wanted.emit(ids))
+
+    def _add(self, words: str, ids: tuple[str, ...], name: str, within: set[str]) -> None:
+        action = self.addAction(words)
+        action.setCheckable(True)
+        action.setChecked(within == {name})
+        action.triggered.connect(lambda: self._sidebar.move_requested.emit(ids, name))
+
+
 class ChatMenu(QMenu):
     """Makes the sidebar emit what was chosen."""
 
-    def __init__(self, chats: Sequence[Chat], tags: Sequence[Tag], sidebar: "Sidebar") -> None:
+    def __init__(self, chats: Sequence[Chat], listing: Listing, sidebar: "Sidebar") -> None:
         super().__init__(sidebar)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         ids = tuple(chat.id for chat in chats)
@@ -66,7 +88,8 @@ class ChatMenu(QMenu):
         self.addAction(
             self.tr("Un&pin") if pinned else self.tr("&Pin"), lambda: sidebar.pin_requested.emit(ids, not pinned)
         )
-        self.addMenu(TagMenu(chats, tags, sidebar, self))
+        self.addMenu(TagMenu(chats, listing.tags, sidebar, self))
+        self.addMenu(ProjectMenu(chats, listing.projects, sidebar, self))
         self.addSeparator()
         several = len(ids) > 1
         export = self.tr("&Export {} Chats…").format(len(ids)) if several else self.tr("&Export…")
@@ -89,6 +112,9 @@ class Sidebar(QFrame):
     export_requested = Signal(object)
     tag_created = Signal(str, object)  # name, chats that get it
     tag_marked = Signal(object, str, bool)  # chats, tag, whether they get it
+    project_wanted = Signal(object)  # chats that go into a new one
+    project_opened = Signal(str)  # whose dialog is asked for
+    move_requested = Signal(object, str)  # chats, project, or "" for none
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -104,10 +130,10 @@ class Sidebar(QFrame):
         self.search.setAccessibleName(self.tr("Search chats"))
         self.search.setClearButtonEnabled(True)
         self.search.installEventFilter(self)
-        self.tags = TagList(self)
-        self._tags_head = Heading(self.tr("Tags"), SMALLER, self)
+        self.projects = TagList(self.tr("Projects"), "project", self)
+        self._new_project = QToolButton(self)
+        self.tags = TagList(self.tr("Tags"), "tag", self)
         self._new_tag = QToolButton(self)
-        self._new_tag.setIcon(icon("new"))
         self.list = ChatList(self)
         self._empty = QLabel(self)
         self.undo_bar = NoticeBar(self, shown_ms=_UNDO_MS)
@@ -118,8 +144,12 @@ class Sidebar(QFrame):
     def show_listing(self, listing: Listing, current: str | None) -> None:
         """Show chats, or what a search has found so far."""
         self._listing = listing
-        self.tags.show_tags(listing.tags, listing.tag)
-        self.tags.setVisible(bool(listing.tags))
+        for part, known, chosen in (
+            (self.projects, listing.projects, listing.project),
+            (self.tags, listing.tags, listing.tag),
+        ):
+            part.show_tags(known, chosen)
+            part.setVisible(bool(known))
         self.list.show_listing(listing, current)
         nothing = listing.is_complete and not (listing.hits if listing.query else listing.chats)
         self._empty.setText(self._nothing(listing))
@@ -145,11 +175,13 @@ class Sidebar(QFrame):
         dialog.open()
 
     def clear(self) -> bool:
-        """End a search, or else the filter; False if there is neither."""
+        """End a search, or else a filter; False if there is neither."""
         if self.search.text():
             self.search.clear()
         elif self._listing.tag:
             self.tags.chosen.emit("")
+        elif self._listing.project:
+            self.projects.chosen.emit("")
         else:
             return False
         return True
@@ -168,30 +200,43 @@ class Sidebar(QFrame):
         self._empty.setWordWrap(True)
         self._empty.setContentsMargins(SMALL, SMALL, SMALL, SMALL)
         dress(self._empty, "muted")
-        dress(self._tags_head, "muted")
-        dress(self._new_tag, "flat")
         self._new_tag.setAccessibleName(self.tr("New tag"))
         self._new_tag.setToolTip(self.tr("New tag; chats can be dragged onto tags"))
-        head = QHBoxLayout()
-        set_margins(head, start=SMALL + TINY, top=0, end=TINY, bottom=0)
-        head.addWidget(self._tags_head, 1)
-        head.addWidget(self._new_tag)
+        self._new_project.setAccessibleName(self.tr("New project"))
+        self._new_project.setToolTip(self.tr("New project; chats can be dragged onto projects"))
         column = QVBoxLayout(self)
         column.setContentsMargins(SMALL, SMALL, SMALL, SMALL)
         column.setSpacing(TINY)
         column.addWidget(self._new)
         column.addWidget(self.search)
-        column.addLayout(head)
+        column.addLayout(self._head(self.tr("Projects"), self._new_project))
+        column.addWidget(self.projects)
+        column.addLayout(self._head(self.tr("Tags"), self._new_tag))
         for widget, stretch in ((self.tags, 0), (self._empty, 1), (self.list, 1)):
             column.addWidget(widget, stretch)
         column.addStretch(0)
         column.addWidget(self.undo_bar)
         column.addWidget(self._models)
 
+    def _head(self, title: str, new: QToolButton) -> QHBoxLayout:
+        """A heading with the button that makes one more."""
+        heading = Heading(title, SMALLER, self)
+        dress(heading, "muted")
+        dress(new, "flat")
+        new.setIcon(icon("new"))
+        head = QHBoxLayout()
+        set_margins(head, start=SMALL + TINY, top=0, end=TINY, bottom=0)
+        head.addWidget(heading, 1)
+        head.addWidget(new)
+        return head
+
     def _connect(self) -> None:
         self._new.clicked.connect(self.new_requested)
         self._models.clicked.connect(self.models_requested)
         self._new_tag.clicked.connect(lambda: self.ask_for_tag(()))
+        self._new_project.clicked.connect(lambda: self.project_wanted.emit(()))
+        self.projects.dropped.connect(self.move_requested)
+        self.projects.menu_requested.connect(self._open_menu_of_project)
         self.search.textChanged.connect(self._note_typing)
         self._typing.timeout.connect(self._search_now)
         self.search.returnPressed.connect(self._open_first)
@@ -207,6 +252,8 @@ class Sidebar(QFrame):
             return self.tr("Nothing found for “{}”.").format(listing.query)
         if listing.tag:
             return self.tr("No chat is tagged “{}” yet. Drag chats onto it, or use their menu.").format(listing.tag)
+        if listing.project:
+            return self.tr("No chat is in “{}” yet. Begin one, or drag chats onto it.").format(listing.project)
         return self.tr("No chats yet. A chat appears here after its first message.")
 
     def _button(self, name: str, label: str) -> QPushButton:
@@ -244,7 +291,7 @@ class Sidebar(QFrame):
 
     @Slot(object, QPoint)
     def _open_menu(self, chats: tuple[Chat, ...], place: QPoint) -> None:
-        ChatMenu(chats, self._listing.tags, self).popup(place)
+        ChatMenu(chats, self._listing, self).popup(place)
 
     @Slot(str, QPoint)
     def _open_menu_of_tag(self, name: str, place: QPoint) -> None:
@@ -252,6 +299,15 @@ class Sidebar(QFrame):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(self.tr("&Rename"), lambda: self.tags.begin_rename(name))
         menu.addAction(self.tr("&Delete (chats stay)"), lambda: self.tags.delete_requested.emit(name))
+        menu.popup(place)
+
+    @Slot(str, QPoint)
+    def _open_menu_of_project(self, name: str, place: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(self.tr("&Edit…"), lambda: self.project_opened.emit(name))
+        menu.addAction(self.tr("&Rename"), lambda: self.projects.begin_rename(name))
+        menu.addAction(self.tr("&Delete (chats stay)…"), lambda: self.projects.delete_requested.emit(name))
         menu.popup(place)
 
 
@@ -263,6 +319,7 @@ class SidebarController(QObject):
         sidebar: Sidebar,
         chats: ChatsController,
         tags: TagsController,
+        projects: ProjectsController,
         undo_stack: UndoStack,
         parent: QObject | None = None,
     ) -> None:
@@ -271,6 +328,7 @@ class SidebarController(QObject):
         self._sidebar, self._chats, self._tags, self._undo_stack = sidebar, chats, tags, undo_stack
         self._connect_chats()
         self._connect_tags()
+        self._connect_projects(projects)
         for part in (chats, tags):
             part.undoable.connect(undo_stack.keep)
             part.undoable.connect(self._offer_undo)
@@ -294,6 +352,17 @@ class SidebarController(QObject):
         sidebar.tags.delete_requested.connect(tags.delete)
         tags.changed.connect(self._chats.follow_tags)
         tags.troubled.connect(self._chats.refresh)  # a name that was refused is still in the list, where it was typed
+
+    def _connect_projects(self, projects: ProjectsController) -> None:
+        sidebar = self._sidebar
+        sidebar.projects.chosen.connect(self._chats.filter_project)
+        sidebar.move_requested.connect(self._chats.move)
+        sidebar.project_wanted.connect(projects.create)
+        sidebar.project_opened.connect(projects.edit)
+        sidebar.projects.renamed.connect(projects.rename)
+        sidebar.projects.delete_requested.connect(projects.delete)
+        projects.changed.connect(self._chats.follow_projects)
+        projects.troubled.connect(self._chats.refresh)
 
     @Slot()
     def _note_undo(self) -> None:

@@ -1,4 +1,4 @@
-"""The tags of the sidebar: choose one as a filter, drop chats on them."""
+"""The tags or projects of the sidebar: choose one as a filter, drop chats on them."""
 
 from collections.abc import Sequence
 
@@ -36,7 +36,7 @@ _MOST_ROWS = 6
 
 
 class TagList(QListView):
-    """As high as its tags, up to six."""
+    """As high as its tags or projects, up to six. `called`: what they are; `picture`: the icon of each."""
 
     chosen = Signal(str)  # "" for no filter
     dropped = Signal(object, str)  # tuple of chat ids, tag
@@ -44,14 +44,14 @@ class TagList(QListView):
     delete_requested = Signal(str)
     menu_requested = Signal(str, QPoint)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, called: str, picture: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._items = QStandardItemModel(self)
-        self._painter = _TagPainter(self)
+        self._painter = _TagPainter(picture, self)
         self._tags: tuple[Tag, ...] = ()
         self.setModel(self._items)
         self.setItemDelegate(self._painter)
-        self.setAccessibleName(self.tr("Tags"))
+        self.setAccessibleName(called)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -162,8 +162,9 @@ class TagList(QListView):
 class _TagPainter(QStyledItemDelegate):
     """An icon, the name and how many chats have it."""
 
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(self, picture: str, parent: QWidget) -> None:
         super().__init__(parent)
+        self._picture = picture
         self.chosen = ""
         self.held_over = ""
 
@@ -181,7 +182,9 @@ class _TagPainter(QStyledItemDelegate):
         area = area.adjusted(SMALL + TINY, 0, -SMALL - TINY, 0)
         role = QPalette.ColorRole.Link if tag.name == self.chosen else QPalette.ColorRole.PlaceholderText
         side = scaled(ICON, option.font)
-        icon("tag", role).paint(painter, placed(painter, area, QRect(area.left(), area.top(), side, area.height())))
+        icon(self._picture, role).paint(
+            painter, placed(painter, area, QRect(area.left(), area.top(), side, area.height()))
+        )
         count = painter.fontMetrics().horizontalAdvance(str(tag.chats)) + SMALL
         line = QRect(area.left() + side + SMALL, area.top(), area.width() - side - SMALL - count, area.height())
         line.setTop(area.top() + (area.height() - line_height(option.font)) // 2)

@@ -34,6 +34,7 @@ _PATHS = MappingProxyType(
         "chart": "M4 19V5 M4 19h16 M8 15l4-5 3 3 5-7",
         "up": "M6 15l6-6 6 6",
         "tag": "M4 4h8l8 8-8 8-8-8z M8.5 8.5h.01",
+        "project": "M4 6h6l2 2.5h8V19H4z",
         "search": "M11 5a6 6 0 1 0 0 12a6 6 0 1 0 0-12z M20 20l-4.7-4.7",
     }
 )

@@ -1,0 +1,211 @@
+"""Projects: their dialog, and what is done to them."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QSize, Signal, Slot
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFileDialog,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QMessageBox,
+    QPlainTextEdit,
+    QVBoxLayout,
+    QWidget,
+)
+
+from headstart.chat.conversation import LONGEST_TAG, Project
+from headstart.chat.store import Store
+from headstart.errors import HistoryError
+from headstart.ui.chat.attachments import AttachmentTray
+from headstart.ui.translation import said
+from headstart.ui.widgets.labels import StatusLine, button, muted
+from headstart.ui.widgets.layouts import Dialog, file_place, keep_place
+from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.theme import MEDIUM, SMALL
+
+Models = Iterable[tuple[object, str, str]]  # name, what is shown, remark
+_SIZE = QSize(560, 460)
+
+
+class ProjectDialog(Dialog):
+    """Emits the project when it shall be saved, and stays until `accept`."""
+
+    saved = Signal(object)  # Project
+
+    def __init__(self, project: Project, models: Models, parent: QWidget | None = None) -> None:
+        """A project without a name is a new one."""
+        super().__init__(parent)
+        self.setWindowTitle(self.tr("Project") if project.name else self.tr("New project"))
+        self._project = project
+        self.name = QLineEdit(project.name, self)
+        self.name.setMaxLength(LONGEST_TAG)
+        self.prompt = QPlainTextEdit(str(project.settings.get("system_prompt", "")), self)
+        self.prompt.setTabChangesFocus(True)
+        dress(self.prompt, "field")
+        self.model = QComboBox(self)
+        self.model.addItem(self.tr("The model used last"), "")
+        self.files = AttachmentTray(self)
+        self._none = muted(self.tr("No files"), self)
+        self._add_files = button(self.tr("Add files…"), self)
+        self._fault = StatusLine(self)
+        self._cancel, self.save_button = button(self.tr("Cancel"), self), button(self.tr("Save"), self, "primary")
+        chosen = str(project.settings.get("model", ""))
+        known = [(name, label) for name, label, _ in models if name]
+        for name, label in [*known, *([(chosen, chosen)] if chosen and chosen not in dict(known) else [])]:
+            self.model.addItem(label, name)
+        self.model.setCurrentIndex(max(self.model.findData(chosen), 0))
+        self._lay_out()
+        self._connect()
+        self.files.set_attached(project.files)
+        self._check()
+
+    def project(self) -> Project:
+        """As it is in the dialog now."""
+        typed = {"system_prompt": self.prompt.toPlainText().strip(), "model": self.model.currentData()}
+        others = {name: value for name, value in self._project.settings.items() if name not in (*typed, "draft")}
+        own = {name: value for name, value in typed.items() if value}
+        if own.get("model"):
+            own["draft"] = ""
+        return Project(" ".join(self.name.text().split()), {**others, **own}, self.files.attached)
+
+    @Slot(str)
+    def complain(self, sentence: str) -> None:
+        """Say what is wrong."""
+        self._fault.say(sentence, bad=True)
+
+    def _connect(self) -> None:
+        self.name.textChanged.connect(self._check)
+        self.files.changed.connect(self._check)
+        self.files.troubled.connect(self.complain)
+        self._add_files.clicked.connect(self._ask_for_files)
+        self._cancel.clicked.connect(self.reject)
+        self.save_button.clicked.connect(lambda: self.saved.emit(self.project()))
+
+    @Slot()
+    def _check(self) -> None:
+        self._fault.say("")
+        self._none.setVisible(self.files.isHidden())
+        self.save_button.setEnabled(bool(self.name.text().strip()) and not self.files.is_reading)
+
+    @Slot()
+    def _ask_for_files(self) -> None:
+        names, _ = QFileDialog.getOpenFileNames(self, self.tr("Add files"), file_place())
+        if names:
+            keep_place(names[0])
+            self.files.attach(Path(name) for name in names)
+
+    def _lay_out(self) -> None:
+        column = QVBoxLayout(self)
+        column.setContentsMargins(MEDIUM, MEDIUM, MEDIUM, MEDIUM)
+        column.setSpacing(SMALL)
+        fields = ((self.tr("Name"), self.name), (self.tr("System prompt"), self.prompt), (self.tr("Model"), self.model))
+        for words, field in fields:
+            label = QLabel(words, self)
+            label.setBuddy(field)
+            field.setAccessibleName(words)
+            column.addWidget(label)
+            column.addWidget(field, 1 if field is self.prompt else 0)
+        row = QHBoxLayout()
+        row.addWidget(QLabel(self.tr("Files"), self), 1)
+        row.addWidget(self._add_files)
+        column.addLayout(row)
+        column.addWidget(self.files)
+        column.addWidget(self._none)
+        column.addWidget(
+            muted(self.tr("A new chat in the project begins with these. Chats already in it keep their own."), self)
+        )
+        column.addWidget(self._fault)
+        foot = QHBoxLayout()
+        foot.setSpacing(SMALL)
+        foot.addStretch(1)
+        foot.addWidget(self._cancel)
+        foot.addWidget(self.save_button)
+        column.addLayout(foot)
+        self.resize(_SIZE)
+
+
+class ProjectsController(QObject):
+    """Every change is on disk when its method returns."""
+
+    changed = Signal(object)  # dict[str, str]: old names to new ones, "" for a project that is gone
+    troubled = Signal(str)
+
+    def __init__(
+        self, store: Store, window: QWidget, models: Callable[[], Models], parent: QObject | None = None
+    ) -> None:
+        """`models`: what can be chosen."""
+        super().__init__(parent)
+        self._store, self._window, self._models = store, window, models
+
+    def create(self, chats: Iterable[str] = ()) -> None:
+        """Ask for a new project, and put chats into it."""
+        self._open(Project(""), tuple(chats))
+
+    def edit(self, name: str) -> None:
+        """Open the dialog of a project."""
+        project = self._read(name)
+        if project:
+            self._open(project)
+
+    def rename(self, name: str, new: str) -> None:
+        """Rename a project; the name of another one is refused."""
+        project = self._read(name)
+        if project and new.strip() and new.strip() != name:
+            self._change(name, Project(new, project.settings, project.files))
+
+    def delete(self, name: str) -> None:
+        """Ask, then remove a project; its chats stay."""
+        count = next((each.chats for each in self._store.projects() if each.name == name), 0)
+        question = self.tr("Delete the project “{}” with its system prompt and files?").format(name)
+        stay = self.tr("Its chat stays.") if count == 1 else self.tr("Its {} chats stay.").format(count)
+        box = QMessageBox(QMessageBox.Icon.Question, self.tr("Delete project"), question, parent=self._window)
+        box.setInformativeText(stay if count else "")
+        delete = box.addButton(self.tr("Delete"), QMessageBox.ButtonRole.DestructiveRole)
+        box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
+        box.exec()
+        if box.clickedButton() is delete and self._attempt(lambda: self._store.delete_project(name)):
+            self.changed.emit({name: ""})
+
+    def _read(self, name: str) -> Project | None:
+        found: list[Project | None] = []
+        self._attempt(lambda: found.append(self._store.project(name)))
+        return found[0] if found else None
+
+    def _open(self, project: Project, chats: tuple[str, ...] = ()) -> None:
+        dialog = ProjectDialog(project, self._models(), self._window)
+
+        def save(changed: Project) -> None:
+            try:
+                renamed = self._save(project.name, changed, chats)
+            except HistoryError as error:
+                dialog.complain(said(error))
+                return
+            dialog.accept()
+            self.changed.emit(renamed)
+
+        dialog.saved.connect(save)
+        dialog.finished.connect(dialog.deleteLater)
+        dialog.open()
+
+    def _save(self, name: str, changed: Project, chats: tuple[str, ...]) -> dict[str, str]:
+        if name:
+            return {name: self._store.change_project(name, changed)}
+        made = self._store.add_project(changed)
+        self._store.move(chats, made)
+        return {}
+
+    def _change(self, name: str, changed: Project) -> None:
+        kept: list[str] = []
+        if self._attempt(lambda: kept.append(self._store.change_project(name, changed))):
+            self.changed.emit({name: kept[0]})
+
+    def _attempt(self, act: Callable[[], object]) -> bool:
+        try:
+            act()
+        except HistoryError as error:
+            self.troubled.emit(said(error))
+            return False
+        return True
