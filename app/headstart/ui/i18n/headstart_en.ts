@@ -12,6 +12,10 @@
         <translation>“Draft device”</translation>
     </message>
     <message>
+        <source>--from belongs to the recipe of one model, which {source!r} is not; of a pair, name both files: `headstart-export FILE --draft FILE`.</source>
+        <translation>A file in place of the download fits the recipe of one model, which {source!r} is not; for a pair, choose both files.</translation>
+    </message>
+    <message>
         <source>--{option} needs --draft, or the recipe of a pair.</source>
         <translation>{option} needs a draft, or the recipe of a pair.</translation>
     </message>
@@ -224,6 +228,10 @@
         <translation>{host} port {port} cannot be used ({strerror}): choose another “Port”.</translation>
     </message>
     <message>
+        <source>{name} and the source are not both a pair; name the recipe of the pair, or its two sources with --against and --draft.</source>
+        <translation>{name} and the source are not both a pair; name the recipe of the pair, or its two sources.</translation>
+    </message>
+    <message>
         <source>{name} does not know the model {model!r}{in_brackets}; {command} lists what it has.</source>
         <translation>{name} does not know the model {model!r}{in_brackets}; add the server again with one that it has under “Model”.</translation>
     </message>
@@ -234,6 +242,10 @@
     <message>
         <source>{name} has these models: {names}; name one of them: remote:{name}/MODEL.</source>
         <translation>{name} has these models: {names}; add {name} again with one of them under “Model”.</translation>
+    </message>
+    <message>
+        <source>{name} is a model of the kind {kind!r}, which cannot be exported; take {recipe}, or another of a kind that `headstart-export --list --architectures` names.</source>
+        <translation>{name} is a model of the kind {kind!r}, which cannot be exported; choose {recipe} instead.</translation>
     </message>
     <message>
         <source>{name} is damaged: {faults}; export it again with headstart-export.</source>
@@ -294,6 +306,14 @@
     <message>
         <source>{pair} is the recipe of a pair: it names both models, so --draft does not fit.</source>
         <translation>{pair} is the recipe of a pair: it names both models, so leave “Draft model” empty.</translation>
+    </message>
+    <message>
+        <source>{path} of --template cannot be read ({error}).</source>
+        <translation>{path}, the file of the chat template, cannot be read ({error}).</translation>
+    </message>
+    <message>
+        <source>{path} of --template is no file; name one with a chat template.</source>
+        <translation>{path} is no file; choose one with a chat template.</translation>
     </message>
     <message>
         <source>{source} must be exported first, and the exporter is not installed; run: {command}</source>

@@ -2402,51 +2402,51 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{name} in {folder} is no ordinary file; fetch the model again.</source>
-        <translation type="unfinished"></translation>
+        <translation>{folder} 中的 {name} 不是普通文件；请重新获取该模型。</translation>
     </message>
     <message>
         <source>{name} is a GGUF file of the kind {kind!r}, which can only be exported from .safetensors files; use the model&apos;s Hugging Face folder or hub id instead.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 是 {kind!r} 类型的 GGUF 文件，这类模型只能从 .safetensors 文件导出；请改用该模型的 Hugging Face 文件夹或 hub id。</translation>
     </message>
     <message>
         <source>{name} is a model of the kind {kind!r}, which cannot be exported; take {recipe}, or another of a kind that `headstart-export --list --architectures` names.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 是 {kind!r} 类型的模型，无法导出；请改用 {recipe}，或 `headstart-export --list --architectures` 列出的其他类型的模型。</translation>
     </message>
     <message>
         <source>{name} is not what its source is: it chooses among {found} tokens, and its source among {rows}. Name the source that it was made from, or export it again.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 与其来源不同：它在 {found} 个词元中选择，而来源在 {rows} 个中选择。请指定导出它时所用的来源，或重新导出。</translation>
     </message>
     <message>
         <source>{name} is not what its source is: they differ by {found} nats a token (KL) and not by {before} as when it was exported. Name the source that it was made from, or export it again.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 与其来源不同：两者每个词元相差 {found} nat（KL），而导出时相差 {before}。请指定导出它时所用的来源，或重新导出。</translation>
     </message>
     <message>
         <source>{name} makes vectors in steps that cannot be done here ({kinds}); choose a model of a transformer and a pooling.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 生成向量的某些步骤在这里无法执行（{kinds}）；请选择由 Transformer 和池化组成的模型。</translation>
     </message>
     <message>
         <source>{name} pools its tokens in a way that cannot be done here ({how}); choose a model that takes their mean, the first or the last.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 合并词元的方式在这里无法执行（{how}）；请选择取平均值、第一个或最后一个词元的模型。</translation>
     </message>
     <message>
         <source>{name} scales its positions, which is lost where a GGUF file is read; use the model&apos;s Hugging Face folder or hub id instead.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 会缩放位置，而读取 GGUF 文件时会丢失这一点；请改用该模型的 Hugging Face 文件夹或 hub id。</translation>
     </message>
     <message>
         <source>{name} turns texts into vectors and cannot chat: choose another model.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 把文本转换为向量，不能聊天：请选择其他模型。</translation>
     </message>
     <message>
         <source>{name} turns texts into vectors: it writes nothing, and is no part of a pair.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 把文本转换为向量：它不写文字，也不能作为一对模型的一部分。</translation>
     </message>
     <message>
         <source>{name} wants words of its own before each text, which cannot be done here; choose another model.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 要求在每段文本前加上它自己的词语，这里无法做到；请选择其他模型。</translation>
     </message>
     <message>
         <source>{path} cannot be read ({error}); fetch it again.</source>
-        <translation type="unfinished"></translation>
+        <translation>无法读取 {path}（{error}）；请重新获取。</translation>
     </message>
     <message>
         <source>{path} cannot be read ({reason}); make it readable for you.</source>
@@ -2486,7 +2486,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>--from belongs to the recipe of one model, which {source!r} is not; of a pair, name both files: `headstart-export FILE --draft FILE`.</source>
-        <translation type="unfinished"></translation>
+        <translation>--from 只用于单个模型的配方，而 {source!r} 不是；对于一对模型，请指定两个文件：`headstart-export FILE --draft FILE`。</translation>
     </message>
     <message>
         <source>A project needs a name; type one.</source>
@@ -2494,7 +2494,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>A vector of the exported {name} points elsewhere than that of its source (cosine {agreement}); choose a higher precision.</source>
-        <translation type="unfinished"></translation>
+        <translation>导出的 {name} 的一个向量与来源的方向不同（余弦 {agreement}）；请选择更高的精度。</translation>
     </message>
     <message>
         <source>Another answer was begun meanwhile; continue this one when that has ended.</source>
@@ -2514,7 +2514,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>The tokenizer reads {text} otherwise once it is converted; choose another model.</source>
-        <translation type="unfinished"></translation>
+        <translation>分词器转换后对 {text} 的读取结果不同；请选择其他模型。</translation>
     </message>
     <message>
         <source>The tokenizer rebuilt from {name} turns {text!r} into {back!r}; use the model&apos;s Hugging Face folder or hub id instead.</source>
@@ -2674,7 +2674,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>config.json of {name} does not say how many tokens it reads.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 的 config.json 没有说明它能读取多少个词元。</translation>
     </message>
     <message>
         <source>draft {draft} does not fit {target}: {difference}; choose a draft with the same tokenizer.</source>
@@ -2910,7 +2910,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{fault} Export the model again.</source>
-        <translation type="unfinished"></translation>
+        <translation>{fault} 请重新导出该模型。</translation>
     </message>
     <message>
         <source>{fault} The model would get wrong tokens, so nothing was kept; choose another.</source>
@@ -3034,11 +3034,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{name!r} is no exported model; there are {names}.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name!r} 不是已导出的模型；现有 {names}。</translation>
     </message>
     <message>
         <source>{name} and the source are not both a pair; name the recipe of the pair, or its two sources with --against and --draft.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 和来源并非都是一对模型；请指定该对模型的配方，或用 --against 和 --draft 指定两个来源。</translation>
     </message>
     <message>
         <source>{name} broke off the answer ({detail}); ask again, or look into the log of that server.</source>
@@ -3046,7 +3046,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{name} cannot be converted ({error}).</source>
-        <translation type="unfinished"></translation>
+        <translation>无法转换 {name}（{error}）。</translation>
     </message>
     <message>
         <source>{name} cannot be reached at {url} ({detail}); check that the server runs there and that this computer has a network.</source>
@@ -3066,7 +3066,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{name} does not say how a text becomes a vector ({file} is missing); choose a model for sentence-transformers.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 没有说明如何把文本变成向量（缺少 {file}）；请选择用于 sentence-transformers 的模型。</translation>
     </message>
     <message>
         <source>{name} does not speak TLS as expected at {url} ({reason}); check the port, or whether the address begins with http://.</source>
@@ -3350,11 +3350,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{path} of --template cannot be read ({error}).</source>
-        <translation type="unfinished"></translation>
+        <translation>无法读取 --template 的 {path}（{error}）。</translation>
     </message>
     <message>
         <source>{path} of --template is no file; name one with a chat template.</source>
-        <translation type="unfinished"></translation>
+        <translation>--template 的 {path} 不是文件；请指定一个含有聊天模板的文件。</translation>
     </message>
     <message>
         <source>{path} was not attached: {most} files is the most for one message.</source>

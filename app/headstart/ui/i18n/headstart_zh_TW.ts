@@ -2402,51 +2402,51 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{name} in {folder} is no ordinary file; fetch the model again.</source>
-        <translation type="unfinished"></translation>
+        <translation>{folder} 中的 {name} 不是一般檔案；請重新取得該模型。</translation>
     </message>
     <message>
         <source>{name} is a GGUF file of the kind {kind!r}, which can only be exported from .safetensors files; use the model&apos;s Hugging Face folder or hub id instead.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 是 {kind!r} 類型的 GGUF 檔案，這類模型只能從 .safetensors 檔案匯出；請改用該模型的 Hugging Face 資料夾或 hub id。</translation>
     </message>
     <message>
         <source>{name} is a model of the kind {kind!r}, which cannot be exported; take {recipe}, or another of a kind that `headstart-export --list --architectures` names.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 是 {kind!r} 類型的模型，無法匯出；請改用 {recipe}，或 `headstart-export --list --architectures` 列出的其他類型的模型。</translation>
     </message>
     <message>
         <source>{name} is not what its source is: it chooses among {found} tokens, and its source among {rows}. Name the source that it was made from, or export it again.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 與其來源不同：它在 {found} 個詞元中選擇，而來源在 {rows} 個中選擇。請指定匯出它時所用的來源，或重新匯出。</translation>
     </message>
     <message>
         <source>{name} is not what its source is: they differ by {found} nats a token (KL) and not by {before} as when it was exported. Name the source that it was made from, or export it again.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 與其來源不同：兩者每個詞元相差 {found} nat（KL），而匯出時相差 {before}。請指定匯出它時所用的來源，或重新匯出。</translation>
     </message>
     <message>
         <source>{name} makes vectors in steps that cannot be done here ({kinds}); choose a model of a transformer and a pooling.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 產生向量的某些步驟在這裡無法執行（{kinds}）；請選擇由 Transformer 和池化組成的模型。</translation>
     </message>
     <message>
         <source>{name} pools its tokens in a way that cannot be done here ({how}); choose a model that takes their mean, the first or the last.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 合併詞元的方式在這裡無法執行（{how}）；請選擇取平均值、第一個或最後一個詞元的模型。</translation>
     </message>
     <message>
         <source>{name} scales its positions, which is lost where a GGUF file is read; use the model&apos;s Hugging Face folder or hub id instead.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 會縮放位置，而讀取 GGUF 檔案時會遺失這一點；請改用該模型的 Hugging Face 資料夾或 hub id。</translation>
     </message>
     <message>
         <source>{name} turns texts into vectors and cannot chat: choose another model.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 把文字轉換為向量，不能聊天：請選擇其他模型。</translation>
     </message>
     <message>
         <source>{name} turns texts into vectors: it writes nothing, and is no part of a pair.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 把文字轉換為向量：它不寫文字，也不能作為一對模型的一部分。</translation>
     </message>
     <message>
         <source>{name} wants words of its own before each text, which cannot be done here; choose another model.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 要求在每段文字前加上它自己的詞語，這裡無法做到；請選擇其他模型。</translation>
     </message>
     <message>
         <source>{path} cannot be read ({error}); fetch it again.</source>
-        <translation type="unfinished"></translation>
+        <translation>無法讀取 {path}（{error}）；請重新取得。</translation>
     </message>
     <message>
         <source>{path} cannot be read ({reason}); make it readable for you.</source>
@@ -2486,7 +2486,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>--from belongs to the recipe of one model, which {source!r} is not; of a pair, name both files: `headstart-export FILE --draft FILE`.</source>
-        <translation type="unfinished"></translation>
+        <translation>--from 只用於單一模型的配方，而 {source!r} 不是；對於一對模型，請指定兩個檔案：`headstart-export FILE --draft FILE`。</translation>
     </message>
     <message>
         <source>A project needs a name; type one.</source>
@@ -2494,7 +2494,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>A vector of the exported {name} points elsewhere than that of its source (cosine {agreement}); choose a higher precision.</source>
-        <translation type="unfinished"></translation>
+        <translation>匯出的 {name} 的一個向量與來源的方向不同（餘弦 {agreement}）；請選擇更高的精度。</translation>
     </message>
     <message>
         <source>Another answer was begun meanwhile; continue this one when that has ended.</source>
@@ -2514,7 +2514,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>The tokenizer reads {text} otherwise once it is converted; choose another model.</source>
-        <translation type="unfinished"></translation>
+        <translation>分詞器轉換後對 {text} 的讀取結果不同；請選擇其他模型。</translation>
     </message>
     <message>
         <source>The tokenizer rebuilt from {name} turns {text!r} into {back!r}; use the model&apos;s Hugging Face folder or hub id instead.</source>
@@ -2674,7 +2674,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>config.json of {name} does not say how many tokens it reads.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 的 config.json 沒有說明它能讀取多少個詞元。</translation>
     </message>
     <message>
         <source>draft {draft} does not fit {target}: {difference}; choose a draft with the same tokenizer.</source>
@@ -2910,7 +2910,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{fault} Export the model again.</source>
-        <translation type="unfinished"></translation>
+        <translation>{fault} 請重新匯出該模型。</translation>
     </message>
     <message>
         <source>{fault} The model would get wrong tokens, so nothing was kept; choose another.</source>
@@ -3034,11 +3034,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{name!r} is no exported model; there are {names}.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name!r} 不是已匯出的模型；現有 {names}。</translation>
     </message>
     <message>
         <source>{name} and the source are not both a pair; name the recipe of the pair, or its two sources with --against and --draft.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 和來源並非都是一對模型；請指定該對模型的配方，或用 --against 和 --draft 指定兩個來源。</translation>
     </message>
     <message>
         <source>{name} broke off the answer ({detail}); ask again, or look into the log of that server.</source>
@@ -3046,7 +3046,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{name} cannot be converted ({error}).</source>
-        <translation type="unfinished"></translation>
+        <translation>無法轉換 {name}（{error}）。</translation>
     </message>
     <message>
         <source>{name} cannot be reached at {url} ({detail}); check that the server runs there and that this computer has a network.</source>
@@ -3066,7 +3066,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{name} does not say how a text becomes a vector ({file} is missing); choose a model for sentence-transformers.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 沒有說明如何把文字變成向量（缺少 {file}）；請選擇用於 sentence-transformers 的模型。</translation>
     </message>
     <message>
         <source>{name} does not speak TLS as expected at {url} ({reason}); check the port, or whether the address begins with http://.</source>
@@ -3350,11 +3350,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{path} of --template cannot be read ({error}).</source>
-        <translation type="unfinished"></translation>
+        <translation>無法讀取 --template 的 {path}（{error}）。</translation>
     </message>
     <message>
         <source>{path} of --template is no file; name one with a chat template.</source>
-        <translation type="unfinished"></translation>
+        <translation>--template 的 {path} 不是檔案；請指定一個含有聊天範本的檔案。</translation>
     </message>
     <message>
         <source>{path} was not attached: {most} files is the most for one message.</source>
