@@ -179,7 +179,8 @@ from packaging.version import parse
 
 def is_taken(kind):
     config = TasksManager._SUPPORTED_MODEL_TYPE[kind]["openvino"][convert.TASK].func
-    least, most = str(config.MIN_TRANSFORMERS_VERSION), str(config.MAX_TRANSFORMERS_VERSION or transformers.__version__)
+    least = str(config.MIN_TRANSFORMERS_VERSION)
+    most = str(getattr(config, "MAX_TRANSFORMERS_VERSION", None) or transformers.__version__)
     return kind in convert.LIFTED_LIMITS or parse(least) <= parse(transformers.__version__) <= parse(most)
 
 print(json.dumps([kind for kind in (*weights.TRIED, *weights.UNTRIED) if not is_taken(kind)]))

@@ -91,7 +91,7 @@ def test_openai_s_client_understands_the_refusal(running: Running) -> None:
 def test_the_description_is_open_and_other_paths_are_not_there(running: Running) -> None:
     assert running.ask("GET", "/openapi.json", {"Authorization": ""})[0] == 200
     codes = {404: "not_found", 405: "method_not_allowed"}
-    for method, path, refusal in (("GET", "/v1/embeddings", 404), ("GET", CHAT, 405), ("GET", f"{CHAT}/", 405)):
+    for method, path, refusal in (("GET", "/v1/images", 404), ("GET", CHAT, 405), ("GET", f"{CHAT}/", 405)):
         status, _, body = running.ask(method, path)
         assert (status, json.loads(body)["error"]["code"]) == (refusal, codes[refusal])
         assert "see /openapi.json" in json.loads(body)["error"]["message"]

@@ -115,7 +115,7 @@ class CallReader:
     def flush(self) -> str:
         """The rest of the text, once the answer has ended."""
         held, self._held = self._held, ""
-        return held if self._place != "arguments" and not self.calls else ""
+        return held if self._place in {"start", "text"} and not self.calls else ""
 
     def _begin(self) -> None:
         """An answer may begin with a call that has no mark."""

@@ -2410,15 +2410,15 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{name} is a model of the kind {kind!r}, which cannot be exported; take {recipe}, or another of a kind that `headstart-export --list --architectures` names.</source>
-        <translation>{name} 是 {kind!r} 类型的模型，无法导出；请改用 {recipe}，或 `headstart-export --list --architectures` 列出的其他类型的模型。</translation>
+        <translation>{name} 是 {kind!r} 类型的模型，无法导出；请改用 {recipe}。</translation>
     </message>
     <message>
         <source>{name} is not what its source is: it chooses among {found} tokens, and its source among {rows}. Name the source that it was made from, or export it again.</source>
-        <translation>{name} 与其来源不同：它在 {found} 个词元中选择，而来源在 {rows} 个中选择。请指定导出它时所用的来源，或重新导出。</translation>
+        <translation>{name} 与其来源不同：它在 {found} 个 token 中选择，而来源在 {rows} 个中选择。请指定导出它时所用的来源，或重新导出。</translation>
     </message>
     <message>
         <source>{name} is not what its source is: they differ by {found} nats a token (KL) and not by {before} as when it was exported. Name the source that it was made from, or export it again.</source>
-        <translation>{name} 与其来源不同：两者每个词元相差 {found} nat（KL），而导出时相差 {before}。请指定导出它时所用的来源，或重新导出。</translation>
+        <translation>{name} 与其来源不同：两者每个 token 相差 {found} nat（KL），而导出时相差 {before}。请指定导出它时所用的来源，或重新导出。</translation>
     </message>
     <message>
         <source>{name} makes vectors in steps that cannot be done here ({kinds}); choose a model of a transformer and a pooling.</source>
@@ -2426,7 +2426,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{name} pools its tokens in a way that cannot be done here ({how}); choose a model that takes their mean, the first or the last.</source>
-        <translation>{name} 合并词元的方式在这里无法执行（{how}）；请选择取平均值、第一个或最后一个词元的模型。</translation>
+        <translation>{name} 合并 token 的方式在这里无法执行（{how}）；请选择取平均值、第一个或最后一个 token 的模型。</translation>
     </message>
     <message>
         <source>{name} scales its positions, which is lost where a GGUF file is read; use the model&apos;s Hugging Face folder or hub id instead.</source>
@@ -2486,7 +2486,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>--from belongs to the recipe of one model, which {source!r} is not; of a pair, name both files: `headstart-export FILE --draft FILE`.</source>
-        <translation>--from 只用于单个模型的配方，而 {source!r} 不是；对于一对模型，请指定两个文件：`headstart-export FILE --draft FILE`。</translation>
+        <translation>用文件代替下载只适用于单个模型的配方，而 {source!r} 不是；对于一对模型，请选择两个文件。</translation>
     </message>
     <message>
         <source>A project needs a name; type one.</source>
@@ -2674,7 +2674,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>config.json of {name} does not say how many tokens it reads.</source>
-        <translation>{name} 的 config.json 没有说明它能读取多少个词元。</translation>
+        <translation>{name} 的 config.json 没有说明它能读取多少个 token。</translation>
     </message>
     <message>
         <source>draft {draft} does not fit {target}: {difference}; choose a draft with the same tokenizer.</source>
@@ -3038,7 +3038,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{name} and the source are not both a pair; name the recipe of the pair, or its two sources with --against and --draft.</source>
-        <translation>{name} 和来源并非都是一对模型；请指定该对模型的配方，或用 --against 和 --draft 指定两个来源。</translation>
+        <translation>{name} 和来源并非都是一对模型；请指定该对模型的配方，或它的两个来源。</translation>
     </message>
     <message>
         <source>{name} broke off the answer ({detail}); ask again, or look into the log of that server.</source>
@@ -3350,11 +3350,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{path} of --template cannot be read ({error}).</source>
-        <translation>无法读取 --template 的 {path}（{error}）。</translation>
+        <translation>无法读取聊天模板文件 {path}（{error}）。</translation>
     </message>
     <message>
         <source>{path} of --template is no file; name one with a chat template.</source>
-        <translation>--template 的 {path} 不是文件；请指定一个含有聊天模板的文件。</translation>
+        <translation>{path} 不是文件；请选择一个含有聊天模板的文件。</translation>
     </message>
     <message>
         <source>{path} was not attached: {most} files is the most for one message.</source>

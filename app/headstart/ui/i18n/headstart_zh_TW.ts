@@ -2410,15 +2410,15 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{name} is a model of the kind {kind!r}, which cannot be exported; take {recipe}, or another of a kind that `headstart-export --list --architectures` names.</source>
-        <translation>{name} 是 {kind!r} 類型的模型，無法匯出；請改用 {recipe}，或 `headstart-export --list --architectures` 列出的其他類型的模型。</translation>
+        <translation>{name} 是 {kind!r} 類型的模型，無法匯出；請改用 {recipe}。</translation>
     </message>
     <message>
         <source>{name} is not what its source is: it chooses among {found} tokens, and its source among {rows}. Name the source that it was made from, or export it again.</source>
-        <translation>{name} 與其來源不同：它在 {found} 個詞元中選擇，而來源在 {rows} 個中選擇。請指定匯出它時所用的來源，或重新匯出。</translation>
+        <translation>{name} 與其來源不同：它在 {found} 個 token 中選擇，而來源在 {rows} 個中選擇。請指定匯出它時所用的來源，或重新匯出。</translation>
     </message>
     <message>
         <source>{name} is not what its source is: they differ by {found} nats a token (KL) and not by {before} as when it was exported. Name the source that it was made from, or export it again.</source>
-        <translation>{name} 與其來源不同：兩者每個詞元相差 {found} nat（KL），而匯出時相差 {before}。請指定匯出它時所用的來源，或重新匯出。</translation>
+        <translation>{name} 與其來源不同：兩者每個 token 相差 {found} nat（KL），而匯出時相差 {before}。請指定匯出它時所用的來源，或重新匯出。</translation>
     </message>
     <message>
         <source>{name} makes vectors in steps that cannot be done here ({kinds}); choose a model of a transformer and a pooling.</source>
@@ -2426,7 +2426,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{name} pools its tokens in a way that cannot be done here ({how}); choose a model that takes their mean, the first or the last.</source>
-        <translation>{name} 合併詞元的方式在這裡無法執行（{how}）；請選擇取平均值、第一個或最後一個詞元的模型。</translation>
+        <translation>{name} 合併 token 的方式在這裡無法執行（{how}）；請選擇取平均值、第一個或最後一個 token 的模型。</translation>
     </message>
     <message>
         <source>{name} scales its positions, which is lost where a GGUF file is read; use the model&apos;s Hugging Face folder or hub id instead.</source>
@@ -2486,7 +2486,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>--from belongs to the recipe of one model, which {source!r} is not; of a pair, name both files: `headstart-export FILE --draft FILE`.</source>
-        <translation>--from 只用於單一模型的配方，而 {source!r} 不是；對於一對模型，請指定兩個檔案：`headstart-export FILE --draft FILE`。</translation>
+        <translation>用檔案代替下載只適用於單一模型的配方，而 {source!r} 不是；對於一對模型，請選擇兩個檔案。</translation>
     </message>
     <message>
         <source>A project needs a name; type one.</source>
@@ -2674,7 +2674,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>config.json of {name} does not say how many tokens it reads.</source>
-        <translation>{name} 的 config.json 沒有說明它能讀取多少個詞元。</translation>
+        <translation>{name} 的 config.json 沒有說明它能讀取多少個 token。</translation>
     </message>
     <message>
         <source>draft {draft} does not fit {target}: {difference}; choose a draft with the same tokenizer.</source>
@@ -3038,7 +3038,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{name} and the source are not both a pair; name the recipe of the pair, or its two sources with --against and --draft.</source>
-        <translation>{name} 和來源並非都是一對模型；請指定該對模型的配方，或用 --against 和 --draft 指定兩個來源。</translation>
+        <translation>{name} 和來源並非都是一對模型；請指定該對模型的配方，或它的兩個來源。</translation>
     </message>
     <message>
         <source>{name} broke off the answer ({detail}); ask again, or look into the log of that server.</source>
@@ -3350,11 +3350,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{path} of --template cannot be read ({error}).</source>
-        <translation>無法讀取 --template 的 {path}（{error}）。</translation>
+        <translation>無法讀取聊天範本檔案 {path}（{error}）。</translation>
     </message>
     <message>
         <source>{path} of --template is no file; name one with a chat template.</source>
-        <translation>--template 的 {path} 不是檔案；請指定一個含有聊天範本的檔案。</translation>
+        <translation>{path} 不是檔案；請選擇一個含有聊天範本的檔案。</translation>
     </message>
     <message>
         <source>{path} was not attached: {most} files is the most for one message.</source>
