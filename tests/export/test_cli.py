@@ -110,8 +110,12 @@ def test_a_request_to_end_is_a_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: signal.Signals
 ) -> None:
     before = signal.getsignal(signal.SIGTERM)
+    interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
     monkeypatch.setattr(cli, "_export", lambda _options: signal.raise_signal(number))
-    assert cli.main(["x"]) == 130
+    try:
+        assert cli.main(["x"]) == 130
+    finally:
+        signal.signal(signal.SIGINT, interrupt)
     assert "interrupted; run it again to go on with what was fetched" in capsys.readouterr().err
     assert signal.getsignal(signal.SIGTERM) is before
 
