@@ -111,7 +111,7 @@ def convert_tokenizer(tokenizer: Any, folder: Path) -> None:
 
     tokenizer.save_pretrained(folder)
     try:
-        with _separate_splits():
+        with _separate_splits(), _whole_tags():
             encoder, decoder = convert(tokenizer, with_detokenizer=True, clean_up_tokenization_spaces=False)
     except FAULTS as error:
         raise ExportError(
@@ -143,6 +143,51 @@ def _separate_splits() -> Iterator[None]:
         yield
     finally:
         hf_parser.parse_byte_level_pretokenization_step, pipeline.merge_regex_split_steps = parse, join
+
+
+@contextlib.contextmanager
+def _whole_tags() -> Iterator[None]:
+    """WORKAROUND OpenVINO writes each token of six characters in angle brackets as one byte, as if it were <0x41>.
+
+    Gemma has such tokens: <code>, </div>. Where there are any, the vocabulary gets the bytes in place of their names.
+    """
+    from openvino_tokenizers import hf_parser, utils  # noqa: PLC0415
+
+    parser, decoder = hf_parser.TransformersTokenizerPipelineParser, hf_parser.VocabDecoderStep
+    steps, take, known = parser.decoding_map, decoder.from_hf_json, parser.decoding
+
+    def decoding(self: Any) -> None:
+        names = self.pipeline.vocab or []
+        others = hf_parser.parse_special_tokens(self.original_tokenizer, only_special_tokens=False) or {}
+        tags = [
+            name
+            for name in (*names, *others.values())
+            if len(name) == 6 and name[0] + name[-1] == "<>" and name[:3] != "<0x"
+        ]
+        if not self.tokenizer_json["model"].get("byte_fallback") or not tags:
+            known(self)
+            return
+
+        def in_bytes(**options: Any) -> Any:
+            step = take(**options)
+            added = options["added_tokens"] or {}
+            rows = max(len(names), *(place + 1 for place in added))
+            whole = [added.get(place) or (names[place] if place < len(names) else "") for place in range(rows)]
+            step.vocab = [utils.transform_unigram_token_to_bytes(name, byte_fallback=True) for name in whole]
+            return step
+
+        decoder.from_hf_json = in_bytes
+        parser.decoding_map = {name: step for name, step in steps.items() if name not in {"Replace", "ByteFallback"}}
+        try:
+            known(self)
+        finally:
+            decoder.from_hf_json, parser.decoding_map = take, steps
+
+    parser.decoding = decoding
+    try:
+        yield
+    finally:
+        parser.decoding = known
 
 
 def require_all(info: dict[str, Any], source: Path) -> None:

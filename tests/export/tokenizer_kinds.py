@@ -21,6 +21,7 @@ FOUND = "found.json"
 EVERY = 3  # of so many texts one is compared
 ALONE = "as OpenVINO does it: "
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
+TAGS = ("<code>", "</img>")  # as long as the name of a byte
 WORDS = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 LETTERS = r"[^\r\n\p{L}\p{N}]?\p{L}+"
 TAIL = r" ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -107,12 +108,13 @@ def gemma() -> Any:
     tokenizer.normalizer = normalizers.Replace(" ", "▁")
     tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
     tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
-    marks = ["<pad>", "<eos>", "<bos>", "<unk>", *tiny.SPECIAL_TOKENS, *BYTES]
+    marks = ["<pad>", "<eos>", "<bos>", "<unk>", *tiny.SPECIAL_TOKENS, *TAGS, *BYTES]
     trainer = trainers.BpeTrainer(vocab_size=1200, special_tokens=marks, show_progress=False)
     tokenizer.train_from_iterator([*tiny._training_text(), *[ODD] * 20], trainer)
     data = json.loads(tokenizer.to_str())
-    data["added_tokens"] = [token for token in data["added_tokens"] if token["content"] not in BYTES]
+    data["added_tokens"] = [token for token in data["added_tokens"] if token["content"] not in (*BYTES, *TAGS)]
     tokenizer = Tokenizer.from_str(json.dumps(data))
+    tokenizer.add_tokens([AddedToken(text, normalized=False) for text in TAGS])
     tokenizer.add_tokens([AddedToken(text, normalized=False) for text in ("\n\n", "\n\n\n", "▁▁", "▁▁▁▁")])
     return tokenizer
 
