@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart.errors import ExportError
-from headstart_export import gguf, recipe
+from headstart_export import embedding, gguf, recipe
 
 # Kinds of models, as `model_type` names them, that a tiny one of was exported and compared with its source.
 TRIED = (
@@ -117,8 +117,9 @@ def _inspect_gguf(source: Path) -> Facts:
 
 
 def require_known(config: Path, name: str) -> None:
-    """Raise ExportError where a `config.json` tells that `name` cannot be exported."""
-    if kind := _json(config).get("model_type"):
+    """Raise ExportError where a `config.json` tells that `name` is of a kind that cannot be exported."""
+    kind = _json(config).get("model_type")
+    if kind and not embedding.is_one(config.parent):
         require_architecture(kind, name)
 
 

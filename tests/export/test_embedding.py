@@ -17,7 +17,7 @@ from headstart.cli import main
 from headstart.engine.engine import Finish, LoadOptions, Message, Request
 from headstart.engine.opening import LocalModels
 from headstart.errors import ContextOverflowError, ExportError, SettingsError
-from headstart.server.models import LoadedModels, Served
+from headstart.server.models import LoadedModels, OpenModel, Served
 from headstart_export import embedding, process
 from tests.export.conftest import Offline, Outcome
 from tests.fakes import ScriptedEngine
@@ -195,10 +195,10 @@ def test_it_is_listed_and_cannot_chat(installed: Path, capsys: pytest.CaptureFix
 def client(installed: Path) -> Iterator[openai.OpenAI]:
     """A client of a server with this model and one that writes."""
 
-    def load(name: str) -> Any:
+    def load(name: str) -> OpenModel:
         is_vectors = name == "tiny-bert"
         opened = LocalModels().open(LoadOptions(installed), lambda _: None) if is_vectors else None
-        return (opened.engine if opened else ScriptedEngine(["Hello."])), LENGTH
+        return OpenModel(opened.engine if opened else ScriptedEngine(["Hello."]), LENGTH)
 
     models = LoadedModels(lambda: [Served("toy", 64), Served("tiny-bert", LENGTH, dimensions=64)], load)
     with serving(ScriptedEngine(), models=models) as running, running.client() as client:
