@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from bench.open_questions import Answer
 from bench.soak import slopes
 from bench.toy import ToyEngine
 from bench.ui import table
-from headstart.engine.engine import FinishReason
+from headstart import library
+from headstart.engine.engine import FinishReason, LoadOptions
+from headstart.engine.local import load
 from headstart.errors import BrokenModelError
 from headstart.server.worker import Limits
 from tests.fakes import ScriptedEngine
@@ -109,6 +112,22 @@ def test_a_client_that_is_missing_is_left_out_and_one_that_fails_is_told(
     assert head == "| client | what it does | works |"
     assert works == f"| openai {openai.__version__} | A call, its result, and the answer to that | yes |"
     assert fails.endswith("| A call that must come, streamed | no |")
+
+
+@pytest.mark.slow
+def test_the_clients_that_are_here_call_tools_of_a_real_model(
+    real_pair: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    pair = library.choose(str(real_pair), None)
+    assert pair.draft
+    monkeypatch.setattr(clients, "KEY", KEY)
+    with (
+        closing(load(LoadOptions(pair.target.folder, pair.draft.folder))) as engine,
+        serving(engine) as running,
+    ):
+        monkeypatch.setattr("sys.argv", ["clients.py", running.url, MODEL])
+        assert clients.main() == 0
+    assert len(capsys.readouterr().out.splitlines()) >= 4  # of the one that the tests have
 
 
 def test_an_answer_that_fails_is_counted_as_lost() -> None:
