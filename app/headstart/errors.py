@@ -71,6 +71,14 @@ class SettingsError(HeadstartError):
     exit_code = 2
 
 
+class MakesVectorsError(SettingsError):
+    """A model that turns texts into vectors is asked to chat."""
+
+    def __init__(self, name: str) -> None:
+        """`name`: the model's."""
+        super().__init__("{name} turns texts into vectors and cannot chat: choose another model.", name=name)
+
+
 class ModelNotFoundError(HeadstartError):
     """No installed model has this name; the sentence lists those that exist."""
 

@@ -9,6 +9,7 @@ from typing import TypeGuard
 from headstart import manifest, paths, vocabulary
 from headstart.errors import (
     BrokenModelError,
+    MakesVectorsError,
     MismatchedDraftError,
     ModelNotFoundError,
     SettingsError,
@@ -115,7 +116,7 @@ def choose(name: str | None, draft: str | None = None, root: Path | None = None)
     entry = find(name, root) if name is not None else _only(installed(root))
     target = entry.target if isinstance(entry, Pair) else entry
     if target.manifest.embedding:
-        raise SettingsError("{name} turns texts into vectors and cannot chat: choose another model.", name=entry.name)
+        raise MakesVectorsError(entry.name)
     chosen = _draft(entry, draft, root)
     if chosen is not None:
         require_same_vocabulary(target, chosen)

@@ -9,7 +9,7 @@ import pytest
 from headstart.chat import backups, database, migrations, search
 from headstart.chat.conversation import Attachment, Conversation, Run, State
 from headstart.chat.database import DAMAGE, FILE_NAME
-from headstart.chat.reader import Tag
+from headstart.chat.reader import Group
 from headstart.chat.store import Store, open_store
 from headstart.errors import DamagedHistoryError, HistoryError
 
@@ -56,7 +56,7 @@ def test_a_history_of_version_1_is_brought_up_to_date(tmp_path: Path) -> None:
     assert [hit.message for hit in store.search("sle")] == [3, 2]
     assert [hit.message for hit in store.search("s")] == [3, 2]
     assert [(hit.message, hit.file) for hit in store.search("a")] == [(None, None), (1, "a.txt")]
-    assert store.tags() == (Tag("zoo", 1),)
+    assert store.tags() == (Group("zoo", 1),)
     assert (chat.project, store.projects()) == ("", ())
     store.move([chat.id], "Zoo")
     assert store.chats(project="zoo")[0].tags == ("zoo",)

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from headstart.chat import backups
-from headstart.chat.conversation import LONGEST_TAG, Attachment, Conversation, Project
+from headstart.chat.conversation import LONGEST_NAME, Attachment, Conversation, Project
 from headstart.chat.json_chats import MalformedError, parse, parse_chats, to_json
-from headstart.chat.reader import Tag
+from headstart.chat.reader import Group
 from headstart.chat.store import Store, open_store
 from headstart.errors import HistoryError
 
@@ -31,18 +31,18 @@ def test_a_project_keeps_settings_and_files(store: Store) -> None:
         store.add_project(Project("THESIS"))
     with pytest.raises(HistoryError, match="needs a name"):
         store.add_project(Project(" \n "))
-    assert store.add_project(Project("x" * 99)) == "x" * LONGEST_TAG
+    assert store.add_project(Project("x" * 99)) == "x" * LONGEST_NAME
 
 
 def test_chats_are_moved_and_listed_by_project(store: Store) -> None:
     first, second, third = (store.create_chat(title).id for title in "abc")
     store.move([first, second, "gone"], "Thesis")
     assert {chat.id for chat in store.chats(project="thesis")} == {first, second}
-    assert store.projects() == (Tag("Thesis", 2),)
+    assert store.projects() == (Group("Thesis", 2),)
     store.move([first], "Home")
     store.move([second], "")
     store.delete(first)
-    assert store.projects() == (Tag("Home", 0), Tag("Thesis", 0))
+    assert store.projects() == (Group("Home", 0), Group("Thesis", 0))
     assert store.chat(third) is not None
     store.restore(first)
     found = store.chat(first)
@@ -99,7 +99,7 @@ def test_an_export_carries_projects(store: Store) -> None:
     store.import_projects([Project("Thesis", {"model": "another"})])  # what is there stays
     store.add(*found.chats[0])
     assert store.project("Thesis") == THESIS
-    assert store.projects() == (Tag("Thesis", 1),)
+    assert store.projects() == (Group("Thesis", 1),)
 
 
 @pytest.mark.parametrize("projects", ["3", '[{"settings": {}}]', '[{"name": "x", "files": 3}]', '["x"]'])

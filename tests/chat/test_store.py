@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from headstart.chat import backups
 from headstart.chat.conversation import Attachment, Chat, Conversation, Outcome, Run, State
 from headstart.chat.database import FILE_NAME
-from headstart.chat.reader import Tag, open_reader
+from headstart.chat.reader import Group, open_reader
 from headstart.chat.store import UNSENT, Store, new_id, open_store
 from headstart.errors import HistoryError
 from tests.chat.trees import histories
@@ -185,7 +185,7 @@ def test_a_fork_is_a_chat_of_its_own(store: Store) -> None:
     fork = store.add(dataclasses.replace(chat, id=new_id(), title="b", tags=("zoo",)), BEGUN.fork(1))
     assert store.conversation(fork.id).path[0].text == "why"
     assert store.conversation(chat.id) == BEGUN
-    assert store.tags() == (Tag("zoo", 1),)
+    assert store.tags() == (Group("zoo", 1),)
 
 
 def test_another_thread_reads_what_was_saved(store: Store, folder: Path) -> None:
@@ -286,7 +286,7 @@ def test_a_chat_has_several_tags_and_a_tag_several_chats(store: Store) -> None:
     store.create_tag("work", [a, b])
     store.create_tag("home", [a])
     store.create_tag("empty")
-    assert store.tags() == (Tag("empty", 0), Tag("home", 1), Tag("work", 2))
+    assert store.tags() == (Group("empty", 0), Group("home", 1), Group("work", 2))
     assert (_tags(store, a), _tags(store, b)) == (("home", "work"), ("work",))
     store.untag("work", [a])
     assert _tags(store, a) == ("home",)
@@ -296,7 +296,7 @@ def test_case_and_spaces_make_no_other_tag(store: Store) -> None:
     a, b = _chats(store, "a", "b")
     assert store.create_tag("  My \n work ", [a]) == "My work"
     store.create_tag("my WORK", [b])
-    assert store.tags() == (Tag("My work", 2),)
+    assert store.tags() == (Group("My work", 2),)
     assert len(store.create_tag("x" * 99)) == 40
     with pytest.raises(HistoryError, match="needs a name"):
         store.create_tag(" \t ")
@@ -329,12 +329,12 @@ def test_a_deleted_chat_counts_for_no_tag_and_comes_back_with_its_own(store: Sto
     a, b = _chats(store, "a", "b")
     store.create_tag("work", [a, b])
     store.delete(a, b)
-    assert store.tags() == (Tag("work", 0),)
+    assert store.tags() == (Group("work", 0),)
     store.restore(a, b)
-    assert store.tags() == (Tag("work", 2),)
+    assert store.tags() == (Group("work", 2),)
     store.delete(a)
     store.purge()
-    assert store.tags() == (Tag("work", 1),)
+    assert store.tags() == (Group("work", 1),)
 
 
 def test_search_can_stay_within_a_tag_and_hits_name_theirs(store: Store) -> None:

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Attachment, Project
 from headstart.chat.json_chats import read_file
-from headstart.chat.reader import Tag
+from headstart.chat.reader import Group
 from headstart.ui.program import Program
 from headstart.ui.sidebar.chat_list import CHATS_MIME
 from headstart.ui.sidebar.projects import ProjectDialog
@@ -71,7 +71,7 @@ def test_a_chat_in_a_project_begins_with_its_prompt_and_files(qtbot: QtBot, app:
     assert session.settings.system_prompt == "Be brief."
     assert session.request(session.path).messages[0].content == "Be brief."
     assert session.path[0].attachments == (Attachment("rules.md", "all rules"),)
-    assert app.store.projects() == (Tag("Thesis", 1),)
+    assert app.store.projects() == (Group("Thesis", 1),)
     assert app.window.chat._title.text() == "Thesis · why?"
     choose(app, "Thesis")  # once more: all chats again
     app.window.sidebar.new_requested.emit()
@@ -122,9 +122,9 @@ def test_chats_are_moved_by_menu_and_by_dragging(qtbot: QtBot, app: Program) -> 
     left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     drop = QDropEvent(QPointF(place), Qt.DropAction.MoveAction, data, left, none)
     sidebar.projects.dropEvent(drop)
-    assert app.store.projects() == (Tag("A & B", 0), Tag("Home", 2))
+    assert app.store.projects() == (Group("A & B", 0), Group("Home", 2))
     sidebar.move_requested.emit((ids[0],), "")
-    assert app.store.projects() == (Tag("A & B", 0), Tag("Home", 1))
+    assert app.store.projects() == (Group("A & B", 0), Group("Home", 1))
 
 
 def test_a_new_project_takes_the_chats_it_was_asked_for(qtbot: QtBot, app: Program) -> None:
@@ -208,7 +208,7 @@ def test_an_export_is_read_with_its_project(
     app.store.delete_project("Thesis")
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
     app.commands._exchange.bring_in()
-    assert app.store.projects() == (Tag("Thesis", 1),)
+    assert app.store.projects() == (Group("Thesis", 1),)
     project = app.store.project("Thesis")
     assert project
     assert project.settings == {"system_prompt": "Be brief."}

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Chat
 from headstart.chat.json_chats import read_chats
-from headstart.chat.reader import Tag
+from headstart.chat.reader import Group
 from headstart.ui.chat.message import MessageAction
 from headstart.ui.dialogs import CommandPalette
 from headstart.ui.program import Program
@@ -405,10 +405,10 @@ def test_chats_are_tagged_by_their_menu(qtbot: QtBot, app: Program) -> None:
     tag, new = (action for action in menu.actions() if not action.isSeparator())
     assert (tag.text(), tag.isChecked()) == ("work", False)
     tag.trigger()
-    assert app.store.tags() == (Tag("work", 2),)
+    assert app.store.tags() == (Group("work", 2),)
     new.trigger()
     _answer_name(app, "home")
-    assert app.store.tags() == (Tag("home", 2), Tag("work", 2))
+    assert app.store.tags() == (Group("home", 2), Group("work", 2))
     menu.close()
 
 
@@ -420,9 +420,9 @@ def test_the_open_chat_is_tagged_by_keys_alone(qtbot: QtBot, app: Program) -> No
     QTest.keyClick(menus[0], Qt.Key.Key_Down)
     QTest.keyClick(menus[0], Qt.Key.Key_Return)
     assert app.chat_controller.session.chat.tags == ("zoo",)
-    assert app.store.tags() == (Tag("zoo", 1),)
+    assert app.store.tags() == (Group("zoo", 1),)
     app.tags.mark([app.chat_controller.session.chat.id], "zoo", given=False)
-    assert app.store.tags() == (Tag("zoo", 0),)
+    assert app.store.tags() == (Group("zoo", 0),)
     assert not app.chat_controller.session.chat.tags
 
 
@@ -433,9 +433,9 @@ def test_chats_dropped_on_a_tag_get_it(qtbot: QtBot, app: Program) -> None:
     data = rows.mimeData([rows.index(1, 0), rows.index(2, 0)])
     tags = app.window.sidebar.tags
     _drop(app, data, tags.visualRect(tags.model().index(0, 0)).center())
-    assert app.store.tags() == (Tag("work", 2),)
+    assert app.store.tags() == (Group("work", 2),)
     _drop(app, QMimeData(), tags.visualRect(tags.model().index(0, 0)).center())
-    assert app.store.tags() == (Tag("work", 2),)
+    assert app.store.tags() == (Group("work", 2),)
 
 
 def _drop(app: Program, data: QMimeData, place: QPoint) -> None:
@@ -477,7 +477,7 @@ def test_deleting_a_tag_leaves_the_chats_and_is_undone(qtbot: QtBot, app: Progra
     assert app.window.sidebar.tags.isHidden()
     assert app.window.sidebar.undo_bar.text == "Deleted tag “work”"
     app.window.sidebar.undo_bar._action.click()
-    assert app.store.tags() == (Tag("work", 1),)
+    assert app.store.tags() == (Group("work", 1),)
 
 
 def test_search_stays_within_the_tag_and_escape_leaves_both(qtbot: QtBot, app: Program) -> None:
@@ -508,4 +508,4 @@ def test_tags_are_there_again_after_a_restart(qtbot: QtBot, open_program: Open) 
     app.chat_controller.fork_requested.emit(2)
     again = open_program()
     assert _tag_rows(again) == ["zoo"]
-    assert again.store.tags() == (Tag("zoo", 2),)
+    assert again.store.tags() == (Group("zoo", 2),)

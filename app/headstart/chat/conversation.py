@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 Json = Mapping[str, object]  # plain JSON data
-LONGEST_TAG = 40  # characters; of a project's name, too
+LONGEST_NAME = 40  # characters, of a tag or project
 TITLE_COLUMNS = 48  # columns; a Chinese character takes two
 _LEAD = re.compile(r"^\s*(?:#{1,6}\s+|>\s*|[-*+]\s+(?:\[[ xX]\]\s+)?|\d{1,9}[.)]\s+)+")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
@@ -451,6 +451,11 @@ def _cut(line: str) -> str:
 
 def _columns(text: str) -> int:
     return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def kept_name(name: str) -> str:
+    """The name of a tag or project as it is kept: one line, not too long."""
+    return " ".join(storable(name).split())[:LONGEST_NAME].rstrip()
 
 
 def storable(text: str) -> str:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from headstart.chat.conversation import (
-    LONGEST_TAG,
     Attachment,
     Chat,
     Conversation,
@@ -22,6 +21,7 @@ from headstart.chat.conversation import (
     Run,
     State,
     ToolCall,
+    kept_name,
     storable,
 )
 from headstart.errors import ExchangeError, HeadstartError, Translatable
@@ -211,7 +211,7 @@ def _read_chat(value: object) -> Bundle:
         pinned=entry.get("pinned") is True,
         archived=entry.get("archived") is True,
         settings=_table(entry.get("settings", {}), "settings"),
-        project=_name(text_at(entry, "project", "")),
+        project=kept_name(text_at(entry, "project", "")),
     )
     return chat, _read_conversation([_table(message, "a message") for message in messages])
 
@@ -221,12 +221,7 @@ def _read_tags(entry: Mapping[str, Any]) -> tuple[str, ...]:
     names = entry.get("tags", [text_at(entry, "folder", "")])
     if not isinstance(names, list):
         raise MalformedError("tags in it are no list")
-    return tuple(sorted({_name(long_text(name)) for name in names} - {""}))
-
-
-def _name(text: str) -> str:
-    """Of a tag or project, as it is kept."""
-    return " ".join(text.split())[:LONGEST_TAG].rstrip()
+    return tuple(sorted({kept_name(long_text(name)) for name in names} - {""}))
 
 
 def _read_projects(entries: object) -> tuple[Project, ...]:
@@ -235,7 +230,7 @@ def _read_projects(entries: object) -> tuple[Project, ...]:
     tables = [_table(entry, "a project") for entry in entries]
     found = [
         Project(
-            _name(text_at(entry, "name")),
+            kept_name(text_at(entry, "name")),
             _table(entry.get("settings", {}), "settings"),
             _read_files(entry.get("files", [])),
         )
@@ -294,7 +289,7 @@ def _read_message(entry: Mapping[str, Any]) -> Message:
 
 
 def _read_call(entry: Mapping[str, Any]) -> ToolCall:
-    at = 0 if entry["at"] == 0 else _number(entry["at"])
+    at = _number(entry["at"], least=0)
     name, arguments, result = (text_at(entry, key) for key in ("name", "arguments", "result"))
     call = ToolCall(at, name, arguments, result, failed=entry.get("failed") is True)
     if not isinstance(json.loads(call.arguments), dict):
@@ -303,7 +298,7 @@ def _read_call(entry: Mapping[str, Any]) -> ToolCall:
 
 
 def _read_passage(entry: Mapping[str, Any]) -> Passage:
-    return Passage(*(_number(entry[name] + 1) - 1 for name in Passage._fields))  # a place may be 0
+    return Passage(*(_number(entry[name], least=0) for name in Passage._fields))
 
 
 def _read_state(value: object) -> State:
@@ -321,9 +316,9 @@ def _read_time(entry: Mapping[str, Any], name: str) -> float:
     return round(seconds, 3)
 
 
-def _number(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 2**53:
-        raise MalformedError("{value!r} stands where a number from 1 should", value=value)
+def _number(value: object, least: int = 1) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 2**53:
+        raise MalformedError("{value!r} stands where a number from {least} should", value=value, least=least)
     return value
 
 

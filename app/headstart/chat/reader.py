@@ -29,7 +29,7 @@ _IN_PROJECT = "chat.project = (SELECT rank FROM project WHERE name = ?)"
 _CHATS = f"SELECT {_COLUMNS} FROM chat"  # noqa: S608
 
 
-class Tag(NamedTuple):
+class Group(NamedTuple):
     """A tag or project: its name, and how many chats outside the bin have it. Small and large letters are the same."""
 
     name: str
@@ -116,21 +116,21 @@ class Reader:
         rows = self._rows(f"{_CHATS} WHERE id = ?", (chat_id,))
         return read_chat(rows[0]) if rows else None
 
-    def tags(self) -> tuple[Tag, ...]:
+    def tags(self) -> tuple[Group, ...]:
         """All tags by name, and how many chats have each."""
         query = (
             "SELECT tag.name, count(chat.rank) FROM tag LEFT JOIN chat_tag ON chat_tag.tag = tag.rank "
             "LEFT JOIN chat ON chat.rank = chat_tag.chat AND chat.deleted IS NULL GROUP BY tag.rank ORDER BY tag.name"
         )
-        return tuple(Tag(*row) for row in self._rows(query, ()))
+        return tuple(Group(*row) for row in self._rows(query, ()))
 
-    def projects(self) -> tuple[Tag, ...]:
+    def projects(self) -> tuple[Group, ...]:
         """All projects by name, and how many chats are in each."""
         query = (
             "SELECT project.name, count(chat.rank) FROM project LEFT JOIN chat ON chat.project = project.rank "
             "AND chat.deleted IS NULL GROUP BY project.rank ORDER BY project.name"
         )
-        return tuple(Tag(*row) for row in self._rows(query, ()))
+        return tuple(Group(*row) for row in self._rows(query, ()))
 
     def project(self, name: str) -> Project | None:
         """The project of this name; None if it is gone."""

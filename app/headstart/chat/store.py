@@ -10,7 +10,6 @@ from pathlib import Path
 
 from headstart.chat import database, encryption, migrations
 from headstart.chat.conversation import (
-    LONGEST_TAG,
     Attachment,
     Chat,
     Conversation,
@@ -18,6 +17,7 @@ from headstart.chat.conversation import (
     Message,
     Project,
     Run,
+    kept_name,
     storable,
 )
 from headstart.chat.database import Key
@@ -307,8 +307,8 @@ def _gone() -> HistoryError:
 
 
 def _tag_name(name: str) -> str:
-    """The name as it is kept: one line, not too long. Raises HistoryError where nothing is left."""
-    kept = " ".join(storable(name).split())[:LONGEST_TAG].rstrip()
+    """The name as it is kept. Raises HistoryError where nothing is left."""
+    kept = kept_name(name)
     if not kept:
         raise HistoryError("A tag needs a name; type one.")
     return kept
@@ -320,7 +320,7 @@ def _project_exists(kept: str) -> HistoryError:
 
 def _project_name(name: str) -> str:
     """Likewise."""
-    kept = " ".join(storable(name).split())[:LONGEST_TAG].rstrip()
+    kept = kept_name(name)
     if not kept:
         raise HistoryError("A project needs a name; type one.")
     return kept

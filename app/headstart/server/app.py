@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 from starlette.applications import Starlette
@@ -59,8 +59,19 @@ from headstart.server.tokens import Detokenized, DetokenizeRequest, Tokenized, T
 from headstart.server.worker import Limits, Worker
 from headstart.tools.calls import CallReader
 
-_Body = TypeVar(
-    "_Body",
+
+class _NamesModel(Protocol):
+    @property
+    def model(self) -> str | None: ...
+
+
+_Body = TypeVar("_Body", bound=_NamesModel)
+_USUAL_LENGTH = 4096  # tokens of an answer at most, where nothing is known of the context
+_MOST_DISCARDED = 64 * 2**20  # bytes
+_MOST_NUMBERS = 2_500_000  # of the vectors of a request; the engine tells them in one line
+_CLOSING = {"connection": "close"}
+_PLACE = "#/components/schemas/{name}"
+_BODIES = (
     ChatRequest,
     TextRequest,
     MessagesRequest,
@@ -69,19 +80,7 @@ _Body = TypeVar(
     TokenizeRequest,
     DetokenizeRequest,
 )
-_USUAL_LENGTH = 4096  # tokens of an answer at most, where nothing is known of the context
-_MOST_DISCARDED = 64 * 2**20  # bytes
-_MOST_NUMBERS = 2_500_000  # of the vectors of a request; the engine tells them in one line
-_CLOSING = {"connection": "close"}
-_PLACE = "#/components/schemas/{name}"
-_TYPES = (
-    ChatRequest,
-    TextRequest,
-    MessagesRequest,
-    ResponsesRequest,
-    EmbeddingRequest,
-    TokenizeRequest,
-    DetokenizeRequest,
+_ANSWERS = (
     Embeddings,
     Tokenized,
     Detokenized,
@@ -325,17 +324,9 @@ def _json(body: bytes) -> Response:
 
 def description(models: list[str]) -> dict[str, Any]:
     """The whole document for a server of these models."""
-    _, schemas = msgspec.json.schema_components(_TYPES, ref_template=_PLACE)
-    for name in (
-        "ChatRequest",
-        "TextRequest",
-        "MessagesRequest",
-        "ResponsesRequest",
-        "EmbeddingRequest",
-        "TokenizeRequest",
-        "DetokenizeRequest",
-    ):
-        schemas[name]["properties"]["model"] = {"type": "string", "enum": models}
+    _, schemas = msgspec.json.schema_components(_BODIES + _ANSWERS, ref_template=_PLACE)
+    for body in _BODIES:
+        schemas[body.__name__]["properties"]["model"] = {"type": "string", "enum": models}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Headstart", "version": __version__, "description": "Local models behind OpenAI's API."},

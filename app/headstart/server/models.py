@@ -95,12 +95,13 @@ def find(models: Models, name: str) -> Served:
 class OpenModel:
     """A model in memory. `context` in tokens, 0 if unknown; `parallel`: answers that it writes at the same time.
 
-    `since`: seconds since 1970.
+    `makes_vectors`: it writes no answers. `since`: seconds since 1970.
     """
 
     engine: Engine
     context: int = 0
     parallel: int = 1
+    makes_vectors: bool = False
     since: float = field(default_factory=time.time)
 
 
@@ -142,7 +143,6 @@ class LoadedModels:
         self._find_all, self._load, self._keep = find_all, load, keep
         self._open: OrderedDict[str, OpenModel] = OrderedDict()  # the least recently used first
         self._contexts: dict[str, int] = {}
-        self._vectors = set[str]()  # the names of those that make vectors
 
     def listed(self) -> Sequence[Served]:
         """See Models. How much a model holds is known for sure once it was loaded."""
@@ -155,12 +155,11 @@ class LoadedModels:
         """
         if model.id not in self._open:
             tell(f"loading {model.id}")
-            same = [name for name in self._open if (name in self._vectors) == bool(model.dimensions)]
+            makes_vectors = bool(model.dimensions)
+            same = [name for name, each in self._open.items() if each.makes_vectors == makes_vectors]
             for name in same[: max(0, len(same) + 1 - self._keep)]:
                 self._open.pop(name).engine.close()
-            self._open[model.id] = self._load_one(model.id)
-            if model.dimensions:
-                self._vectors.add(model.id)
+            self._open[model.id] = replace(self._load_one(model.id), makes_vectors=makes_vectors)
         self._open.move_to_end(model.id)
         return self._open[model.id].engine
 

@@ -12,7 +12,7 @@ from headstart.engine import devices, loading, memory
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Event, Finish, FinishReason, LoadOptions, Message, Prefill, Request, nothing
 from headstart.engine.runtime import core, openvino_genai
-from headstart.errors import BrokenModelError, ContextOverflowError, SettingsError
+from headstart.errors import BrokenModelError, ContextOverflowError, MakesVectorsError, SettingsError
 from headstart.manifest import Embedding, Manifest
 
 _IDS, _MASK = "input_ids", "attention_mask"  # of the inputs; any other is zero for a text without a pair
@@ -52,7 +52,7 @@ class EmbeddingEngine:
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """See Engine.generate. Raises SettingsError for what is to be answered in words."""
         if not request.inputs:
-            raise self._refusal()
+            raise MakesVectorsError(self.model.name)
         texts = [self._ids(text, place) for place, text in enumerate(request.inputs)]
         total, done, vectors = sum(map(len, texts)), 0, list[bytes]()
         yield Prefill(0, total)
@@ -69,17 +69,12 @@ class EmbeddingEngine:
     def count(self, messages: tuple[Message, ...], text: str) -> int:
         """Tokens of a text. Raises SettingsError for a conversation."""
         if messages:
-            raise self._refusal()
+            raise MakesVectorsError(self.model.name)
         return len(self._tokenizer.encode(text).input_ids.data[0])
 
     def close(self) -> None:
         """See Engine.close."""
         self._request = None
-
-    def _refusal(self) -> SettingsError:
-        return SettingsError(
-            "{name} turns texts into vectors and cannot chat: choose another model.", name=self.model.name
-        )
 
     def _ids(self, text: str | Sequence[int], place: int) -> Sequence[int]:
         """Raises SettingsError and ContextOverflowError."""

@@ -2433,10 +2433,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 会缩放位置，而读取 GGUF 文件时会丢失这一点；请改用该模型的 Hugging Face 文件夹或 hub id。</translation>
     </message>
     <message>
-        <source>{name} turns texts into vectors and cannot chat: choose another model.</source>
-        <translation>{name} 把文本转换为向量，不能聊天：请选择其他模型。</translation>
-    </message>
-    <message>
         <source>{name} turns texts into vectors: it writes nothing, and is no part of a pair.</source>
         <translation>{name} 把文本转换为向量：它不写文字，也不能作为一对模型的一部分。</translation>
     </message>
@@ -3437,8 +3433,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{url!r} 不是服务器地址；请写成 https://host:8000/v1 这样的形式。</translation>
     </message>
     <message>
-        <source>{value!r} stands where a number from 1 should</source>
-        <translation>{value!r} 处应为从 1 开始的数字</translation>
+        <source>{value!r} stands where a number from {least} should</source>
+        <translation>{value!r} 处应为从 {least} 开始的数字</translation>
     </message>
     <message>
         <source>{value!r} stands where a text should</source>

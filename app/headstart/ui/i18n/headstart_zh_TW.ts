@@ -2433,10 +2433,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{name} 會縮放位置，而讀取 GGUF 檔案時會遺失這一點；請改用該模型的 Hugging Face 資料夾或 hub id。</translation>
     </message>
     <message>
-        <source>{name} turns texts into vectors and cannot chat: choose another model.</source>
-        <translation>{name} 把文字轉換為向量，不能聊天：請選擇其他模型。</translation>
-    </message>
-    <message>
         <source>{name} turns texts into vectors: it writes nothing, and is no part of a pair.</source>
         <translation>{name} 把文字轉換為向量：它不寫文字，也不能作為一對模型的一部分。</translation>
     </message>
@@ -3437,8 +3433,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{url!r} 不是伺服器位址；請寫成 https://host:8000/v1 這樣的形式。</translation>
     </message>
     <message>
-        <source>{value!r} stands where a number from 1 should</source>
-        <translation>{value!r} 處應為從 1 開始的數字</translation>
+        <source>{value!r} stands where a number from {least} should</source>
+        <translation>{value!r} 處應為從 {least} 開始的數字</translation>
     </message>
     <message>
         <source>{value!r} stands where a text should</source>

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Qt, QThread, QTimer, Signal, Slot
 from headstart import kept_prompts, paths
 from headstart.chat.conversation import Chat
 from headstart.chat.database import Key
-from headstart.chat.reader import Hit, Reader, Tag, open_reader
+from headstart.chat.reader import Group, Hit, Reader, open_reader
 from headstart.chat.store import Store
 from headstart.errors import HistoryError
 from headstart.settings import Settings
@@ -140,9 +140,9 @@ class Listing:
     """What the sidebar shows: chats, or what a search found, and the tags there are."""
 
     chats: tuple[Chat, ...]
-    tags: tuple[Tag, ...] = ()
+    tags: tuple[Group, ...] = ()
     tag: str = ""  # only chats with this one are listed
-    projects: tuple[Tag, ...] = ()
+    projects: tuple[Group, ...] = ()
     project: str = ""  # only chats in this one are listed
     query: str = ""
     hits: tuple[Hit, ...] = ()

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from headstart.chat.conversation import LONGEST_TAG, Project
+from headstart.chat.conversation import LONGEST_NAME, Project
 from headstart.chat.store import Store
 from headstart.errors import HistoryError
 from headstart.ui.chat.attachments import AttachmentTray
@@ -41,7 +41,7 @@ class ProjectDialog(Dialog):
         self.setWindowTitle(self.tr("Project") if project.name else self.tr("New project"))
         self._project = project
         self.name = QLineEdit(project.name, self)
-        self.name.setMaxLength(LONGEST_TAG)
+        self.name.setMaxLength(LONGEST_NAME)
         self.prompt = QPlainTextEdit(str(project.settings.get("system_prompt", "")), self)
         self.prompt.setTabChangesFocus(True)
         dress(self.prompt, "field")

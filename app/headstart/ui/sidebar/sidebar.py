@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from headstart.chat.conversation import Chat
-from headstart.chat.reader import Tag
+from headstart.chat.reader import Group
 from headstart.ui.sidebar.chat_list import SMALLER, ChatList
 from headstart.ui.sidebar.chats_controller import ChatsController, Listing, TagsController
 from headstart.ui.sidebar.projects import ProjectsController
@@ -36,7 +36,7 @@ from headstart.ui.widgets.undo_stack import Undoable, UndoStack
 class TagMenu(QMenu):
     """Tags of chats; ticked if all of them have the tag."""
 
-    def __init__(self, chats: Sequence[Chat], tags: Sequence[Tag], sidebar: "Sidebar", parent: QWidget) -> None:
+    def __init__(self, chats: Sequence[Chat], tags: Sequence[Group], sidebar: "Sidebar", parent: QWidget) -> None:
         super().__init__(parent)
         self._sidebar = sidebar
         self.setTitle(self.tr("&Tags"))
@@ -57,7 +57,7 @@ class TagMenu(QMenu):
 class ProjectMenu(QMenu):
     """The project of chats; the one that all of them are in is ticked."""
 
-    def __init__(self, chats: Sequence[Chat], projects: Sequence[Tag], sidebar: "Sidebar", parent: QWidget) -> None:
+    def __init__(self, chats: Sequence[Chat], projects: Sequence[Group], sidebar: "Sidebar", parent: QWidget) -> None:
         super().__init__(parent)
         self.setTitle(self.tr("&Move to Project"))
         self._sidebar = sidebar

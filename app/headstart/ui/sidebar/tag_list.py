@@ -18,7 +18,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractItemView, QListView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
-from headstart.chat.reader import Tag
+from headstart.chat.reader import Group
 from headstart.ui.sidebar.chat_list import (
     CHATS_MIME,
     Index,
@@ -48,7 +48,7 @@ class TagList(QListView):
         super().__init__(parent)
         self._items = QStandardItemModel(self)
         self._painter = _TagPainter(picture, self)
-        self._tags: tuple[Tag, ...] = ()
+        self._tags: tuple[Group, ...] = ()
         self.setModel(self._items)
         self.setItemDelegate(self._painter)
         self.setAccessibleName(called)
@@ -62,7 +62,7 @@ class TagList(QListView):
         self.clicked.connect(self._toggle)
         self._items.itemChanged.connect(self._note_edit)
 
-    def show_tags(self, tags: Sequence[Tag], chosen: str) -> None:
+    def show_tags(self, tags: Sequence[Group], chosen: str) -> None:
         """Show these tags, and which of them is the filter."""
         self._painter.chosen = chosen
         self.viewport().update()
@@ -176,7 +176,7 @@ class _TagPainter(QStyledItemDelegate):
         theme = current()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(option.font)
-        tag: Tag = index.data(TAG)
+        tag: Group = index.data(TAG)
         paint_ground(painter, option, theme, is_open=tag.name in (self.chosen, self.held_over))
         area: QRect = option.rect
         area = area.adjusted(SMALL + TINY, 0, -SMALL - TINY, 0)
@@ -196,4 +196,4 @@ class _TagPainter(QStyledItemDelegate):
 
 def _name(index: Index) -> str:
     tag = index.data(TAG) if index.isValid() else None
-    return tag.name if isinstance(tag, Tag) else ""
+    return tag.name if isinstance(tag, Group) else ""
