@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from headstart.engine.bench.measure import BenchPlan, ForwardPlan, Progress, _warm_up, genai, measure, measure_forward
-from headstart.engine.bench.peers import AssistedSource, EagleSource, LlamaSource, PeerOptions, PeerSource
+from headstart.engine.bench.measure import BenchPlan, ForwardPlan, Progress, genai, measure, measure_forward
+from headstart.engine.bench.peers import AssistedSource, LlamaSource, PeerOptions
 from headstart.engine.bench.prompts import KINDS, MOST_PER_KIND, USUAL_KINDS, BenchPrompt, read_kinds, read_prompts
 from headstart.engine.bench.race import (
     EVERYTHING,
@@ -318,30 +318,6 @@ def test_answers_too_short_for_a_speed_count_for_nothing() -> None:
     assert (standing.decoding["story"].mean, standing.decoding["story"].worst) == (None, None)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("with_draft", [True, False])
-def test_a_whole_race_of_tiny_models(tiny_target: Path, tiny_draft: Path, with_draft: bool) -> None:
-    options = LoadOptions(tiny_target, tiny_draft if with_draft else None, context=256)
-    engine = load(options)
-    stages, seen = list[str](), list[Heat]()
-    plan = BenchPlan(options, (CODE, STORY), tokens=12, repeats=2)
-    result = measure(engine, plan, (genai(engine, options),), Progress(stages.append, seen.append))
-    engine.close()
-    own = ["plain", "fixed 3", "fixed 5", "auto"]
-    peers = ["genai plain", "genai 3", "genai 5"] if with_draft else ["genai plain"]
-    assert list(result.standings) == [*own, *peers]
-    assert len(seen) == 2 * 2 * len(result.standings)
-    assert len(stages) == 2
-    for prompt in result.prompts:
-        lengths = {name: score.output_tokens for name, score in prompt.scores.items()}
-        assert lengths == dict.fromkeys(result.standings, (12, 12))
-    assert [found.peer for found in result.hindsight] == ["genai"]
-    data = json.loads(json.dumps(as_json(result)))
-    assert (data["setting"]["draft"] is not None) == with_draft
-    assert data["machine"]["cores"] >= 1
-    assert data["prompts"][0]["scores"]["auto"]["share"].keys() == {"draft", "verify", "other"}
-
-
 def test_each_side_reads_the_same_prompt_and_writes_the_same_text(tiny_target: Path, tiny_draft: Path) -> None:
     options = LoadOptions(tiny_target, tiny_draft, context=256, numerics=Numerics.EXACT)
     engine = load(options)
@@ -439,13 +415,6 @@ def test_a_text_that_several_prompts_ask_about_stands_in_each() -> None:
     for prompt in read_prompts(1000, ("article", "retrieval")):
         assert not re.search("^<.*>$", prompt.text, re.MULTILINE), "a text is named that the file lacks"
         assert prompt.kind == "retrieval" or len(prompt.text) > 1000
-
-
-def test_the_prompt_with_the_longest_conversation_warms_a_contestant_up() -> None:
-    engine = ScriptedEngine()
-    talk = BenchPrompt("revision-1", "revision", "Shorter.", ("Write a letter.", "Dear neighbour, " * 20))
-    assert _warm_up(own_modes(engine, 5, lambda: None)[:1], [CODE, talk, STORY], CancelEvent()) > 0
-    assert [request.messages for request in engine.requests] == [talk.messages]
 
 
 def test_a_class_that_is_not_there_is_refused_with_those_that_are() -> None:
@@ -589,34 +558,6 @@ class TestTransformers:
         source = AssistedSource(tmp_path, command=(sys.executable, "-c", "raise SystemExit(1)"))
         with pytest.raises(PeerError, match='install headstart with the extra "export"'), source.open(OPTIONS):
             pass
-
-
-@pytest.mark.slow
-def test_whoever_cannot_take_part_is_named_and_the_others_race(tiny_target: Path, tiny_draft: Path) -> None:
-    options = LoadOptions(tiny_target, tiny_draft, context=256, numerics=Numerics.EXACT)
-    engine, stages = load(options), list[str]()
-    sources: list[PeerSource] = [
-        (models := genai(engine, options, lengths=(2,), thresholds=(0.4,), lookups=(3,))),
-        EagleSource(models.target, None),
-        AssistedSource(None),
-        LlamaSource(None, None),
-    ]
-    plan = BenchPlan(options, (CODE,), 12, 1, contestants=("plain", "auto"))
-    result = measure(engine, plan, sources, Progress(stages.append, lambda _: None))
-    engine.close()
-    peers = ["genai plain", "genai 2", "genai threshold 0.4", "genai lookup 3"]
-    assert list(result.standings) == ["plain", "auto", *peers]
-    assert [sentence.partition(":")[0] for sentence in result.skipped] == [
-        "EAGLE-3 stays out",
-        "Hugging Face transformers stay out",
-        "llama.cpp stays out",
-    ]
-    assert set(result.skipped) < set(stages)
-    scores = result.prompts[0].scores
-    assert all(score.equals_plain for score in scores.values())
-    # Without the workaround a threshold would draft one token a round.
-    assert scores["genai threshold 0.4"].acceptance_rate is not None
-    assert [found.peer for found in result.hindsight] == ["genai"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -47,17 +47,6 @@ class TestDraft:
         assert first < 0.45
         assert further > 0.8
 
-    def test_no_verdict_is_final(self) -> None:
-        calibration = DraftCalibration()
-        optimism, prior = mean(calibration.outlook[0]), calibration.predict(0.7)
-        for _ in range(50):
-            calibration.expect([0.3])
-            calibration.learn(0.7, accepted=False)
-        for _ in range(1500):
-            calibration.relax(1)
-        assert mean(calibration.outlook[0]) == pytest.approx(optimism, abs=0.02)
-        assert calibration.predict(0.7) == pytest.approx(prior, abs=0.02)
-
     def test_keeps_learning_after_thousands_of_labels(self) -> None:
         calibration = DraftCalibration()
         for _ in range(3000):
@@ -73,14 +62,6 @@ def copy(length: int, match: int) -> Draft:
 
 class TestFree:
     """Candidates copied from earlier text, or looked up in a table."""
-
-    def test_learns_each_match_length_apart(self) -> None:
-        calibration = FreeCalibration()
-        before = calibration.chances(copy(1, 8))
-        for _ in range(20):
-            calibration.learn(copy(1, 2), held=0, labels=1)
-        assert calibration.chances(copy(1, 2))[0] < 0.1
-        assert calibration.chances(copy(1, 8)) == before
 
     def test_forgets_old_text(self) -> None:
         calibration = FreeCalibration()
@@ -114,11 +95,6 @@ class TestCurve:
     def test_a_flat_end_of_the_table_does_not_make_long_passes_free(self) -> None:
         assert Curve({1: 10.0, 16: 40.0, 32: 40.0}).ms(64) > 60.0
 
-    def test_a_row_agrees_with_single_questions(self) -> None:
-        curve = Curve(TABLE)
-        curve.observe(4, 900, 95.0)
-        assert curve.row(16, 900) == pytest.approx([curve.ms(m, 900) for m in range(1, 17)])
-
     @given(st.lists(st.tuples(st.integers(1, 17), st.floats(1.0, 2000.0)), max_size=30))
     def test_stays_monotone_whatever_is_observed(self, seen: list[tuple[int, float]]) -> None:
         curve = Curve(TABLE)
@@ -127,14 +103,6 @@ class TestCurve:
         row = curve.row(17, 100)
         assert all(a <= b + 1e-9 for a, b in pairwise(row))
         assert row[0] >= 0.0
-
-    def test_follows_a_machine_that_slows_down(self) -> None:
-        curve, rng = Curve(TABLE), random.Random(1)
-        for _ in range(25):
-            tokens = rng.choice((1, 4, 6))
-            curve.observe(tokens, 100, 1.6 * TABLE[tokens] * rng.gauss(1, 0.03))
-        assert curve.ms(1, 100) == pytest.approx(1.6 * 71.0, rel=0.07)
-        assert curve.ms(6, 100) == pytest.approx(1.6 * 82.0, rel=0.07)
 
     def test_a_single_hiccup_moves_little(self) -> None:
         curve = Curve(TABLE)

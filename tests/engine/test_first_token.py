@@ -194,29 +194,6 @@ def test_ctrl_c_ends_peers_and_leaves_no_files(engine: LocalEngine, options: Loa
     assert files() == {}
 
 
-def test_openvino_genai_takes_part_in_every_situation(engine: LocalEngine, options: LoadOptions) -> None:
-    peer = GenaiChats(genai(engine, options).target)
-    programs = measured(engine, options, peer)
-    ours, theirs = programs[OURS], programs[peer.name]
-    assert list(theirs) == list(Before)
-    assert {before: found.prompt_tokens for before, found in theirs.items() if before is not Before.ATTACHED} == {
-        before: found.prompt_tokens for before, found in ours.items() if before is not Before.ATTACHED
-    }
-    assert theirs[Before.ATTACHED].ms == theirs[Before.NOTHING].ms
-
-
-def test_openvino_genai_keeps_two_chats_in_turn_but_not_over_a_restart(real_smollm2: Path) -> None:
-    options = LoadOptions(real_smollm2)
-    engine = load(options)
-    peer = GenaiChats(genai(engine, options).target)
-    theirs = measured(engine, options, peer, lengths=(256,))[peer.name]
-    engine.close()
-    cold = theirs[Before.NOTHING].ms[0]
-    assert theirs[Before.SAME].ms[0] < 0.5 * cold
-    assert theirs[Before.OTHER].ms[0] < 0.5 * cold
-    assert theirs[Before.RESTART].ms[0] > 0.5 * cold
-
-
 def test_openvino_genai_that_cannot_load_is_told(engine: LocalEngine, options: LoadOptions, tmp_path: Path) -> None:
     target = dataclasses.replace(genai(engine, options).target, folder=tmp_path)
     result = measure_first_token(engine, FirstTokenPlan(options, (64,), 1, (GenaiChats(target),)))
@@ -254,14 +231,4 @@ class TestLlama:
         result = measure_first_token(engine, FirstTokenPlan(options, (64,), 1, (peer,)))
         assert list(result.by_length[64]) == [OURS]
         assert reason in result.skipped[0]
-        assert ended(llama_server) == [True]
-
-    def test_ctrl_c_ends_its_process(self, engine: LocalEngine, options: LoadOptions, llama_server: Path) -> None:
-        def interrupt(sentence: str) -> None:
-            if Before.SAME in sentence:
-                raise KeyboardInterrupt
-
-        plan = FirstTokenPlan(options, (64,), 1, (LlamaChats(llama_server, Path("target.gguf")),))
-        with pytest.raises(KeyboardInterrupt):
-            measure_first_token(engine, plan, interrupt)
         assert ended(llama_server) == [True]

@@ -500,14 +500,6 @@ def test_what_is_read_ahead_is_known_to_target_and_draft(pair_engine: LocalEngin
     assert given.text == expected.text
 
 
-def test_of_two_chats_in_turn_only_what_is_new_is_read(pair_engine: LocalEngine) -> None:
-    ask(forget(pair_engine), request(LONG, tokens=8))
-    first = ask(pair_engine, request(LIST, tokens=8))
-    assert first.stats.reused_tokens < 10
-    again = ask(pair_engine, request(LONG, tokens=8))
-    assert again.stats.reused_tokens == again.stats.prompt_tokens - 1
-
-
 def test_a_chat_that_is_kept_is_known_after_a_restart(pair_engine: LocalEngine) -> None:
     kept = replace(request(LONG, tokens=8), keep=Keep("chat", 2**30))
     expected = ask(forget(pair_engine), kept)

@@ -101,16 +101,6 @@ def test_a_repeatable_answer_does_not_depend_on_what_was_asked_before(is_repeata
         assert [known for known, _ in asked] == [0, *[12] * 7], "whole parts are not read again"
 
 
-def test_what_is_read_ahead_need_not_be_read_later() -> None:
-    runner = RememberingToy()
-    cache = PrefixCache(runner, ROOM, length=PART)
-    prompt = [1, 2, 3, 4, 5] * 8
-    steps = sum(1 for _ in cache.read_ahead(prompt))
-    assert steps == 2
-    assert read(runner, cache, prompt) == len(prompt) - 1
-    assert read(runner, cache, [*prompt[:20], 0, 0]) == 20
-
-
 def test_what_is_read_ahead_reaches_the_disk_when_it_is_asked_for(files: Callable[[], PartFiles]) -> None:
     runner, cache = started(files)
     prompt = [1, 2, 3, 4, 5, 0, 1, 2, 3]
@@ -161,15 +151,6 @@ def test_an_end_that_grew_by_what_was_read_ahead_is_kept_once(files: Callable[[]
     assert sorted(len(_tokens(path)) for path in tmp_path.rglob("*.part")) == [3, 4, 4]
 
 
-def test_what_another_program_asked_first_is_kept_for_a_chat(files: Callable[[], PartFiles]) -> None:
-    runner, cache = started(files)
-    prompt = [1, 2, 3, 4, 5, 0, 1, 2]
-    read(runner, cache, prompt)
-    assert store_all(cache) == 0
-    read(runner, cache, prompt, CHAT)
-    assert store_all(cache) == 2
-
-
 @pytest.mark.parametrize("prompt", [[1, 6, 2], [1] * 65])
 def test_what_a_runner_cannot_read_it_does_not_read_ahead(prompt: list[int]) -> None:
     runner = RememberingToy()
@@ -203,8 +184,8 @@ def test_a_conversation_is_known_after_a_restart(files: Callable[[], PartFiles],
     assert store_all(cache) == 3
     assert not cache.store_one()
     if os.name != "nt":
-        folders = [path for path in (tmp_path / "prompts").rglob("*") if path.is_dir()]
-        assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "prompts", *folders)} == {0o700}
+        made = [tmp_path / "prompts", *(tmp_path / "prompts").rglob("*")]
+        assert {(path.is_dir(), stat.S_IMODE(path.stat().st_mode)) for path in made} == {(True, 0o700), (False, 0o600)}
     again, restarted = started(files)
     assert read(again, restarted, [*prompt, 5, 5], CHAT) == 10
     assert store_all(restarted) == 1  # its end, which is longer now
@@ -350,16 +331,6 @@ def test_two_models_keep_to_their_share_and_seldom_look_at_all_files(
     assert len(looks) < written / 3
 
 
-def test_a_smaller_share_counts_from_the_next_part_on(files: Callable[[], PartFiles], tmp_path: Path) -> None:
-    runner, cache = started(files)
-    read(runner, cache, [1, 2, 3, 4] * 12, CHAT)
-    store_all(cache)
-    (size,) = {path.stat().st_size for path in tmp_path.rglob("*.part") if len(_tokens(path)) == PART}
-    read(runner, cache, [5] * 4 + [0], Keep("small", room_for(3, size)))
-    store_all(cache)
-    assert len(list(tmp_path.rglob("*.part"))) == 3
-
-
 def test_a_full_disk_is_said_once_and_ends_no_answer(
     files: Callable[[], PartFiles], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -405,17 +376,15 @@ def _known_of(files: PartFiles, chat: Keep) -> int:
     return read(runner, PrefixCache(runner, ROOM, files, PART), PROMPT, chat)
 
 
-def test_what_is_sealed_is_known_after_a_restart_to_those_with_the_key(files: Callable[[], PartFiles]) -> None:
-    _kept_of(files(), SEALED)
-    assert _known_of(files(), Keep("chat", ROOM, OTHER_KEY)) == 0
-    assert _known_of(files(), CHAT) == 0
-    assert _known_of(files(), SEALED) == 9
-
-
-def test_what_is_plain_is_not_seen_with_a_key(files: Callable[[], PartFiles]) -> None:
-    _kept_of(files(), CHAT)
-    assert _known_of(files(), SEALED) == 0
-    assert _known_of(files(), CHAT) == 9
+@pytest.mark.parametrize(
+    ("kept", "others"), [(SEALED, (Keep("chat", ROOM, OTHER_KEY), CHAT)), (CHAT, (SEALED,))], ids=["sealed", "plain"]
+)
+def test_after_a_restart_it_is_known_to_those_with_the_key_alone(
+    files: Callable[[], PartFiles], kept: Keep, others: Sequence[Keep]
+) -> None:
+    _kept_of(files(), kept)
+    assert [_known_of(files(), other) for other in others] == [0] * len(others)
+    assert _known_of(files(), kept) == 9
 
 
 def test_nothing_of_a_chat_can_be_read_or_guessed_from_what_is_sealed(
@@ -702,15 +671,6 @@ def test_without_memory_for_a_copy_a_text_is_read_again(monkeypatch: pytest.Monk
 def test_no_name_of_a_chat_leads_out_of_the_folder(name: str) -> None:
     with pytest.raises(SettingsError):
         Keep(name, ROOM)
-
-
-@pytest.mark.skipif(os.name == "nt", reason="a person's folders are their own there")
-def test_others_may_not_read_what_is_kept(files: Callable[[], PartFiles], tmp_path: Path) -> None:
-    runner, cache = started(files)
-    read(runner, cache, [1] * 4, CHAT)
-    store_all(cache)
-    (only,) = tmp_path.rglob("*.part")
-    assert stat.S_IMODE(only.stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("histories", [100, pytest.param(1000, marks=pytest.mark.slow)])

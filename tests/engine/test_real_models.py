@@ -11,7 +11,6 @@ import pytest
 
 from headstart import library
 from headstart.engine.audit import AuditPlan, audit
-from headstart.engine.backends.genai.engine import load as load_genai
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
@@ -29,7 +28,7 @@ from headstart.engine.engine import (
 )
 from headstart.engine.local import LocalEngine, load
 from headstart.errors import MismatchedDraftError
-from tests.engine.answers import PLAIN, Answer, ask, collected, request
+from tests.engine.answers import PLAIN, Answer, ask, request
 
 AUTO = Speculation()
 FIXED = Speculation(Mode.FIXED, 5)
@@ -126,14 +125,6 @@ def test_a_chat_of_smollm2_goes_on_after_a_restart_as_if_there_had_been_none(
         restored = answer(longer)
     assert restored.stats.reused_tokens > 600
     assert restored.essence == uninterrupted.essence
-
-
-def test_genai_writes_the_same_plain_text_of_smollm2(real_smollm2: Path) -> None:
-    options = LoadOptions(real_smollm2, numerics=Numerics.EXACT)
-    with closing(load(options)) as ours, closing(load_genai(options)) as theirs:
-        for prompt in (EDIT, TRANSLATE):
-            wanted = request(prompt, speculation=PLAIN, tokens=48)
-            assert collected(list(theirs.generate(wanted))).essence == ask(ours, wanted).essence
 
 
 def test_the_pair_s_draft_guesses_code_well_and_alters_nothing(real_pair: Path) -> None:

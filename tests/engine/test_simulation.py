@@ -52,19 +52,6 @@ def test_reaches_the_best_fixed_length_chosen_with_hindsight(regime: str) -> Non
     assert adaptive(regime) >= 0.97 * speedup(TEXTS[regime], best_ms)
 
 
-def test_gains_from_confidence_what_no_fixed_length_can() -> None:
-    code = TEXTS["code"]
-    assert (
-        1.05 * speedup(code, best_ms) < adaptive("code") < speedup(code, lambda text: rules.oracle_ms(text, Machine()))
-    )
-
-
-@pytest.mark.parametrize("text", TEXTS["mixed"], ids=SEEDS)
-def test_beats_every_other_rule_on_mixed_text(text: Text) -> None:
-    others = (rules.two_up_one_down_ms(text, Machine()), rules.history_average_ms(text, Machine()))
-    assert new_ms(text) < min(best_ms(text), *others)
-
-
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("draft_ms", [12.0, 24.0, 40.0])
 def test_never_falls_far_behind_plain_decoding(draft_ms: float, seed: int) -> None:

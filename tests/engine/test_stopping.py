@@ -9,7 +9,6 @@ from headstart.engine.policy.cost_model import Curve
 from headstart.engine.policy.stopping import (
     Prices,
     Spread,
-    affordable,
     drafting_gain,
     kept_prefix,
     mean,
@@ -101,25 +100,3 @@ def test_the_rule_is_within_one_per_cent_of_the_best(levels: Spread, table: dict
     best = average_reward(instance)
     ruled = average_reward(instance, priced_rule(instance))
     assert 0.99 * best <= ruled <= best * (1 + 1e-9)
-
-
-class TestRules:
-    """The formulas on figures that can be checked by hand."""
-
-    prices = Prices(verify=(70.0, 72.0, 80.0, 100.0), step_ms=20.0, rate=0.02)
-
-    @pytest.mark.parametrize(
-        ("chances", "kept"), [((), 0), ((0.9, 0.9, 0.9), 3), ((0.9, 0.9, 0.1), 2), ((0.01,), 0), ((0.05, 0.9), 1)]
-    )
-    def test_kept_prefix_is_where_the_next_candidate_stops_paying(self, chances: tuple[float, ...], kept: int) -> None:
-        assert kept_prefix(self.prices, survivals(chances)) == kept
-
-    def test_kept_prefix_looks_past_a_step_of_the_curve(self) -> None:
-        steps = Prices(verify=(70.0, 100.0, 100.0, 100.0), step_ms=0.0, rate=0.04)
-        assert kept_prefix(steps, survivals((0.9, 0.9, 0.9))) == 3
-
-    def test_affordable_is_what_may_fail_entirely(self) -> None:
-        assert affordable(self.prices, 3, 90.0) == 3
-        assert affordable(self.prices, 3, 89.0) == 2
-        assert affordable(self.prices, 2, 1000.0) == 2
-        assert affordable(self.prices, 3, 0.0) == 1
