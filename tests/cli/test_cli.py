@@ -17,7 +17,7 @@ from headstart.cli.program import WindowFlags
 from headstart.engine.engine import Event, LoadOptions, Numerics, Request, Step
 from headstart.errors import DeviceError
 from tests.fakes import RecordingLoad, ScriptedEngine
-from tests.model_folders import write_model, write_pair
+from tests.model_folders import write_model
 from tests.test_pdf_text import HELLO_PDF
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -119,13 +119,6 @@ def test_the_model_is_loaded_as_asked(root: Path, load: RecordingLoad) -> None:
 def test_what_is_left_to_the_program_may_be_said(load: RecordingLoad) -> None:
     assert main(["chat", "--context", "auto", "--num-assistant-tokens", "auto", "--prompt", "Hi"], load) == 0
     assert load.options[0].context is None
-
-
-def test_a_pair_is_loaded_with_its_draft(root: Path, load: RecordingLoad) -> None:
-    pair = write_pair(root / "pair")
-    main(["chat", "--model", "pair", "--prompt", "Hi"], load)
-    main(["chat", "--model", "pair", "--draft", "none", "--prompt", "Hi"], load)
-    assert load.options == [LoadOptions(pair / "target", pair / "draft"), LoadOptions(pair / "target")]
 
 
 @pytest.mark.usefixtures("root")

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from headstart import keys, remotes
-from headstart.cli import main
 from headstart.engine.backends.remote import RemoteEngine
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
@@ -24,7 +22,7 @@ from headstart.engine.engine import (
 )
 from headstart.engine.local import LocalEngine, load
 from tests.engine.answers import Answer, ask
-from tests.server.serving import KEY, MODEL, Running, serving
+from tests.server.serving import KEY, Running, serving
 
 QUESTIONS = ("What is the capital of France?", "Write a haiku about rain, then explain it in two sentences.")
 
@@ -106,22 +104,3 @@ def test_a_stop_frees_the_server_for_the_next(local: LocalEngine, far: RemoteEng
     assert isinstance(finish, Finish)
     assert finish.reason is FinishReason.CANCELLED
     agreed(near, *far_answer(far, request))
-
-
-def test_the_command_line_gets_there_with_a_key(running: Running, capsys: pytest.CaptureFixture[str]) -> None:
-    remotes.add(Remote("office", running.url))
-    assert main(["remote", "check", "office"]) == 1
-    assert "office wants a key" in capsys.readouterr().err
-    keys.keep("office", KEY)
-    assert main(["chat", "--model", f"remote:office/{MODEL}", "--prompt", QUESTIONS[0], "--max-new-tokens", "8"]) == 0
-    assert capsys.readouterr().out.strip()
-
-
-def test_smollm2_writes_the_same_greedy_text_there_and_here(real_smollm2: Path) -> None:
-    with (
-        closing(load(LoadOptions(real_smollm2, numerics=Numerics.EXACT))) as engine,
-        serving(engine) as server,
-        closing(RemoteEngine(Remote("office", server.url), KEY)) as far,
-    ):
-        for text in QUESTIONS:
-            agreed(ask(engine, question(text)), *far_answer(far, question(text)))

@@ -19,7 +19,7 @@ from tests.server.serving import KEY, Running, chat_body, serving
 CHAT = "/v1/chat/completions"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def running() -> Iterator[Running]:
     """A server whose engine must not be asked."""
     engine = ScriptedEngine()

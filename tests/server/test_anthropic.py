@@ -16,15 +16,20 @@ TOOL = {"name": "look", "description": "Looks", "input_schema": {"type": "object
 CALL = 'So:\n<tool_call>\n{"name": "look", "arguments": {"place": "in there"}}\n</tool_call>'
 
 
-@pytest.fixture
-def engine() -> ScriptedEngine:
-    return ScriptedEngine([CALL])
+ENGINE = ScriptedEngine([CALL])
 
 
-@pytest.fixture
-def running(engine: ScriptedEngine) -> Iterator[Running]:
-    with serving(engine) as running:
+@pytest.fixture(scope="module")
+def running() -> Iterator[Running]:
+    with serving(ENGINE) as running:
         yield running
+
+
+@pytest.fixture(autouse=True)
+def engine() -> ScriptedEngine:
+    """That of `running`, as if it were new."""
+    vars(ENGINE).update(vars(ScriptedEngine([CALL])))
+    return ENGINE
 
 
 def ask(running: Running, **more: Any) -> tuple[int, str]:

@@ -41,21 +41,32 @@ LOOK = tool("look", PLACE)
 CALL = '<tool_call>\n{"name": "look", "arguments": {"place": "in there"}}\n</tool_call>'
 
 
-@pytest.fixture
-def engine() -> ScriptedEngine:
-    return ScriptedEngine()
+ENGINE = ScriptedEngine()
 
 
-@pytest.fixture
-def running(engine: ScriptedEngine) -> Iterator[Running]:
-    with serving(engine) as running:
+@pytest.fixture(scope="module")
+def running() -> Iterator[Running]:
+    with serving(ENGINE) as running:
         yield running
 
 
 @pytest.fixture
-def client(running: Running) -> Iterator[openai.OpenAI]:
+def engine() -> ScriptedEngine:
+    """That of `running`, as if it were new."""
+    vars(ENGINE).update(vars(ScriptedEngine()))
+    return ENGINE
+
+
+@pytest.fixture(scope="module")
+def connected(running: Running) -> Iterator[openai.OpenAI]:
     with running.client() as client:
         yield client
+
+
+@pytest.fixture
+def client(connected: openai.OpenAI, engine: ScriptedEngine) -> openai.OpenAI:
+    assert not engine.requests
+    return connected
 
 
 def test_a_conversation_is_answered(client: openai.OpenAI, engine: ScriptedEngine) -> None:

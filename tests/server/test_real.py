@@ -10,7 +10,7 @@ import pytest
 
 from headstart import keys, remotes
 from headstart.cli import load_apart, main
-from headstart.engine.engine import LoadOptions, Mode, Numerics, Remote, Speculation
+from headstart.engine.engine import LoadOptions, Numerics, Remote
 from tests.server.serving import KEY, MODEL, Running, serving
 
 QUESTION = "Write three short sentences about rivers."
@@ -50,40 +50,3 @@ def test_every_door_gives_the_same_greedy_text(real_smollm2: Path, running: Runn
     assert b"".join(bytes(token.bytes) for token in tokens).decode() == said["text"]
     assert all(token.top_logprobs[0].bytes == token.bytes for token in tokens)  # it is the greedy choice
     assert reply.usage.completion_tokens == len(tokens) == len(said["token_ids"])
-
-
-def test_a_prediction_alters_nothing_and_a_form_is_kept(running: Running) -> None:
-    schema = {"type": "object", "properties": {"length": {"type": "integer"}}, "required": ["length"]}
-    form: Any = {"type": "json_schema", "json_schema": {"name": "river", "schema": schema}}
-    with running.client() as client:
-        create: Any = client.chat.completions.create  # whose many forms mypy cannot match with a mapping
-        reply = create(**ASKED)
-        text = reply.choices[0].message.content
-        again = create(**ASKED, prediction={"type": "content", "content": text})
-        formed = create(**ASKED | {"max_tokens": 400}, response_format=form)
-    assert again.choices[0].message.content == text
-    accepted = [answer.usage.completion_tokens_details.accepted_prediction_tokens for answer in (reply, again)]
-    assert accepted[1] > accepted[0]
-    if formed.choices[0].finish_reason == "stop":
-        assert isinstance(json.loads(formed.choices[0].message.content)["length"], int)
-
-
-@pytest.mark.parametrize("asked", [{"temperature": 0}, {"temperature": 0.8, "seed": 5}])
-def test_the_same_request_gets_the_same_answer_in_fast_numerics(real_smollm2: Path, asked: Any) -> None:
-    with (
-        closing(load_apart(LoadOptions(real_smollm2))) as engine,
-        serving(engine, speculation=Speculation(mode=Mode.OFF)) as running,
-        running.client() as client,
-    ):
-        create: Any = client.chat.completions.create
-        texts = set()
-        for number in range(8):
-            text = create(**ASKED | {"max_tokens": 20}, **asked).choices[0].message.content
-            texts.add(text)
-            said = [*ASKED["messages"], {"role": "assistant", "content": text}, {"role": "user", "content": "Go on."}]
-            create(**ASKED | {"messages": said, "max_tokens": 5})
-            create(
-                **ASKED | {"messages": [{"role": "user", "content": QUESTION[: 5 * number + 1]}], "max_tokens": 5},
-                **asked,
-            )
-    assert len(texts) == 1
