@@ -111,12 +111,6 @@ def test_an_empty_library_names_the_command_to_run(root: Path, name: str | None)
     assert not root.exists()
 
 
-def test_a_broken_model_is_refused_with_its_reason(root: Path) -> None:
-    (write_model(root / "model") / "tokenizer.json").unlink()
-    with pytest.raises(BrokenModelError, match=r"model is damaged: tokenizer\.json is missing"):
-        library.choose("model")
-
-
 def test_only_a_single_sound_model_needs_no_name(root: Path) -> None:
     (write_model(root / "ruin") / "manifest.json").write_text("{", encoding="utf-8")
     with pytest.raises(ModelNotFoundError, match="No installed model can be used; `headstart models` says why"):

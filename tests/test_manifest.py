@@ -10,7 +10,7 @@ import pytest
 
 from headstart import manifest
 from headstart.errors import BrokenModelError
-from headstart.manifest import Manifest, PairManifest, Precision
+from headstart.manifest import PairManifest, Precision
 from tests.model_folders import CREATED, JOINED, describe, write_model, write_pair
 
 Edit = Callable[[dict[str, Any]], object]
@@ -98,31 +98,6 @@ def test_every_file_but_the_manifest_is_hashed_by_its_posix_path(folder: Path) -
     hashed = manifest.hash_files(folder)
     assert set(hashed) == {"inner/empty", "openvino_model.bin", "openvino_model.xml", "tokenizer.json"}
     assert hashed["inner/empty"] == manifest.File("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", 0)
-
-
-def test_missing_and_truncated_files_are_named(folder: Path) -> None:
-    assert manifest.damaged_files(folder, _read(folder), hashes=True) == []
-    (folder / "openvino_model.xml").unlink()
-    (folder / "openvino_model.bin").write_bytes(b"short")
-    assert sorted(manifest.damaged_files(folder, _read(folder), hashes=False)) == [
-        "openvino_model.bin has 5 bytes instead of 256",
-        "openvino_model.xml is missing",
-    ]
-
-
-def test_a_flipped_bit_shows_only_in_the_hash(folder: Path) -> None:
-    weights = folder / "openvino_model.bin"
-    content = bytearray(weights.read_bytes())
-    content[100] ^= 1
-    weights.write_bytes(content)
-    assert manifest.damaged_files(folder, _read(folder), hashes=False) == []
-    assert manifest.damaged_files(folder, _read(folder), hashes=True) == [
-        "openvino_model.bin does not have the content it was exported with"
-    ]
-
-
-def _read(folder: Path) -> Manifest:
-    return manifest.read_model(folder)
 
 
 def _edit(folder: Path, edit: Edit) -> None:

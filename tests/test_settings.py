@@ -169,25 +169,6 @@ def test_a_file_of_another_version_is_used_and_keeps_its_number(path: Path, capl
     assert tomllib.loads(path.read_text(encoding="utf-8"))["version"] == 99
 
 
-def test_a_file_that_cannot_be_written_stays(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("x", encoding="utf-8")
-    with pytest.raises(SettingsError, match="cannot be saved"):
-        settings_file.save(OTHERS, tmp_path / "file" / "settings.toml")
-
-
-def test_a_failed_write_leaves_the_old_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings_file.save(OTHERS, path)
-
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(SettingsError, match="No space left"):
-        settings_file.save(Settings(), path)
-    assert settings_file.load(path) == OTHERS
-    assert [item.name for item in path.parent.iterdir()] == ["settings.toml"]
-
-
 def test_values_out_of_bounds_are_refused_in_code_too() -> None:
     with pytest.raises(SettingsError, match="font_size must be at least 7"):
         Settings(font_size=1)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from headstart.chat.conversation import Attachment, Chat, Conversation, Outcome, Role, Run, State, ToolCall
 from headstart.chat.documents import Wording, to_html, to_html_all, to_markdown, to_markdown_all, write_export
-from headstart.chat.json_chats import MalformedError, parse_chats, read_chats, to_json
+from headstart.chat.json_chats import MalformedError, parse, read_chats, to_json
 from headstart.errors import ExchangeError
 from tests.chat.trees import CONVERSATIONS, PATIENT
 from tests.junk import JUNK, fuzz, places
@@ -40,7 +40,7 @@ def _talk(question: str, answer: str) -> Conversation:
 @given(CONVERSATIONS)
 def test_what_is_exported_as_json_is_imported_as_it_was(conversation: Conversation) -> None:
     text = to_json([(CHAT, conversation)])
-    ((chat, read),) = parse_chats(text.encode())
+    ((chat, read),) = parse(text.encode()).chats
     assert read == conversation
     assert dataclasses.replace(chat, id=CHAT.id) == CHAT
     assert to_json([(chat, read)]) == text
@@ -60,13 +60,13 @@ def test_several_chats_are_one_document() -> None:
 
 def test_an_answer_being_written_is_imported_as_cut_short() -> None:
     begun = Conversation().ask("why").begin_answer().write(2, "be")
-    ((_, read),) = parse_chats(to_json([(CHAT, begun)]).encode())
+    ((_, read),) = parse(to_json([(CHAT, begun)]).encode()).chats
     assert (read.messages[2].text, read.messages[2].state) == ("be", State.INTERRUPTED)
 
 
 def test_numbers_that_json_lacks_become_null() -> None:
     tree = Conversation().ask("why").begin_answer().finish(2, Outcome("x", stats={"rate": [float("nan"), 1.5]}))
-    ((_, read),) = parse_chats(to_json([(CHAT, tree)]).encode())
+    ((_, read),) = parse(to_json([(CHAT, tree)]).encode()).chats
     assert read.messages[2].stats == {"rate": [None, 1.5]}
 
 
@@ -76,7 +76,7 @@ def test_calls_of_tools_are_in_every_document() -> None:
     assert 'Tool: add {"a": "<b>"}\n\n```\n3 <i>\n```\n\nIt is 3.' in to_markdown(CHAT, tree, WORDS)
     page = to_html(CHAT, tree, WORDS)
     assert "<summary>Tool: add {&quot;a&quot;: &quot;&lt;b&gt;&quot;}</summary><pre>3 &lt;i&gt;</pre>" in page
-    ((_, read),) = parse_chats(to_json([(CHAT, tree)]).encode())
+    ((_, read),) = parse(to_json([(CHAT, tree)]).encode()).chats
     assert read.messages[2].calls == (call,)
 
 
@@ -84,7 +84,7 @@ def test_calls_of_tools_are_in_every_document() -> None:
 def test_calls_that_are_none_are_refused(arguments: str) -> None:
     tree = Conversation().ask("?").begin_answer().finish(2, Outcome("", calls=(ToolCall(0, "add", arguments, ""),)))
     with pytest.raises(MalformedError):
-        parse_chats(to_json([(CHAT, tree)]).encode())
+        parse(to_json([(CHAT, tree)]).encode())
 
 
 def test_markdown_reads_like_the_chat() -> None:
@@ -195,7 +195,7 @@ CHATGPT = {
 
 
 def _imported(content: object) -> list[tuple[Chat, Conversation]]:
-    return list(parse_chats(json.dumps(content).encode()))
+    return list(parse(json.dumps(content).encode()).chats)
 
 
 def test_a_chatgpt_export_keeps_its_versions() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from headstart.chat.conversation import Attachment, Conversation, Outcome, Passage, file_of, turns
-from headstart.chat.json_chats import MalformedError, parse_chats, to_json
+from headstart.chat.json_chats import MalformedError, parse, to_json
 from headstart.chat.passages import SIZE, PassageIndex, cut, is_long
 from headstart.chat.store import open_store
 
@@ -107,7 +107,7 @@ def test_passages_are_kept_and_exported(tmp_path: Path) -> None:
     store.save(chat.id, Conversation(), tree)
     assert store.conversation(chat.id) == tree
     store.close()
-    ((_, read),) = parse_chats(to_json([(chat, tree)]).encode())
+    ((_, read),) = parse(to_json([(chat, tree)]).encode()).chats
     assert read == tree
     with pytest.raises(MalformedError, match="stands where a number from 1 should"):
-        parse_chats(to_json([(chat, tree)]).replace('"file": 0', '"file": -1').encode())
+        parse(to_json([(chat, tree)]).replace('"file": 0', '"file": -1').encode())

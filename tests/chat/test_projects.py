@@ -7,7 +7,7 @@ import pytest
 
 from headstart.chat import backups
 from headstart.chat.conversation import LONGEST_NAME, Attachment, Conversation, Project
-from headstart.chat.json_chats import MalformedError, parse, parse_chats, to_json
+from headstart.chat.json_chats import MalformedError, parse, to_json
 from headstart.chat.reader import Group
 from headstart.chat.store import Store, open_store
 from headstart.errors import HistoryError
@@ -108,7 +108,7 @@ def test_projects_that_are_none_are_refused(projects: str, store: Store) -> None
     text = to_json([(chat, Conversation().ask("why"))])
     with pytest.raises(MalformedError):
         parse(text.replace('"projects": []', f'"projects": {projects}').encode())
-    assert parse_chats(text.encode())[0][0].project == ""
+    assert parse(text.encode()).chats[0][0].project == ""
 
 
 def test_a_backup_carries_projects(tmp_path: Path, store: Store) -> None:

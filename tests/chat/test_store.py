@@ -7,7 +7,6 @@ import sqlite3
 import stat
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -171,14 +170,6 @@ def test_late_text_does_not_overwrite_a_finished_answer(store: Store) -> None:
     assert store.conversation(chat.id) == done
 
 
-def test_words_for_the_program_are_kept(store: Store) -> None:
-    store.remember("open", "x")
-    store.remember("open", "y")
-    assert store.recall("open") == "y"
-    store.remember("open", None)
-    assert store.recall("open") is None
-
-
 def test_a_fork_is_a_chat_of_its_own(store: Store) -> None:
     chat = store.create_chat("a")
     store.save(chat.id, Conversation(), BEGUN)
@@ -186,21 +177,6 @@ def test_a_fork_is_a_chat_of_its_own(store: Store) -> None:
     assert store.conversation(fork.id).path[0].text == "why"
     assert store.conversation(chat.id) == BEGUN
     assert store.tags() == (Group("zoo", 1),)
-
-
-def test_another_thread_reads_what_was_saved(store: Store, folder: Path) -> None:
-    chat = store.create_chat("tiger")
-    found: list[str] = []
-
-    def read() -> None:
-        reader = open_reader(folder)
-        found.extend(hit.chat.id for hit in reader.search("tiger"))
-        reader.close()
-
-    thread = threading.Thread(target=read)
-    thread.start()
-    thread.join()
-    assert found == [chat.id]
 
 
 def test_a_reader_cannot_write(store: Store, folder: Path) -> None:

@@ -90,11 +90,6 @@ def read_file(path: Path) -> Imported:
         ) from error
 
 
-def parse_chats(data: bytes) -> tuple[Bundle, ...]:
-    """The chats of `parse`."""
-    return parse(data).chats
-
-
 def parse(data: bytes) -> Imported:
     """The chats and projects in the bytes of such a file. Raises MalformedError."""
     content = _parse(data)
