@@ -82,15 +82,6 @@ def exports(offline: Offline, tiny_source: Path, tmp_path_factory: pytest.TempPa
 
 
 @pytest.fixture(scope="module")
-def plain(exports: Exports, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, ...]:
-    """What the target says by itself, by Headstart's own engine."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HEADSTART_HOME", str(tmp_path_factory.mktemp("home")))
-        engine = opening.load(replace(exports.options, draft=None))
-    return finished(engine).token_ids
-
-
-@pytest.fixture(scope="module")
 def engines(exports: Exports, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[EngineKind, Engine]]:
     """The pair with each engine; Headstart's own is chosen by itself."""
     with pytest.MonkeyPatch.context() as patch:
@@ -120,6 +111,12 @@ def alone(exports: Exports, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     assert isinstance(engine, LocalEngine)
     yield engine
     engine.close()
+
+
+@pytest.fixture(scope="module")
+def plain(alone: LocalEngine) -> tuple[int, ...]:
+    """What it says."""
+    return finished(alone).token_ids
 
 
 def a_target(exports: Exports) -> BranchingRunner:
