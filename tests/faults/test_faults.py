@@ -3,7 +3,6 @@
 import ctypes
 import json
 import os
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -28,7 +27,6 @@ from headstart.settings import Settings
 from headstart.settings_file import save
 from headstart.ui.application import SingleInstance
 from tests.faults import damage, keeping, kills
-from tests.faults.__main__ import run
 from tests.faults.kills import Where
 from tests.faults.profile import Lost, Told, require_kept
 
@@ -92,15 +90,6 @@ def test_a_loss_would_be_noticed(home: Path) -> None:
     with pytest.raises(Lost, match="30 characters were shown"):
         require_kept(home, Told([shown]), 10.0)
     require_kept(home, Told([shown]), 0.5)
-
-
-def test_a_loss_is_told_with_its_seed() -> None:
-    def lose(chance: Random) -> None:
-        raise Lost(f"{chance.random():.3f}")
-
-    tried, lost = run({"kill": (lambda _: None, 3), "lose": (lose, 1)}, rounds=4, seed=2)
-    assert tried == {"kill": 3, "lose": 1}
-    assert [re.sub(r"\d+", "N", loss) for loss in lost] == ["lose, seed N: Lost: N.N"]
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 40, b"garbage\n\xff\n"])

@@ -99,15 +99,3 @@ def test_an_answer_goes_on_while_another_chat_is_open(qtbot: QtBot, open_program
     app.window.sidebar.list.chosen.emit(chat, None)
     assert len(texts(app)[-1].split()) == 90
     assert shown(app)[-1].state is MessageState.DONE
-
-
-def test_a_restart_brings_back_chat_draft_and_window(qtbot: QtBot, open_program: Open) -> None:
-    app = open_program()
-    ask(qtbot, app, "remember this")
-    app.window.chat.composer.set_text("a draft")
-    app.window.resize(760, 620)
-    again = open_program()
-    assert texts(again) == ["remember this", "You wrote: remember this"]
-    assert again.window.chat.composer.text() == "a draft"
-    assert again.window.size().toTuple() == (760, 620)
-    assert [chat.title for chat in again.store.chats()] == ["remember this"]

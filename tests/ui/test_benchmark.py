@@ -248,10 +248,6 @@ def record() -> benchmark_page.BenchmarkRecord:
     return benchmark_page.record("2026-01-02T03:04:05Z", json.loads(json.dumps(as_json(result()))))
 
 
-def test_the_result_survives_the_wire_as_values() -> None:
-    assert record().result == result()
-
-
 def test_a_group_for_all_prompts_and_one_for_each_class() -> None:
     groups = benchmark_chart.groups(result())
     assert [group.kind for group in groups] == [ALL, "code", "story"]
@@ -283,13 +279,6 @@ def test_the_table_has_a_row_for_each_answer() -> None:
     assert (first["class"], first["prompt"], first["repeat"], first["ms_per_token"]) == ("code", "code-1", "1", "40.0")
     assert (first["speedup_median"], first["speedup_low"], first["speedup_high"]) == ("3.0", "2.0", "4.0")
     assert first["same_text_as_plain"] == "False"
-
-
-def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "last.json"
-    assert benchmark_page.read(path) is None
-    benchmark_page.keep(path, record())
-    assert benchmark_page.read(path) == record()
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"when": "now"}', '{"when": "now", "result": {"prompts": 3}}'])

@@ -108,12 +108,6 @@ def test_folders_are_named_from_home(app: Program, headstart_home: Path, monkeyp
     assert f"~/{headstart_home.name}/history" in [label.text() for label in dialog.findChildren(QLabel)]
 
 
-def test_settings_survive_a_restart(qtbot: QtBot, open_program: Callable[..., Program]) -> None:
-    open_program().settings.change(language="zh_TW", notification_text=True)
-    again = open_program()
-    assert (again.settings.now.language, again.settings.now.notification_text) == ("zh_TW", True)
-
-
 def test_another_language_offers_to_open_the_window_anew(qtbot: QtBot, app: Program) -> None:
     dialog = preferences(app)
     dialog.forms[0].edited.emit("language", "en")

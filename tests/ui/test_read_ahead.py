@@ -224,14 +224,6 @@ def test_the_mark_goes_with_the_setting(qtbot: QtBot, app: Program) -> None:
     qtbot.waitUntil(lambda: not is_ready(app), timeout=WAIT)
 
 
-def test_the_mark_goes_with_the_next_key(qtbot: QtBot, app: Program) -> None:
-    type_in(app, "hello")
-    wait_ready(qtbot, app)
-    type_in(app, "!")
-    assert not is_ready(app)
-    wait_ready(qtbot, app)
-
-
 def test_the_mark_goes_with_the_message(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.05)
     type_in(app, "toy: words 400")

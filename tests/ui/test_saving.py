@@ -1,11 +1,6 @@
 """What is kept when the world goes wrong: a full disk, a killed window, a damaged history, a second start."""
 
-import os
-import signal
 import sqlite3
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -84,51 +79,6 @@ def test_closing_saves_what_could_not_be_saved(qtbot: QtBot, open_program: Open)
     _fill_disk(app.store, full=False)
     again = open_program()
     assert len(texts(again)[-1].split()) == 1500
-
-
-WINDOW = """
-import sys, time
-from pathlib import Path
-from PySide6.QtWidgets import QApplication
-from headstart.chat.store import open_store
-from bench.profile import toy_model
-from bench.toy import PROGRAM
-from headstart.ui.program import EngineChoice, Program
-
-application = QApplication([])
-toy = EngineChoice((*PROGRAM, "--pace", "0.01"), toy_model)
-window = Program(application, open_store(Path(sys.argv[1])), toy)
-window.start()
-window.window.show()
-session = window.chat_controller.session
-session.grew.connect(lambda *_: print(time.monotonic(), len(session.live.text), flush=True))
-session.send("toy: words 1900")
-application.exec()
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
-def test_a_killed_window_loses_less_than_a_second_of_text_and_no_message(headstart_home: Path) -> None:
-    history = headstart_home / "history"
-    seen: list[tuple[float, int]] = []
-    with subprocess.Popen([sys.executable, "-c", WINDOW, str(history)], stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdout
-        for line in child.stdout:
-            when, length = line.split()
-            seen.append((float(when), int(length)))
-            if seen[-1][0] - seen[0][0] > 2.6:
-                break
-        os.kill(child.pid, signal.SIGKILL)
-        killed = time.monotonic()
-    store = open_store(history)
-    (chat,) = store.chats()
-    question, answer = store.conversation(chat.id).path
-    store.close()
-    assert question.text == "toy: words 1900"
-    assert answer.state is State.INTERRUPTED
-    a_second_before = [length for when, length in seen if when < killed - 1.0]
-    assert len(answer.text) >= a_second_before[-1] > 0
 
 
 def test_the_save_of_a_first_question_makes_its_chat_the_one_to_open_next(
@@ -288,41 +238,3 @@ def test_the_daily_copy_is_made_beside_the_window(qtbot: QtBot, app: Program, hi
     maintenance.begin()
     qtbot.waitUntil(lambda: bool(backups.list_backups(history)), timeout=WAIT)
     maintenance.close()
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
-def test_a_second_start_with_the_same_profile_raises_the_window(headstart_home: Path, tmp_path: Path) -> None:
-    headstart_home.mkdir(parents=True)
-    (tmp_path / "link").symlink_to(headstart_home)
-    command = [sys.executable, "-m", "headstart", "--profile"]
-    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
-    log = headstart_home / "logs" / "window.log"
-    first = subprocess.Popen([*command, str(headstart_home)], env=environment)
-    try:
-        _wait_for(
-            lambda: (headstart_home / "window.lock").exists() and (headstart_home / "history" / FILE_NAME).exists()
-        )
-        second = subprocess.run([*command, str(tmp_path / "link")], env=environment, check=False, timeout=60)
-        assert second.returncode == 0
-        _wait_for(lambda: "another start asks for the window" in log.read_text(encoding="utf-8"))
-        assert first.poll() is None
-    finally:
-        first.terminate()
-        first.wait()
-
-
-def _wait_for(happened: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30
-    while not happened():
-        assert time.monotonic() < end, "it never happened"
-        time.sleep(0.02)
-
-
-def test_the_history_is_in_wal_mode_with_foreign_keys(headstart_home: Path) -> None:
-    store = open_store(headstart_home / "history")
-    values = [store._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "foreign_keys")]
-    assert values == ["wal", 1]
-    with pytest.raises(sqlite3.IntegrityError):
-        store._connection.execute("INSERT INTO chat_tag VALUES (4711, 4711)")
-    store.close()

@@ -137,13 +137,6 @@ def test_deleting_a_message_is_undone_as_long_as_nothing_came_after(qtbot: QtBot
     assert texts(app) == before
 
 
-def test_a_title_is_proposed_from_the_first_message(qtbot: QtBot, app: Program) -> None:
-    ask(qtbot, app, "## How do *walruses* sleep?")
-    ask(qtbot, app, "And crabs?")
-    assert _titles(app) == ["How do *walruses* sleep?"]
-    assert app.window.chat._title.text() == "How do *walruses* sleep?"
-
-
 def test_a_title_is_changed_in_the_list(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "dull title")
     qtbot.waitUntil(lambda: app.window.sidebar.list.model().rowCount() == 2, timeout=WAIT)
@@ -283,14 +276,15 @@ def test_window_chat_and_draft_are_there_again_after_a_restart(qtbot: QtBot, ope
     click_chat(app, "yesterday")
     QTest.keyClicks(app.window.chat.composer.edit, "not yet sent")
     app.window.resize(700, 550)
-    app.window.actions_by_name["panel"].trigger()
-    app.window.actions_by_name["sidebar"].trigger()
+    for strip in ("panel", "live", "sidebar"):
+        app.window.actions_by_name[strip].trigger()
     again = open_program()
     assert texts(again)[0] == "yesterday"
     assert again.window.chat.composer.text() == "not yet sent"
     assert (again.window.width(), again.window.height()) == (700, 550)
     assert again.window.sidebar.isHidden()
     assert not again.window.panel.isHidden()
+    assert not again.window.chat.live.isHidden()
     again.window.actions_by_name["sidebar"].trigger()
     assert not again.window.sidebar.isHidden()
 

@@ -12,7 +12,6 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from headstart.ui.chat.chat_page import SelectionBar
 from headstart.ui.chat.message import MessageAction, MessageContent, MessageState, OriginRun
 from headstart.ui.chat.transcript import AT_END, Transcript
 from headstart.ui.widgets import theme
@@ -200,18 +199,6 @@ def test_messages_are_selected_in_ranges_and_copied(make: Make, qtbot: QtBot) ->
     assert "Some text that" in transcript.as_text(transcript.selected_messages())
     QTest.keyClick(transcript, Qt.Key.Key_Escape)
     assert transcript.selected_messages() == []
-
-
-def test_the_bar_copies_what_is_selected_and_ends_that(make: Make, qtbot: QtBot) -> None:
-    transcript = make(4)
-    bar = SelectionBar(transcript)
-    qtbot.addWidget(bar)
-    for button, start in ((bar.markdown_button, "**You:**\n\nMessage 0."), (bar.text_button, "You:\nMessage 0.")):
-        _select(transcript, 0, 1)
-        assert not bar.isHidden()
-        button.click()
-        assert QGuiApplication.clipboard().text().startswith(start)
-        assert bar.isHidden()
 
 
 def test_thinking_is_left_out_of_plain_text(make: Make) -> None:

@@ -73,24 +73,6 @@ def regenerate(qtbot: QtBot, app: Program) -> None:
         app.window.actions_by_name["regenerate"].trigger()
 
 
-def test_an_answer_is_continued_where_it_ended(qtbot: QtBot, app: Program) -> None:
-    ask(qtbot, app, "first")
-    before = shown(app)[1]
-    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
-        app.window.chat.transcript.action_requested.emit(MessageAction.CONTINUE, before.id)
-    assert shown(app)[1].text.startswith(before.text)
-    assert len(shown(app)[1].text) > len(before.text)
-    assert shown(app)[1].versions == 1
-
-
-def test_a_message_is_deleted_and_comes_back(qtbot: QtBot, app: Program) -> None:
-    ask(qtbot, app, "first")
-    app.window.chat.transcript.action_requested.emit(MessageAction.DELETE, shown(app)[1].id)
-    assert texts(app) == ["first"]
-    app.window.chat.notice._action.click()
-    assert texts(app) == ["first", "You wrote: first"]
-
-
 def test_a_fork_is_a_chat_of_its_own(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "first")
     ask(qtbot, app, "second")

@@ -144,14 +144,3 @@ def test_no_two_commands_share_a_key(qtbot: QtBot, app: Program) -> None:
     ]
     assert len(keys) > 15
     assert len(keys) == len(set(keys))
-
-
-def test_the_next_start_shows_the_strips_that_were_shown(open_program: Callable[..., Program]) -> None:
-    app = open_program()
-    app.window.actions_by_name["live"].trigger()
-    app.window.actions_by_name["sidebar"].trigger()
-    again = open_program()
-    assert [again.window.actions_by_name[name].isChecked() for name in ("live", "sidebar", "panel")] == [
-        True, False, False
-    ]  # fmt: skip
-    assert not again.window.chat.live.isHidden()
