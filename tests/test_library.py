@@ -142,14 +142,6 @@ def test_a_mismatched_draft_is_refused_with_the_first_differing_id(root: Path) -
     )
 
 
-def test_a_pair_made_by_hand_of_strangers_is_refused(root: Path) -> None:
-    folder = write_pair(root / "pair")
-    (folder / "draft").rename(root / "spare")
-    write_model(folder / "draft", OTHER_WORDS)
-    with pytest.raises(MismatchedDraftError, match="draft pair/draft does not fit pair/target: id 1"):
-        library.choose("pair")
-
-
 def test_ids_that_are_padding_rows_of_the_other_are_no_difference(root: Path) -> None:
     write_model(root / "one", {**WORDS, "<think>": 4, "</think>": 6}, rows=8)
     write_model(root / "two", rows=7)

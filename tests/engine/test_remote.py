@@ -282,11 +282,6 @@ def test_how_likely_each_token_was_is_told(connect: Open, script: Script) -> Non
     assert (script.asked[0]["logprobs"], script.asked[0]["top_logprobs"]) == (True, 1)
 
 
-def test_a_filter_that_withholds_the_rest_is_told(connect: Open, script: Script) -> None:
-    script.finish = "content_filter"
-    assert finish_of(connect().generate(ASKED)).reason is FinishReason.CONTENT_FILTER
-
-
 def test_a_server_that_wants_to_know_how_far_its_draft_goes_is_told(connect: Open, script: Script) -> None:
     engine = connect()
     complaint = "Speculative decoding requires either num_assistant_tokens or assistant_confidence_threshold to be set."

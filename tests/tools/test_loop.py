@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from headstart.chat.conversation import Conversation, Outcome, State, ToolCall, turns
+from headstart.chat.conversation import Conversation, Outcome, State, ToolCall
 from headstart.engine.engine import Call, Message, Request, Step, Tool, written_call
-from headstart.tools.loop import MOST_CHARACTERS, REFUSED, Result, ToolLoop, engine_turns, offering
+from headstart.tools.loop import MOST_CHARACTERS, Result, ToolLoop, offering
 from tests.fakes import ScriptedEngine
 
 ADD = Tool("add", '{"type": "object"}', "Add two numbers.")
@@ -72,13 +72,6 @@ def test_after_too_many_calls_the_model_has_to_answer() -> None:
     assert loop.request.tools is None
 
 
-def test_a_refusal_is_what_the_model_reads() -> None:
-    loop = ToolLoop(ASKED)
-    write(loop, written_call(CALL), "Then not.", result=REFUSED)
-    assert loop.calls[0].failed
-    assert loop.request.messages[-1] == Message("tool", "The user did not allow this call.")
-
-
 def test_a_long_result_is_cut_and_says_so() -> None:
     loop = ToolLoop(ASKED)
     write(loop, written_call(CALL), "So much.", result=Result("x" * 1_000_000))
@@ -106,15 +99,3 @@ def conversation() -> Iterator[Conversation]:
     yield asked.write(2, "Let me see.").call(2, call)
     text = "Let me see.\n\nIt is 2."
     yield asked.finish(2, Outcome(text, State.COMPLETE, calls=(call,))).ask("Thanks.")
-
-
-def test_what_was_called_is_told_to_the_model_later() -> None:
-    written, finished = conversation()
-    first = (
-        Message("user", "What is 1 + 1?"),
-        Message("assistant", "Let me see.", (CALL,)),
-        Message("tool", "2"),
-    )
-    assert engine_turns(turns(written.path)) == first
-    later = (*first, Message("assistant", "It is 2."), Message("user", "Thanks."))
-    assert engine_turns(turns(finished.path)) == later
