@@ -371,13 +371,13 @@ def test_a_race_that_was_cut_off_goes_on_with_the_prompts_that_are_left(tiny_tar
 
 def test_a_cancel_ends_an_answer_of_a_race_before_its_end() -> None:
     cancel = CancelEvent()
-    engine = ScriptedEngine(("word " * 200,), pause=0.01)
-    (plain, *_) = own_modes(engine, 400, lambda: None, cancel)
+    engine = ScriptedEngine(("word " * 2000,), pause=0.01)
+    (plain, *_) = own_modes(engine, 2000, lambda: None, cancel)
     threading.Timer(0.05, cancel.set).start()
     started = time.monotonic()
     with pytest.raises(RaceCancelled):
         plain.answer(CODE)
-    assert time.monotonic() - started < 1.0
+    assert time.monotonic() - started < 10.0
 
 
 @pytest.mark.slow

@@ -119,7 +119,7 @@ def test_one_that_does_not_come_back_is_waited_for_once(
         started = time.perf_counter()
         for token in range(4):
             shared[0].forward([token])
-        assert 0.4 < time.perf_counter() - started < 1.0
+        assert 0.4 < time.perf_counter() - started < 1.9
     assert together[-4:] == [1, 1, 1, 1]
 
 
