@@ -127,7 +127,7 @@ def test_a_lower_acceptance_threshold_accepts_more_and_changes_the_text() -> Non
 
 
 SMALL = 4  # tokens of the vocabulary whose 64 texts of three tokens are counted
-FEW, MANY = 5_000, 60_000
+FEW, MANY = 2_000, 60_000
 
 
 def small_text_probabilities(runner: ToyRunner, prompt: Sequence[int]) -> dict[tuple[int, ...], float]:

@@ -673,7 +673,7 @@ def test_no_name_of_a_chat_leads_out_of_the_folder(name: str) -> None:
         Keep(name, ROOM)
 
 
-@pytest.mark.parametrize("histories", [100, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("histories", [30, pytest.param(1000, marks=pytest.mark.slow)])
 def test_histories_are_those_of_a_fresh_cache(tmp_path: Path, histories: int) -> None:
     chance = random.Random(histories)
     for number in range(histories):
