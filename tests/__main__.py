@@ -26,6 +26,7 @@ def main(arguments: list[str]) -> int:
         print(NO_QT.format(install=INSTALL), file=sys.stderr)
         return 1
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each of some hundred processes would compile what it imports
+    os.environ.setdefault("PYTEST_XDIST_AUTO_NUM_WORKERS", str((os.cpu_count() or 1) + 1))  # tests wait, too
     for check in CHECKS:
         command = [*check, *(arguments if check == CHECKS[-1] else [])]
         print("$", shlex.join(["python", *command]), flush=True)
