@@ -302,7 +302,10 @@ def _list_recipes(*, as_json: bool) -> None:
 
 
 def _listed(name: str) -> dict[str, object]:
-    """One recipe. Sizes are in bytes: the most that a source downloads and the result takes."""
+    """One recipe, with the role and the parameters of a pair's target.
+
+    Sizes are in bytes: the most that a source downloads and the result takes.
+    """
     recipe = recipes.find(name)
     assert recipe is not None
     if isinstance(recipe, PairRecipe):
@@ -316,6 +319,9 @@ def _listed(name: str) -> dict[str, object]:
         "title": recipe.title,
         "licence": ", ".join(dict.fromkeys(part.licence or "" for part, _ in parts)),
         "checked": recipe.checked,
+        "role": parts[0][0].role,
+        "parameters": parts[0][0].parameters,
+        "notes": list(dict.fromkeys(note for part, _ in parts for note in part.notes)),
         "download": sum(_download(part) for part, _ in parts),
         "result": sum(int(part.parameters * STORED[weights]) + TOKENIZER for part, weights in parts),
     }
