@@ -35,7 +35,7 @@ HAN = re.compile(r"[\u3400-\u9fff]")
 # Names, and what is written the same everywhere.
 SAME = re.compile(
     r"/\S+|Headstart [\d.]+|Headstart|toy.*|Top-[pk]|Min-p|n-gram|CPU|INT[48].*|Apache-2\.0|[\d, /]+ token|token|"
-    r"Markdown|PDF|JSON|CSV|smollm2\S*|(Qwen|SmolLM)[\d.]+ .*"
+    r"Markdown|PDF|JSON|CSV|smollm2\S*|(Qwen|SmolLM|Gemma|Llama|Phi)[-\d. ]+.*"
 )
 
 

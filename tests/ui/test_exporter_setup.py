@@ -19,14 +19,15 @@ from pytestqt.qtbot import QtBot
 from headstart import exporter, paths
 from headstart.ui.engine_request import installed_model
 from headstart.ui.line_process import LineProcess
-from headstart.ui.models.add_model import FIRST
 from headstart.ui.models.add_model_controller import ExporterSetup
+from headstart.ui.models.catalogue import FIRST
 from headstart.ui.program import Program
 from tests import fake_python
 from tests.fake_python import Plan
-from tests.ui.person import WAIT, press, words
+from tests.ui.person import WAIT, button, press, words
 
 ROOT = Path(__file__).parents[2]
+GET = "Get SmolLM2 135M Instruct"
 Open = Callable[..., Program]
 Planned = Callable[[Plan], None]
 
@@ -101,17 +102,18 @@ def test_one_button_sets_the_exporter_up_and_goes_on_to_the_model(
     plan(Plan())
     app = open_program(find=installed_model, loaded=False)
     page = app.window.models
-    assert "fetches about 500 MB, which take 2.10 GB on the disk" in words(page.welcome)
-    assert "python3 -m venv" in words(page.welcome)
+    assert "fetches about 500 MB, which take 2.10 GB on the disk" in words(page.exporter)
+    assert "python3 -m venv" in words(page.exporter)
     told: list[str] = []
     app.models.adding._setup.stepped.connect(told.append)
     shares: list[tuple[int, int]] = []
     app.models.adding._setup.progressed.connect(lambda done, total: shares.append((done, total)))
     page.welcome.setFocus()
-    qtbot.waitUntil(page.welcome._setup.set_up.hasFocus, timeout=WAIT)
-    press(page.welcome, "Set up the exporter")
+    first = button(page.welcome, GET)
+    qtbot.waitUntil(first.hasFocus, timeout=WAIT)
+    press(page.welcome, GET)
     qtbot.waitUntil(page.work._cancel.hasFocus, timeout=WAIT)
-    assert not page.add._setup.set_up.isEnabled()
+    assert not first.isEnabled()
     qtbot.waitUntil(lambda: app.loader.is_ready, timeout=WAIT)
     assert (headstart_home / "models" / FIRST).is_dir()
     assert told == [
@@ -125,22 +127,17 @@ def test_one_button_sets_the_exporter_up_and_goes_on_to_the_model(
     ]
     assert shares == [(26, 104)]
     assert sorted(path.name for path in (headstart_home / "exporter").iterdir()) == ["bin"]
-    assert page.add._setup.isHidden()
-    assert not page.add._go.isHidden()
-    qtbot.waitUntil(lambda: page.add.source.findText("tiny") >= 0, timeout=WAIT)
+    assert page.exporter.isHidden()
 
 
 def test_the_model_that_was_named_is_made_after_the_set_up(
     qtbot: QtBot, headstart_home: Path, open_program: Open, plan: Planned
 ) -> None:
     plan(Plan())
-    add = open_program(find=installed_model, loaded=False).window.models.add
-    add.source.setCurrentText("my model")
-    add.weights.setCurrentText("INT4")
-    assert "PyTorch" not in words(add)  # the card above it says so already
-    press(add, "Copy command")
-    assert QGuiApplication.clipboard().text().endswith("headstart-export\" 'my model' --weights int4")
-    press(add, "Set up the exporter")
+    other = open_program(find=installed_model, loaded=False).window.models.catalogue.other
+    other.source.setText("my model")
+    other.weights.setCurrentText("INT4")
+    press(other, "Download and convert")
     qtbot.waitUntil((headstart_home / "models" / "my model" / "manifest.json").is_file, timeout=WAIT)
 
 
@@ -168,11 +165,11 @@ def test_after_a_failure_the_button_tries_again(qtbot: QtBot, open_program: Open
     planned, sentence = FAILURES["no network"]
     plan(planned)
     app = open_program(find=installed_model, loaded=False)
-    press(app.window.models.welcome, "Set up the exporter")
+    press(app.window.models.welcome, GET)
     qtbot.waitUntil(lambda: sentence in app.window.models.work.text, timeout=WAIT)
     assert "No matching distribution found" in app.window.models.work.log
     plan(Plan())
-    press(app.window.models.welcome, "Set up the exporter")
+    press(app.window.models.work, "Try again")
     qtbot.waitUntil(lambda: app.loader.is_ready, timeout=WAIT)
 
 
@@ -220,7 +217,7 @@ def waiting(qtbot: QtBot, open_program: Open, plan: Planned, tmp_path: Path) -> 
     number = tmp_path / "pid"
     plan(Plan(waits=str(number)))
     app = open_program(find=installed_model, loaded=False)
-    press(app.window.models.welcome, "Set up the exporter")
+    press(app.window.models.welcome, GET)
     qtbot.waitUntil(lambda: number.is_file() and bool(number.read_text()), timeout=WAIT)
     return app, psutil.Process(int(number.read_text()))
 
@@ -273,7 +270,7 @@ def test_closing_the_window_ends_it_and_the_next_start_removes_what_is_left(
     again = open_program(find=installed_model, loaded=False)
     again.window.actions_by_name["models"].trigger()
     qtbot.waitUntil(lambda: nothing_is_left(headstart_home), timeout=WAIT)
-    press(again.window.models.welcome, "Set up the exporter")
+    press(again.window.models.welcome, GET)
     qtbot.waitUntil(lambda: again.loader.is_ready, timeout=WAIT)
 
 
@@ -286,7 +283,8 @@ def test_nothing_runs_before_the_button_is_pressed(
     plan(Plan())
     app = open_program(find=installed_model, loaded=False)
     app.window.actions_by_name["models"].trigger()
-    press(app.window.models.welcome, "Copy command")
+    press(app.window.models.exporter, "Copy command")
+    assert QGuiApplication.clipboard().text().endswith(f'headstart-export" {FIRST}')
     assert started == []
 
 

@@ -182,14 +182,15 @@ def test_getting_a_model_leads_to_cancel(qtbot: QtBot, exporter: Exporter, open_
     exporter(30)
     app = open_program(find=installed_model, loaded=False)
     page = app.window.models
-    press(app, page.welcome._button)
+    first = button(page.welcome, "Get SmolLM2 135M Instruct")
+    press(app, first)
     assert keyboard(app) is button(page.work, "Cancel")
     QTest.keyClick(page.work._cancel, Qt.Key.Key_Space)
     qtbot.waitUntil(lambda: not app.models.adding.is_busy, timeout=WAIT)
     assert keyboard(app) is button(page.work, "Dismiss")  # and not back at what would begin anew
     QTest.keyClick(page.work._cancel, Qt.Key.Key_Space)
     QApplication.processEvents()
-    assert keyboard(app) is page.welcome._button
+    assert keyboard(app) is first
     assert app.window.pages.currentWidget() is page
 
 
@@ -199,8 +200,8 @@ def test_exporting_leads_to_cancel(qtbot: QtBot, exporter: Exporter, root: Path,
     app = open_program(find=installed_model)
     app.window.actions_by_name["models"].trigger()
     page = app.window.models
-    page.add.source.setCurrentText("other")
-    press(app, page.add._go)
+    page.catalogue.show_source("other")
+    press(app, page.catalogue.other._go)
     assert keyboard(app) is button(page.work, "Cancel")
     app.models.adding._cancel()
     qtbot.waitUntil(lambda: not app.models.adding.is_busy, timeout=WAIT)

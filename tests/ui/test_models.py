@@ -3,53 +3,53 @@
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import psutil
 import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel, QMessageBox, QRadioButton
+from PySide6.QtWidgets import QApplication, QLabel, QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
 from headstart import exporter as exporting
 from headstart import paths
 from headstart.ui.engine_request import installed_model
-from headstart.ui.models.add_model import OFFERS, offers, recipes
+from headstart.ui.models.catalogue import Recipe, RecipeRow, offers, recipes
 from headstart.ui.models.model_card import ModelCard
 from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import ChoiceEditor
+from headstart.ui.widgets.progress import WorkCard
 from headstart_export import cli
 from tests.model_folders import write_model, write_pair
-from tests.ui.person import WAIT, press, setting, words
+from tests.ui.person import WAIT, ask, button, press, setting, words
 
 Open = Callable[..., Program]
 
-# An exporter that lists a recipe, or says a line a moment for some time and then writes the model asked for.
+# An exporter that fetches for some seconds and then writes the model asked for; what it fetched is there the next time.
 EXPORTER = """
 import json, os, sys, time
 from pathlib import Path
 from tests.model_folders import write_model
 root = Path({root!r})
-if "--list" in sys.argv:
-    recipe = dict(name="tiny", kind="model", title="Tiny", licence="MIT", checked="run", download=9e6, result=8e6)
-    print(json.dumps([recipe]))
-    raise SystemExit
 print("Fetching", *sys.argv[1:], "...", flush=True)
-print("  30 MB of 120 MB", flush=True)
+part = root.with_name("part")
+print("  90 MB of 120 MB" if part.exists() else "  30 MB of 120 MB", flush=True)
+seconds = 0 if part.exists() else {seconds}
+part.touch()
 leftover = root / ".headstart-export-x"
-leftover.mkdir(parents=True)
+leftover.mkdir(parents=True, exist_ok=True)
 (leftover / "owner.json").write_text(json.dumps(dict(pid=os.getpid())))
-for _ in range({seconds} * 10):
+for _ in range(seconds * 10):
     time.sleep(0.1)
 leftover.joinpath("owner.json").unlink()
 leftover.rmdir()
 if "bad" in sys.argv:
     sys.exit("headstart-export: bad is no recipe.")
-write_model(root / sys.argv[1])
-print("Done", flush=True)
+print("Converting ...", flush=True)
+print(json.dumps(dict(output=str(write_model(root / sys.argv[1])))), flush=True)
 """
 
 
@@ -183,51 +183,107 @@ def test_a_first_start_gets_a_model_with_one_button(
     qtbot.waitUntil(lambda: app.loader.is_ready, timeout=WAIT)
     assert app.window.pages.currentWidget() is app.window.chat
     assert (root / "smollm2-135m-instruct").is_dir()
+    work = app.window.models.work
+    assert "smollm2-135m-instruct is ready. Write your first message." in work.text
+    assert app.window.focusWidget() is app.window.chat.composer.edit
+    ask(qtbot, app, "hello")
+    assert work.isHidden()  # the way to the first answer has ended
 
 
-def test_what_a_first_start_offers_fits_the_memory_and_shows_the_head_start() -> None:
+def test_what_a_first_start_offers_fits_the_memory_and_shows_the_head_start(open_program: Open) -> None:
+    welcome = open_program(find=installed_model, loaded=False).window.models.welcome
     for free, names in (
         (0, ["smollm2-135m-instruct", "qwen2.5-coder"]),
         (8e9, ["smollm2-135m-instruct", "qwen2.5-coder", "qwen3-4b+0.6b"]),
         (64e9, ["smollm2-135m-instruct", "qwen2.5-coder", "qwen3-8b+0.6b"]),
     ):
         assert [recipe.name for recipe in offers(int(free))] == names
+        welcome.show_memory(int(free))
+        assert [row.recipe.name for row in welcome.rows if not row.isHidden()] == names
+        QApplication.processEvents()
+        tops = [row.y() for row in welcome.rows if not row.isHidden()]
+        ends = [row.geometry().bottom() for row in welcome.rows if not row.isHidden()]
+        gaps = {top - end for top, end in zip(tops[1:], ends, strict=False)}
+        assert len(gaps) == 1  # whatever is hidden between them
 
 
-def test_the_figures_of_the_offers_are_those_of_the_exporter(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_of_the_window_is_that_of_the_exporter(capsys: pytest.CaptureFixture[str]) -> None:
+    """`headstart-export --list --json | python -m json.tool > app/headstart/ui/models/catalogue.json`."""
     assert cli.main(["--list", "--json"]) == 0
-    listed = {recipe.name: recipe for recipe in recipes(capsys.readouterr().out)}
-    for offer in OFFERS:
-        assert replace(listed[offer.name], title=offer.title) == offer
+    listed = msgspec.json.decode(capsys.readouterr().out, type=list[Recipe])
+    assert sorted(recipes(), key=lambda recipe: recipe.name) == listed
 
 
-def test_another_offer_can_be_chosen(qtbot: QtBot, open_program: Open, exporter: Callable[[int], None]) -> None:
-    exporter(0)
-    app = open_program(find=installed_model, loaded=False)
-    welcome = app.window.models.welcome
-    welcome.show_memory(int(2e9))
-    assert "too large: needs about 3.19 GB of memory, 2.00 GB is free" in words(welcome)
-    welcome.show_memory(int(6.5e9))
-    assert "fits your memory: about 3.19 GB of 6.50 GB" in words(welcome)
-    (large,) = [part for part in welcome.findChildren(QRadioButton) if part.text() == "Qwen3 4B"]
-    large.setChecked(True)
-    large.setFocus()
-    QApplication.processEvents()  # lays out what has just been shown
-    assert welcome._button.text() == "Get Qwen3 4B"
-    QTest.keyClick(large, Qt.Key.Key_Up)
-    assert welcome._button.text() == "Get Qwen2.5 Coder 1.5B"
-    focused = QApplication.focusWidget()
-    assert focused
-    QTest.keyClick(focused, Qt.Key.Key_Down)
-    assert welcome._button.text() == "Get Qwen3 4B"
-    welcome.show_memory(int(4e9))
-    assert large.isHidden()
-    assert welcome._button.text() == "Get SmolLM2 135M Instruct"
-    (pair,) = [part for part in welcome.findChildren(QRadioButton) if part.text() == "Qwen2.5 Coder 1.5B"]
-    pair.setChecked(True)
-    press(welcome, "Get Qwen2.5 Coder 1.5B")
-    assert "Exporting qwen2.5-coder\n" in app.window.models.work.text
-    assert not pair.isEnabled()
+def titles(part: QWidget) -> list[str]:
+    """The rows that are shown."""
+    return [row.recipe.title for row in part.findChildren(RecipeRow) if not row.isHidden()]
+
+
+def test_the_catalogue_is_searched_and_shows_what_fits(open_program: Open, root: Path) -> None:
+    write_model(root / "qwen3-4b")
+    app = open_program(find=installed_model)
+    catalogue = app.window.models.catalogue
+    catalogue.show_memory(int(4e9))
+    first = titles(catalogue)
+    assert first[:2] == ["Qwen2.5 Coder 1.5B + 0.5B", "Gemma 3 1B + 270M"]
+    assert "Qwen3 8B" not in first
+    press(catalogue, "Show all 9")
+    assert titles(catalogue)[: len(first)] == first
+    QTest.keyClicks(catalogue.search, "qwen APACHE")
+    assert titles(catalogue) == [
+        "Qwen2.5 Coder 1.5B + 0.5B", "Qwen2.5 Coder 1.5B Instruct", "Qwen3 0.6B", "Qwen2.5 Coder 0.5B Instruct"
+    ]  # fmt: skip
+    catalogue.fitting.setChecked(False)
+    assert "Qwen3 8B" in titles(catalogue)
+    (large,) = [row for row in catalogue.rows if row.recipe.name == "qwen3-8b"]
+    assert "too large: needs about 11.30 GB of memory, 4.00 GB is free" in words(large)
+    (here,) = [row for row in catalogue.rows if row.recipe.name == "qwen3-4b"]
+    assert "installed" in words(here)
+    assert here.get.isHidden()
+    catalogue.search.setText("writes code")
+    assert len(titles(catalogue)) == 3
+    catalogue.search.setText("no such thing")
+    assert titles(catalogue) == []
+    assert "No model of the list is like that." in words(catalogue)
+
+
+def test_a_download_is_paused_and_goes_on(
+    qtbot: QtBot, root: Path, open_program: Open, exporter: Callable[[int], None]
+) -> None:
+    exporter(60)
+    write_model(root / "smol")
+    app = open_program(find=installed_model)
+    app.settings.change(model="smol")
+    app.window.actions_by_name["models"].trigger()
+    page = app.window.models
+    press(page.catalogue, "Get Qwen3 0.6B")
+    qtbot.waitUntil(lambda: page.work._bar.value() == 250, timeout=WAIT)
+    app.window.actions_by_name["write"].trigger()
+    ask(qtbot, app, "Are you there?")
+    assert page.work.isVisible()  # beside the chat, too
+    press(page.work, "Pause")
+    qtbot.waitUntil(lambda: "Paused. What has arrived is kept." in page.work.text, timeout=WAIT)
+    assert not app.models.adding.is_busy
+    assert page.work._step.property("kind") == "muted"
+    press(page.work, "Resume")
+    qtbot.waitUntil(lambda: "qwen3-0.6b is ready." in page.work.text, timeout=WAIT)
+    assert "90 MB of 120 MB" in page.work.log
+    assert app.settings.now.model == "smol"  # one is at something else
+    press(page.work, "Start a chat")
+    qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.model == "qwen3-0.6b"), timeout=WAIT)
+    assert app.settings.now.model == "qwen3-0.6b"
+    assert not app.chat_controller.session.path
+    assert app.window.focusWidget() is app.window.chat.composer.edit
+
+
+def test_only_a_download_can_be_paused(qtbot: QtBot) -> None:
+    card = WorkCard()
+    qtbot.addWidget(card)
+    card.begin("Getting a model")
+    card.set_pausable(True)
+    assert not button(card, "Pause").isHidden()
+    card.set_pausable(False)
+    assert button(card, "Pause").isHidden()
 
 
 def test_an_export_shows_its_steps_and_can_be_cancelled(
@@ -239,15 +295,12 @@ def test_an_export_shows_its_steps_and_can_be_cancelled(
     press(page.welcome, "Get SmolLM2 135M Instruct")
     qtbot.waitUntil((root / ".headstart-export-x" / "owner.json").is_file, timeout=WAIT)
     qtbot.waitUntil(lambda: page.work._bar.value() == 250, timeout=WAIT)
-    assert "Exporting smollm2-135m-instruct\nFetching smollm2-135m-instruct" in page.work.text
+    assert "Getting SmolLM2 135M Instruct\nFetching smollm2-135m-instruct" in page.work.text
     assert "· 30 MB of 120 MB" in page.work.text
-    assert not page.add._go.isEnabled()
-    line = app.window.activity[page]
-    assert line.text == ""
+    assert not page.catalogue.other._go.isEnabled()
+    assert not button(page.welcome, "Get Qwen2.5 Coder 1.5B + 0.5B").isEnabled()
     app.window.actions_by_name["write"].trigger()
-    assert line.text.startswith("Models · Exporting smollm2-135m-instruct · Fetching smollm2-135m-instruct")
-    press(line, "Show")
-    assert (app.window.pages.currentWidget(), line.text) == (page, "")
+    assert page.work.isVisible()
     press(page.work, "Show log")
     assert "30 MB of 120 MB" in page.work.log
     assert not page.work._log.isHidden()
@@ -255,7 +308,8 @@ def test_an_export_shows_its_steps_and_can_be_cancelled(
     qtbot.waitUntil(lambda: "Cancelled." in page.work.text, timeout=WAIT)
     assert (page.work._step.property("kind"), page.work._log.isHidden()) == ("muted", True)
     assert not list(root.iterdir())
-    assert page.add._go.isEnabled()
+    assert page.catalogue.other._go.isEnabled()
+    assert page.work._next.isHidden()  # one who cancels is not asked to try again
     press(page.work, "Dismiss")
     assert page.work.isHidden()
 
@@ -273,21 +327,23 @@ def test_an_exporter_that_is_killed_leaves_a_sentence_and_no_files(
     assert not list(root.iterdir())
 
 
-def test_recipes_are_listed_and_a_refused_export_says_why(
+def test_what_no_list_has_is_named_and_a_refused_export_says_why(
     qtbot: QtBot, open_program: Open, exporter: Callable[[int], None]
 ) -> None:
     exporter(0)
     app = open_program(find=installed_model, loaded=False)
-    add, work = app.window.models.add, app.window.models.work
-    qtbot.waitUntil(lambda: add.source.findText("tiny") >= 0, timeout=WAIT)
-    add.source.setCurrentText("tiny")
-    assert "Tiny · licence: MIT · downloads up to 9 MB, takes up to 8 MB on the disk" in words(add)
-    add.source.setCurrentText("bad")
-    add.draft.setCurrentText("small one")
-    add.weights.setCurrentText("INT4")
-    press(add, "Download and convert")
+    catalogue, work = app.window.models.catalogue, app.window.models.work
+    assert catalogue.other.isHidden()
+    press(catalogue, "Something else: a Hugging Face name, a folder or a .gguf file")
+    catalogue.other.source.setText("bad")
+    catalogue.other.draft.setText("small one")
+    catalogue.other.weights.setCurrentText("INT4")
+    press(catalogue, "Download and convert")
     qtbot.waitUntil(lambda: "bad is no recipe." in work.text, timeout=WAIT)
     assert "Fetching bad --draft small one --weights int4 --json ..." in work.log
+    press(work, "Try again")
+    assert work.text == "Getting bad\n"
+    qtbot.waitUntil(lambda: "bad is no recipe." in work.text, timeout=WAIT)
 
 
 def test_the_wheel_scrolls_the_page_over_fields_too(qtbot: QtBot, root: Path, open_program: Open) -> None:
@@ -296,7 +352,8 @@ def test_the_wheel_scrolls_the_page_over_fields_too(qtbot: QtBot, root: Path, op
     app.window.resize(800, 500)
     app.window.actions_by_name["models"].trigger()
     page = app.window.models
-    field, bar = page.add.source, page.scroll_area.verticalScrollBar()
+    field, bar = page.catalogue.other.weights, page.scroll_area.verticalScrollBar()
+    page.catalogue.fold.setChecked(True)
     QApplication.processEvents()
     bar.setValue(bar.maximum())
     page.scroll_area.ensureWidgetVisible(field)
@@ -329,7 +386,8 @@ def test_what_is_dropped_is_installed_refused_or_named_for_the_export(
     app = open_program(find=installed_model, loaded=False)
     work = app.window.models.work
     drop(app, file)
-    assert app.window.models.add.source.currentText() == str(file)
+    other = app.window.models.catalogue.other
+    assert (other.source.text(), other.isHidden()) == (str(file), False)
     drop(app, tmp_path)
     assert "This is not a model" in work.text
     drop(app, damaged)
@@ -349,9 +407,11 @@ def test_without_the_exporter_the_command_is_named(
 ) -> None:
     monkeypatch.setattr(exporting, "command", lambda: None)
     monkeypatch.setattr(paths, "bundled_wheel", lambda: wheel)
-    welcome = open_program(find=installed_model, loaded=False).window.models.welcome
-    assert ("PyTorch" if wheel else 'pip install ".[export]"') in words(welcome)
-    press(welcome, "Copy command")
+    monkeypatch.setattr(exporting, "package", lambda: wheel)
+    page = open_program(find=installed_model, loaded=False).window.models
+    assert ("PyTorch" if wheel else 'pip install ".[export]"') in words(page.exporter)
+    assert button(page.welcome, "Get SmolLM2 135M Instruct").isEnabled() == bool(wheel)
+    press(page.exporter, "Copy command")
     copied, own = QGuiApplication.clipboard().text(), paths.exporter_folder()
     installed = (
         f'python3 -m venv --clear "{own}" && "{own}/bin/pip" install "{wheel}[export]" && '

@@ -9,8 +9,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QInputDialog, QPushButton
 from pytestqt.qtbot import QtBot
 
-from headstart.ui.chat.empty_page import Strength, examples, strength
+from headstart.ui.chat.empty_page import examples
 from headstart.ui.chat.prompts import Filled, PromptDialog, built_in, called, filled, library, matching, named, own_part
+from headstart.ui.models.catalogue import Strength, strength
 from headstart.ui.program import Program
 from headstart.ui.settings import presets
 from headstart.ui.settings.settings_form import PresetEditor

@@ -321,7 +321,7 @@ def test_what_is_not_known_stays(speak: Speak, text: str) -> None:
 
 
 # There a command is what the text is about, mostly to be copied.
-ABOUT_A_TERMINAL = {"AddModelController", "EncryptionPage", "ExporterSetupForm"}
+ABOUT_A_TERMINAL = {"AddModelController", "EncryptionPage", "ExporterNote"}
 SERVER = Remote("office", "https://office:8443/v1", "big")
 NAMED = re.compile("“([^{}”]+)”")
 

@@ -26,9 +26,9 @@ from headstart.ui.settings.side_panel import SidePanel
 from headstart.ui.sidebar.sidebar import Sidebar
 from headstart.ui.widgets import focus, stylesheet
 from headstart.ui.widgets.focus import FocusKeeper
-from headstart.ui.widgets.layouts import Page
+from headstart.ui.widgets.layouts import Page, stacked
 from headstart.ui.widgets.progress import ActivityLine, BusyBar
-from headstart.ui.widgets.theme import Theme, scaled
+from headstart.ui.widgets.theme import SMALL, Theme, scaled
 
 _SIDES = (248, 720, 320)  # sidebar, pages, panel
 _SIDEBAR, _PANEL = (180, 260), (260, 460)  # least widths, at the usual size of text and at any
@@ -60,7 +60,7 @@ class MainWindow(QMainWindow):
         self.pages = QStackedWidget(self)
         self._split = QSplitter(Qt.Orientation.Horizontal, self)
         jobs = (self.race, self.bench, self.tune)
-        self.activity = {page: ActivityLine(page.accessibleName(), self) for page in (self.models, *jobs)}
+        self.activity = {page: ActivityLine(page.accessibleName(), self) for page in jobs}
         self._keeper = FocusKeeper(self)
         self._lay_out()
         self._connect()
@@ -87,6 +87,7 @@ class MainWindow(QMainWindow):
             *(page for page in pages if page.styleSheet()),
             self.panel,
             *self.chat.chrome(),
+            self.models.work,
             *self.activity.values(),
         ):
             part.setStyleSheet(self._sheet)
@@ -137,7 +138,7 @@ class MainWindow(QMainWindow):
             page.back_requested.connect(partial(self.show_page, chat))
         for page, line in self.activity.items():
             line.page_requested.connect(partial(self._show_page, page))
-        self.models.work.worked.connect(self.activity[self.models].follow)
+        self.models.work.dismissed.connect(self._focus_page)
         for job in (self.race, self.bench, self.tune):
             job.worked.connect(self.activity[job].follow)
         sidebar.models_requested.connect(do["models"].trigger)
@@ -159,10 +160,16 @@ class MainWindow(QMainWindow):
 
     def _columns(self) -> tuple[QWidget, ...]:
         """The parts of the window in reading order."""
-        return self.sidebar, self.pages, self.panel, *self.activity.values()
+        return self.sidebar, self.pages, self.panel, self.models.work, *self.activity.values()
 
     def _show_page(self, page: QWidget, _checked: bool = False) -> None:
         self.show_page(page)
+
+    @Slot()
+    def _focus_page(self) -> None:
+        page = self.pages.currentWidget()
+        assert page, "one is always shown"
+        page.setFocus()
 
     def _in_field(self, name: str, _checked: bool = False) -> None:
         field = self.focusWidget()
@@ -201,6 +208,7 @@ class MainWindow(QMainWindow):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self._split, 1)
+        column.addLayout(stacked(None, self.models.work, margin=SMALL))
         for line in self.activity.values():
             column.addWidget(line)
         self.setCentralWidget(inside)

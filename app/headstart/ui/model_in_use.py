@@ -72,8 +72,7 @@ class ModelInUse(QObject):
         elif self._models.choices.usable:
             notice.say(sentence, self.tr("Show models"), self._show_models, bad=True, cause=cause)
         elif adding.is_busy:
-            words = self.tr("A model is being prepared. Ask again when it is there.")
-            notice.say(words, self.tr("Show progress"), self._show_models, cause=cause)
+            notice.say(self.tr("A model is being prepared. Ask again when it is there."), cause=cause)
         else:
             notice.say(sentence, self.tr("Get a model"), self._show_models, cause=cause)
 
@@ -101,6 +100,8 @@ class ModelInUse(QObject):
         models.removing.connect(self._note_removal)
         self._tools.changed.connect(self._show_reach)
         models.adding.busy.connect(lambda _busy: self._show_reach())
+        models.adding.made.connect(self._note_made)
+        models.adding.chat_requested.connect(self._begin_chat)
         models.servers.chosen.connect(self._choose_model)
         models.servers.changed.connect(self._note_servers)
         models.servers.removing.connect(self._note_server_removal)
@@ -225,6 +226,23 @@ class ModelInUse(QObject):
         self.load()
         self.show_installed()
         self.show()
+
+    @Slot(str)
+    def _note_made(self, name: str) -> None:
+        """Go on to a chat with a new model, unless the user is at something else: then the card has a button for it."""
+        session, shown = self._chats.current, self._window.pages.currentWidget()
+        self.show_installed()
+        if name not in [entry.name for entry in self._models.choices.usable]:  # it turns texts into vectors
+            self._window.models.work.end(self.tr("{} is installed. It cannot chat.").format(name), bad=False)
+        elif shown is self._window.models or (shown is self._window.chat and session and not session.path):
+            self._begin_chat(name)
+
+    @Slot(str)
+    def _begin_chat(self, name: str) -> None:
+        self._chats.open_new()
+        self._choose_model(name)
+        self._window.actions_by_name["write"].trigger()
+        self._window.models.work.end(self.tr("{} is ready. Write your first message.").format(name), bad=False)
 
     @Slot(str)
     def _note_removal(self, name: str) -> None:

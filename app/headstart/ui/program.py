@@ -242,6 +242,7 @@ class Program(QObject):
         self.chat_controller.fork_requested.connect(chats.fork)
         self.chat_controller.answered.connect(self.commands.update)
         chats.events.answered.connect(self.attention.note_answer)
+        chats.events.answered.connect(self.window.models.work.retire)
 
     def _connect_sidebar(self) -> None:
         sidebar = self.window.sidebar

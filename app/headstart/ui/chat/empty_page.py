@@ -1,15 +1,14 @@
 """What a chat without messages shows: questions that suit the model, the library of prompts, the presets."""
 
-import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from enum import Enum
 from functools import partial
 
 from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from headstart.settings import Settings
+from headstart.ui.models.catalogue import Strength, strength
 from headstart.ui.settings.presets import PresetButton
 from headstart.ui.translation import translate
 from headstart.ui.widgets.labels import Heading, button, muted
@@ -17,17 +16,7 @@ from headstart.ui.widgets.layouts import Flow, scrolled
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, TINY, scaled
 
-_FOR_CODE = re.compile(r"code|coding", re.IGNORECASE)
-_SMALL = 1_000_000_000  # parameters; below, answers are short and know little
 _NARROW = 560  # pixels of room, at the usual size of text, below which one example stands in a row
-
-
-class Strength(Enum):
-    """What a model is good at."""
-
-    CODE = "code"
-    SMALL = "short texts"
-    GENERAL = "most things"
 
 
 @dataclass(frozen=True)
@@ -36,13 +25,6 @@ class Example:
 
     title: str
     text: str
-
-
-def strength(name: str, parameters: int | None = None) -> Strength:
-    """By the model's name and size, which is None for a model on another computer."""
-    if _FOR_CODE.search(name):
-        return Strength.CODE
-    return Strength.SMALL if parameters is not None and parameters < _SMALL else Strength.GENERAL
 
 
 def examples(good_at: Strength) -> tuple[Example, ...]:

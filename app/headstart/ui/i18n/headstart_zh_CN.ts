@@ -301,10 +301,6 @@
 <context>
     <name>AddModel</name>
     <message>
-        <source>Add a model</source>
-        <translation>添加模型</translation>
-    </message>
-    <message>
         <source>Precision of the weights</source>
         <translation>权重精度</translation>
     </message>
@@ -329,20 +325,8 @@
         <translation>含有权重的文件夹或已导出的模型…</translation>
     </message>
     <message>
-        <source>licence: {licence} · downloads up to {download}, takes up to {result} on the disk</source>
-        <translation>许可证：{licence} · 最多下载 {download}，最多占用 {result} 磁盘空间</translation>
-    </message>
-    <message>
-        <source> · fits your memory: about {needed} of {free}</source>
-        <translation> · 内存足够：约需 {needed}，可用 {free}</translation>
-    </message>
-    <message>
-        <source> · too large: needs about {needed} of memory, {free} is free</source>
-        <translation> · 过大：约需内存 {needed}，可用 {free}</translation>
-    </message>
-    <message>
-        <source>Choose from the list, or enter a Hugging Face name, a folder or a .gguf file. The model is checked after its conversion. You can also drop the folder of a converted model here.</source>
-        <translation>从列表中选择，或输入 Hugging Face 名称、文件夹或 .gguf 文件。模型转换后会经过检查。也可以把已转换好的模型文件夹拖到这里。</translation>
+        <source>The model is checked after its conversion. You can also drop the folder of a converted model here.</source>
+        <translation>模型转换后会经过检查。也可以把已转换好的模型文件夹拖到这里。</translation>
     </message>
     <message>
         <source>Model: name, folder or .gguf file</source>
@@ -380,17 +364,9 @@
         <source>GGUF files (*.gguf)</source>
         <translation>GGUF 文件 (*.gguf)</translation>
     </message>
-    <message>
-        <source> · not tried by Headstart&apos;s own tests</source>
-        <translation> · 未经 Headstart 自身测试验证</translation>
-    </message>
 </context>
 <context>
     <name>AddModelController</name>
-    <message>
-        <source>Exporting {}</source>
-        <translation>正在导出 {}</translation>
-    </message>
     <message>
         <source>Setting up the exporter</source>
         <translation>正在设置导出工具</translation>
@@ -412,12 +388,32 @@
         <translation>已取消。</translation>
     </message>
     <message>
-        <source>The model was made, checked and installed.</source>
-        <translation>模型已生成、检查并安装。</translation>
+        <source>Pausing…</source>
+        <translation>正在暂停…</translation>
     </message>
     <message>
-        <source>The exporter is set up.</source>
-        <translation>导出工具已设置好。</translation>
+        <source>Getting {}</source>
+        <translation>正在获取 {}</translation>
+    </message>
+    <message>
+        <source>{} is ready.</source>
+        <translation>{} 已就绪。</translation>
+    </message>
+    <message>
+        <source>Start a chat</source>
+        <translation>开始对话</translation>
+    </message>
+    <message>
+        <source>Paused. What has arrived is kept.</source>
+        <translation>已暂停。已下载的部分会保留。</translation>
+    </message>
+    <message>
+        <source>Resume</source>
+        <translation>继续</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>重试</translation>
     </message>
     <message>
         <source>{} is installed; every file is as it was exported.</source>
@@ -1042,6 +1038,77 @@
     <message>
         <source>The model wants to call {tool} of {server}, which {effects}.</source>
         <translation>模型想调用 {server} 的 {tool}：{effects}。</translation>
+    </message>
+</context>
+<context>
+    <name>Catalogue</name>
+    <message>
+        <source>Good at most things.</source>
+        <translation>擅长大多数任务。</translation>
+    </message>
+    <message>
+        <source>Writes code.</source>
+        <translation>擅长写代码。</translation>
+    </message>
+    <message>
+        <source>Small and quick on any computer; it knows little.</source>
+        <translation>体积小，在任何电脑上都很快，但知识有限。</translation>
+    </message>
+    <message>
+        <source>Knows the most, and takes its time.</source>
+        <translation>知识最丰富，但速度较慢。</translation>
+    </message>
+    <message>
+        <source>A small draft model guesses ahead.</source>
+        <translation>小型草稿模型会预先猜测。</translation>
+    </message>
+    <message>
+        <source>Can guess ahead for a larger one.</source>
+        <translation>可以为更大的模型预先猜测。</translation>
+    </message>
+    <message>
+        <source>Licence: {licence} · downloads up to {download}, takes up to {result} on the disk</source>
+        <translation>许可证：{licence} · 最多下载 {download}，最多占用 {result} 磁盘空间</translation>
+    </message>
+    <message>
+        <source> · fits your memory: about {needed}</source>
+        <translation> · 内存足够：约需 {needed}</translation>
+    </message>
+    <message>
+        <source> · too large: needs about {needed} of memory, {free} is free</source>
+        <translation> · 过大：约需内存 {needed}，可用 {free}</translation>
+    </message>
+    <message>
+        <source>Accept its licence on huggingface.co first, and log in with the hub&apos;s program.</source>
+        <translation>请先在 huggingface.co 上接受其许可证，并用 Hugging Face 的程序登录。</translation>
+    </message>
+    <message>
+        <source>Get a model</source>
+        <translation>获取模型</translation>
+    </message>
+    <message>
+        <source>Search: a name, a licence, what it is good at</source>
+        <translation>搜索：名称、许可证或擅长的事情</translation>
+    </message>
+    <message>
+        <source>Search the models</source>
+        <translation>搜索模型</translation>
+    </message>
+    <message>
+        <source>Fits my memory</source>
+        <translation>内存足够</translation>
+    </message>
+    <message>
+        <source>No model of the list is like that.</source>
+        <translation>列表中没有这样的模型。</translation>
+    </message>
+    <message>
+        <source>Something else: a Hugging Face name, a folder or a .gguf file</source>
+        <translation>其他：Hugging Face 名称、文件夹或 .gguf 文件</translation>
+    </message>
+    <message>
+        <source>Show all {}</source>
+        <translation>显示全部 {} 个</translation>
     </message>
 </context>
 <context>
@@ -1825,6 +1892,37 @@
     </message>
 </context>
 <context>
+    <name>ExporterNote</name>
+    <message>
+        <source>The first model brings the exporter along</source>
+        <translation>第一个模型会附带安装导出工具</translation>
+    </message>
+    <message>
+        <source>Copy command</source>
+        <translation>复制命令</translation>
+    </message>
+    <message>
+        <source>This sets the exporter up and makes a model:
+{}
+It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
+        <translation>以下命令会设置导出工具并生成模型：
+{}
+也可以在另一台电脑上运行：把它生成的文件夹（其 --output）带到这里，拖放到本页面。</translation>
+    </message>
+    <message>
+        <source>In a terminal</source>
+        <translation>在终端中操作</translation>
+    </message>
+    <message>
+        <source>The exporter, which converts models, is not installed here and has to be set up by hand.</source>
+        <translation>这里尚未安装用于转换模型的导出工具，需要手动设置。</translation>
+    </message>
+    <message>
+        <source>The exporter converts models. It needs PyTorch and is set up in a folder of its own before the first model, which takes Python 3.11 or newer with venv and the network. It fetches about {fetched}, which take {size} on the disk, and much more where PyTorch comes with libraries for graphics cards, as it usually does on Linux. Nothing is fetched before you choose a model.</source>
+        <translation>导出工具用于转换模型。它需要 PyTorch，会在获取第一个模型之前安装到单独的文件夹中；这需要 Python 3.11 或更新版本及 venv，并需要网络。将下载约 {fetched}，在磁盘上占用 {size}；如果 PyTorch 附带显卡库（在 Linux 上通常如此），则会大得多。选择模型之前不会下载任何内容。</translation>
+    </message>
+</context>
+<context>
     <name>ExporterSetup</name>
     <message>
         <source>Fetching {} ({})</source>
@@ -1857,41 +1955,6 @@
     <message>
         <source>Making an environment for it</source>
         <translation>正在为它创建环境</translation>
-    </message>
-</context>
-<context>
-    <name>ExporterSetupForm</name>
-    <message>
-        <source>Set up the exporter</source>
-        <translation>设置导出工具</translation>
-    </message>
-    <message>
-        <source>Copy command</source>
-        <translation>复制命令</translation>
-    </message>
-    <message>
-        <source>The exporter needs PyTorch and is not part of the installed program. The button sets it up in a folder of its own and then exports the model. It needs Python 3.11 or newer with venv on this computer and the network: it fetches about {fetched}, which take {size} on the disk, and much more where PyTorch comes with libraries for graphics cards, as it usually does on Linux. Nothing is fetched before you press it.</source>
-        <translation>导出工具需要 PyTorch，未包含在安装的程序中。此按钮会将它安装到独立的文件夹中，然后导出该模型。这需要本计算机上有 Python 3.11 或更高版本及 venv，并需要网络：将下载约 {fetched}，在磁盘上占用 {size}；如果 PyTorch 附带显卡库（在 Linux 上通常如此），则会大得多。按下按钮之前不会下载任何内容。</translation>
-    </message>
-    <message>
-        <source>In a terminal, this does the same:
-{}
-It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
-        <translation>在终端中运行以下命令，效果相同：
-{}
-也可以在另一台计算机上运行：将它生成的文件夹（其 --output）带到这里，拖放到本页面。</translation>
-    </message>
-    <message>
-        <source>The exporter is not installed here.</source>
-        <translation>此处未安装导出工具。</translation>
-    </message>
-    <message>
-        <source>In Headstart&apos;s source folder, this installs it and exports the model:
-{}
-It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
-        <translation>在 Headstart 的源代码文件夹中运行以下命令即可安装它并导出模型：
-{}
-也可以在另一台计算机上运行：将它生成的文件夹（由 --output 指定）带到这里，拖放到本页面。</translation>
     </message>
 </context>
 <context>
@@ -3958,10 +4021,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>正在准备模型。请在就绪后再次提问。</translation>
     </message>
     <message>
-        <source>Show progress</source>
-        <translation>显示进度</translation>
-    </message>
-    <message>
         <source>Get a model</source>
         <translation>获取模型</translation>
     </message>
@@ -4012,6 +4071,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Load again</source>
         <translation>重新加载</translation>
+    </message>
+    <message>
+        <source>{} is installed. It cannot chat.</source>
+        <translation>{} 已安装，但不能用于对话。</translation>
+    </message>
+    <message>
+        <source>{} is ready. Write your first message.</source>
+        <translation>{} 已就绪。写下您的第一条消息吧。</translation>
     </message>
 </context>
 <context>
@@ -4941,6 +5008,25 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Without guessing: mean of two answers. The slower of them took {noise}× as long as the other; a gain below that is noise.</source>
         <translation>不预先猜测：两次回答的平均值，较慢的一次用时为另一次的 {noise} 倍；低于这一倍数的提升属于波动。</translation>
+    </message>
+</context>
+<context>
+    <name>RecipeRow</name>
+    <message>
+        <source>installed</source>
+        <translation>已安装</translation>
+    </message>
+    <message>
+        <source>Get</source>
+        <translation>获取</translation>
+    </message>
+    <message>
+        <source>Get {}</source>
+        <translation>获取 {}</translation>
+    </message>
+    <message>
+        <source>Not tried by Headstart&apos;s own tests.</source>
+        <translation>未经 Headstart 自身测试验证。</translation>
     </message>
 </context>
 <context>
@@ -6322,26 +6408,6 @@ The model is loaded a second time there and takes its memory again.</source>
         <source>Choose one to begin with; you can add others later. It is downloaded and converted once. Afterwards everything stays on this computer.</source>
         <translation>请先选择一个，以后可以再添加其他模型。模型只需下载并转换一次，之后一切都留在这台电脑上。</translation>
     </message>
-    <message>
-        <source>Small and quick on any computer; it knows little. Ready in minutes.</source>
-        <translation>体积小，在任何电脑上都很快，但知识有限。几分钟即可使用。</translation>
-    </message>
-    <message>
-        <source>Writes code. A small draft model guesses ahead: here you see the head start.</source>
-        <translation>擅长写代码。小型草稿模型会预先猜测：在这里可以看到“抢先一步”的效果。</translation>
-    </message>
-    <message>
-        <source>Good at most things and many languages. A small draft model guesses ahead.</source>
-        <translation>擅长大多数任务，支持多种语言。小型草稿模型会预先猜测。</translation>
-    </message>
-    <message>
-        <source>Knows the most, and takes its time. A small draft model guesses ahead.</source>
-        <translation>知识最丰富，但速度较慢。小型草稿模型会预先猜测。</translation>
-    </message>
-    <message>
-        <source>Get {}</source>
-        <translation>获取 {}</translation>
-    </message>
 </context>
 <context>
     <name>WindowCommands</name>
@@ -6370,6 +6436,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Show log</source>
         <translation>显示日志</translation>
+    </message>
+    <message>
+        <source>Pause</source>
+        <translation>暂停</translation>
     </message>
     <message>
         <source>Log</source>

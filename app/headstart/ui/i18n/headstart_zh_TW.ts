@@ -301,10 +301,6 @@
 <context>
     <name>AddModel</name>
     <message>
-        <source>Add a model</source>
-        <translation>新增模型</translation>
-    </message>
-    <message>
         <source>Precision of the weights</source>
         <translation>權重精度</translation>
     </message>
@@ -329,20 +325,8 @@
         <translation>內含權重的資料夾或已匯出的模型…</translation>
     </message>
     <message>
-        <source>licence: {licence} · downloads up to {download}, takes up to {result} on the disk</source>
-        <translation>授權條款：{licence} · 最多下載 {download}，最多占用 {result} 磁碟空間</translation>
-    </message>
-    <message>
-        <source> · fits your memory: about {needed} of {free}</source>
-        <translation> · 記憶體足夠：約需 {needed}，可用 {free}</translation>
-    </message>
-    <message>
-        <source> · too large: needs about {needed} of memory, {free} is free</source>
-        <translation> · 過大：約需記憶體 {needed}，可用 {free}</translation>
-    </message>
-    <message>
-        <source>Choose from the list, or enter a Hugging Face name, a folder or a .gguf file. The model is checked after its conversion. You can also drop the folder of a converted model here.</source>
-        <translation>從清單中選擇，或輸入 Hugging Face 名稱、資料夾或 .gguf 檔案。模型轉換後會經過檢查。也可以把已轉換好的模型資料夾拖到這裡。</translation>
+        <source>The model is checked after its conversion. You can also drop the folder of a converted model here.</source>
+        <translation>模型轉換後會經過檢查。也可以把已轉換好的模型資料夾拖到這裡。</translation>
     </message>
     <message>
         <source>Model: name, folder or .gguf file</source>
@@ -380,17 +364,9 @@
         <source>GGUF files (*.gguf)</source>
         <translation>GGUF 檔案 (*.gguf)</translation>
     </message>
-    <message>
-        <source> · not tried by Headstart&apos;s own tests</source>
-        <translation> · 未經 Headstart 自身測試驗證</translation>
-    </message>
 </context>
 <context>
     <name>AddModelController</name>
-    <message>
-        <source>Exporting {}</source>
-        <translation>正在匯出 {}</translation>
-    </message>
     <message>
         <source>Setting up the exporter</source>
         <translation>正在設定匯出工具</translation>
@@ -412,12 +388,32 @@
         <translation>已取消。</translation>
     </message>
     <message>
-        <source>The model was made, checked and installed.</source>
-        <translation>模型已產生、檢查並安裝。</translation>
+        <source>Pausing…</source>
+        <translation>正在暫停…</translation>
     </message>
     <message>
-        <source>The exporter is set up.</source>
-        <translation>匯出工具已設定好。</translation>
+        <source>Getting {}</source>
+        <translation>正在取得 {}</translation>
+    </message>
+    <message>
+        <source>{} is ready.</source>
+        <translation>{} 已就緒。</translation>
+    </message>
+    <message>
+        <source>Start a chat</source>
+        <translation>開始對話</translation>
+    </message>
+    <message>
+        <source>Paused. What has arrived is kept.</source>
+        <translation>已暫停。已下載的部分會保留。</translation>
+    </message>
+    <message>
+        <source>Resume</source>
+        <translation>繼續</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>重試</translation>
     </message>
     <message>
         <source>{} is installed; every file is as it was exported.</source>
@@ -1042,6 +1038,77 @@
     <message>
         <source>The model wants to call {tool} of {server}, which {effects}.</source>
         <translation>模型想呼叫 {server} 的 {tool}：{effects}。</translation>
+    </message>
+</context>
+<context>
+    <name>Catalogue</name>
+    <message>
+        <source>Good at most things.</source>
+        <translation>擅長大多數任務。</translation>
+    </message>
+    <message>
+        <source>Writes code.</source>
+        <translation>擅長寫程式碼。</translation>
+    </message>
+    <message>
+        <source>Small and quick on any computer; it knows little.</source>
+        <translation>體積小，在任何電腦上都很快，但知識有限。</translation>
+    </message>
+    <message>
+        <source>Knows the most, and takes its time.</source>
+        <translation>知識最豐富，但速度較慢。</translation>
+    </message>
+    <message>
+        <source>A small draft model guesses ahead.</source>
+        <translation>小型草稿模型會預先猜測。</translation>
+    </message>
+    <message>
+        <source>Can guess ahead for a larger one.</source>
+        <translation>可以為更大的模型預先猜測。</translation>
+    </message>
+    <message>
+        <source>Licence: {licence} · downloads up to {download}, takes up to {result} on the disk</source>
+        <translation>授權條款：{licence} · 最多下載 {download}，最多佔用 {result} 磁碟空間</translation>
+    </message>
+    <message>
+        <source> · fits your memory: about {needed}</source>
+        <translation> · 記憶體足夠：約需 {needed}</translation>
+    </message>
+    <message>
+        <source> · too large: needs about {needed} of memory, {free} is free</source>
+        <translation> · 過大：約需記憶體 {needed}，可用 {free}</translation>
+    </message>
+    <message>
+        <source>Accept its licence on huggingface.co first, and log in with the hub&apos;s program.</source>
+        <translation>請先在 huggingface.co 上接受其授權條款，並以 Hugging Face 的程式登入。</translation>
+    </message>
+    <message>
+        <source>Get a model</source>
+        <translation>取得模型</translation>
+    </message>
+    <message>
+        <source>Search: a name, a licence, what it is good at</source>
+        <translation>搜尋：名稱、授權條款或擅長的事情</translation>
+    </message>
+    <message>
+        <source>Search the models</source>
+        <translation>搜尋模型</translation>
+    </message>
+    <message>
+        <source>Fits my memory</source>
+        <translation>記憶體足夠</translation>
+    </message>
+    <message>
+        <source>No model of the list is like that.</source>
+        <translation>清單中沒有這樣的模型。</translation>
+    </message>
+    <message>
+        <source>Something else: a Hugging Face name, a folder or a .gguf file</source>
+        <translation>其他：Hugging Face 名稱、資料夾或 .gguf 檔案</translation>
+    </message>
+    <message>
+        <source>Show all {}</source>
+        <translation>顯示全部 {} 個</translation>
     </message>
 </context>
 <context>
@@ -1825,6 +1892,37 @@
     </message>
 </context>
 <context>
+    <name>ExporterNote</name>
+    <message>
+        <source>The first model brings the exporter along</source>
+        <translation>第一個模型會一併安裝匯出工具</translation>
+    </message>
+    <message>
+        <source>Copy command</source>
+        <translation>複製命令</translation>
+    </message>
+    <message>
+        <source>This sets the exporter up and makes a model:
+{}
+It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
+        <translation>以下命令會設定匯出工具並產生模型：
+{}
+也可以在另一台電腦上執行：將它產生的資料夾（其 --output）帶到這裡，拖放到本頁面。</translation>
+    </message>
+    <message>
+        <source>In a terminal</source>
+        <translation>在終端機中操作</translation>
+    </message>
+    <message>
+        <source>The exporter, which converts models, is not installed here and has to be set up by hand.</source>
+        <translation>這裡尚未安裝用於轉換模型的匯出工具，需要手動設定。</translation>
+    </message>
+    <message>
+        <source>The exporter converts models. It needs PyTorch and is set up in a folder of its own before the first model, which takes Python 3.11 or newer with venv and the network. It fetches about {fetched}, which take {size} on the disk, and much more where PyTorch comes with libraries for graphics cards, as it usually does on Linux. Nothing is fetched before you choose a model.</source>
+        <translation>匯出工具用於轉換模型。它需要 PyTorch，會在取得第一個模型之前安裝到獨立的資料夾中；這需要 Python 3.11 或更新版本及 venv，並需要網路。將下載約 {fetched}，在磁碟上佔用 {size}；如果 PyTorch 附帶顯示卡函式庫（在 Linux 上通常如此），則會大得多。選擇模型之前不會下載任何內容。</translation>
+    </message>
+</context>
+<context>
     <name>ExporterSetup</name>
     <message>
         <source>Fetching {} ({})</source>
@@ -1857,41 +1955,6 @@
     <message>
         <source>Making an environment for it</source>
         <translation>正在為它建立環境</translation>
-    </message>
-</context>
-<context>
-    <name>ExporterSetupForm</name>
-    <message>
-        <source>Set up the exporter</source>
-        <translation>設定匯出工具</translation>
-    </message>
-    <message>
-        <source>Copy command</source>
-        <translation>複製命令</translation>
-    </message>
-    <message>
-        <source>The exporter needs PyTorch and is not part of the installed program. The button sets it up in a folder of its own and then exports the model. It needs Python 3.11 or newer with venv on this computer and the network: it fetches about {fetched}, which take {size} on the disk, and much more where PyTorch comes with libraries for graphics cards, as it usually does on Linux. Nothing is fetched before you press it.</source>
-        <translation>匯出工具需要 PyTorch，未包含在安裝的程式中。此按鈕會將它安裝到獨立的資料夾中，然後匯出該模型。這需要這台電腦上有 Python 3.11 或更新版本及 venv，並需要網路：將下載約 {fetched}，在磁碟上佔用 {size}；如果 PyTorch 附帶顯示卡函式庫（在 Linux 上通常如此），則會大得多。按下按鈕之前不會下載任何內容。</translation>
-    </message>
-    <message>
-        <source>In a terminal, this does the same:
-{}
-It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
-        <translation>在終端機中執行以下命令，效果相同：
-{}
-也可以在另一台電腦上執行：將它產生的資料夾（其 --output）帶到這裡，拖放到本頁面。</translation>
-    </message>
-    <message>
-        <source>The exporter is not installed here.</source>
-        <translation>這裡尚未安裝匯出工具。</translation>
-    </message>
-    <message>
-        <source>In Headstart&apos;s source folder, this installs it and exports the model:
-{}
-It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
-        <translation>在 Headstart 的原始碼資料夾中執行以下命令，即可安裝並匯出模型：
-{}
-也可以在另一台電腦上執行：將它產生的資料夾（由 --output 指定）帶到這裡，拖放到本頁面。</translation>
     </message>
 </context>
 <context>
@@ -3958,10 +4021,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>正在準備模型。請在就緒後再次提問。</translation>
     </message>
     <message>
-        <source>Show progress</source>
-        <translation>顯示進度</translation>
-    </message>
-    <message>
         <source>Get a model</source>
         <translation>取得模型</translation>
     </message>
@@ -4012,6 +4071,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Load again</source>
         <translation>重新載入</translation>
+    </message>
+    <message>
+        <source>{} is installed. It cannot chat.</source>
+        <translation>{} 已安裝，但不能用於對話。</translation>
+    </message>
+    <message>
+        <source>{} is ready. Write your first message.</source>
+        <translation>{} 已就緒。寫下您的第一則訊息吧。</translation>
     </message>
 </context>
 <context>
@@ -4941,6 +5008,25 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Without guessing: mean of two answers. The slower of them took {noise}× as long as the other; a gain below that is noise.</source>
         <translation>不預先猜測：兩次回答的平均值，較慢的一次用時為另一次的 {noise} 倍；低於這一倍數的提升屬於波動。</translation>
+    </message>
+</context>
+<context>
+    <name>RecipeRow</name>
+    <message>
+        <source>installed</source>
+        <translation>已安裝</translation>
+    </message>
+    <message>
+        <source>Get</source>
+        <translation>取得</translation>
+    </message>
+    <message>
+        <source>Get {}</source>
+        <translation>取得 {}</translation>
+    </message>
+    <message>
+        <source>Not tried by Headstart&apos;s own tests.</source>
+        <translation>未經 Headstart 自身測試驗證。</translation>
     </message>
 </context>
 <context>
@@ -6322,26 +6408,6 @@ The model is loaded a second time there and takes its memory again.</source>
         <source>Choose one to begin with; you can add others later. It is downloaded and converted once. Afterwards everything stays on this computer.</source>
         <translation>請先選擇一個，之後可以再新增其他模型。模型只需下載並轉換一次，之後一切都留在這台電腦上。</translation>
     </message>
-    <message>
-        <source>Small and quick on any computer; it knows little. Ready in minutes.</source>
-        <translation>體積小，在任何電腦上都很快，但知識有限。幾分鐘即可使用。</translation>
-    </message>
-    <message>
-        <source>Writes code. A small draft model guesses ahead: here you see the head start.</source>
-        <translation>擅長寫程式碼。小型草稿模型會預先猜測：在這裡可以看到「搶先一步」的效果。</translation>
-    </message>
-    <message>
-        <source>Good at most things and many languages. A small draft model guesses ahead.</source>
-        <translation>擅長大多數任務，支援多種語言。小型草稿模型會預先猜測。</translation>
-    </message>
-    <message>
-        <source>Knows the most, and takes its time. A small draft model guesses ahead.</source>
-        <translation>知識最豐富，但速度較慢。小型草稿模型會預先猜測。</translation>
-    </message>
-    <message>
-        <source>Get {}</source>
-        <translation>取得 {}</translation>
-    </message>
 </context>
 <context>
     <name>WindowCommands</name>
@@ -6370,6 +6436,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Show log</source>
         <translation>顯示記錄</translation>
+    </message>
+    <message>
+        <source>Pause</source>
+        <translation>暫停</translation>
     </message>
     <message>
         <source>Log</source>

@@ -1,7 +1,6 @@
 """Adds models: by the exporter, set up first where asked, or by copying what was exported elsewhere."""
 
 import json
-import logging
 import re
 import shutil
 from collections.abc import Sequence
@@ -15,46 +14,11 @@ from headstart.errors import Translatable
 from headstart.exporter import PROGRAM
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.line_process import Ending, LineProcess
-from headstart.ui.models.add_model import recipes
+from headstart.ui.models.catalogue import recipes
 from headstart.ui.translation import said, translate
 from headstart.ui.widgets.progress import WorkCard
 
-_log = logging.getLogger(__name__)
 _GRACE_MS = 3000
-
-
-class Catalogue(QObject):
-    """Asks once; without an answer nothing is offered by name, and everything can still be typed."""
-
-    found = Signal(object)  # tuple[Recipe, ...]
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        """Asks nothing yet."""
-        super().__init__(parent)
-        self._child: LineProcess | None = None
-        self._lines: list[str] = []
-
-    def ask(self, program: Sequence[str]) -> None:
-        """`found` follows; the second time nothing happens."""
-        if self._child is None:
-            self._child = LineProcess(self)
-            self._child.said.connect(self._lines.append)
-            self._child.ended.connect(self._read)
-            self._child.start([*program, "--list", "--json"], merged=False)
-
-    def close(self) -> None:
-        """The window closes."""
-        if self._child:
-            self._child.close()
-
-    @Slot()
-    def _read(self) -> None:
-        try:
-            self.found.emit(recipes("\n".join(self._lines)))
-        except (ValueError, KeyError, TypeError) as error:
-            _log.warning("the exporter does not tell what it can make: %r", error)
-
-
 _STEP = re.compile(r"^(\S.*) \.\.\.$")
 _BYTES = re.compile(r"^\s+([\d.]+) (MB|GB) of ([\d.]+) (MB|GB)$")
 _UNITS = {"MB": 1e6, "GB": 1e9}
@@ -66,8 +30,9 @@ class ExportRun(QObject):
 
     said = Signal(str)  # a line
     stepped = Signal(str)  # what is done now
+    fetching = Signal(bool)  # whether the step is a download, which can end at any time and go on later
     progressed = Signal(object, object)  # bytes of this step, of how many
-    ended = Signal(bool, str)  # whether a model was made, and the last sentence
+    ended = Signal(bool, str)  # whether a model was made, and its folder or the last sentence
 
     def __init__(self, parent: QObject | None = None) -> None:
         """Runs nothing yet."""
@@ -111,9 +76,11 @@ class ExportRun(QObject):
         self.said.emit(line)
         if step := _STEP.match(line):
             self.stepped.emit(step[1])
+            self.fetching.emit(False)  # noqa: FBT003 - Qt's own signature
         elif counted := _BYTES.match(line):
             done, total = (float(counted[at]) * _UNITS[counted[at + 1]] for at in (1, 3))
             self.progressed.emit(int(done), int(total))
+            self.fetching.emit(True)  # noqa: FBT003 - only downloads are counted in bytes
 
     def _take_result(self, line: str) -> bool:
         """Whether this is the exporter's JSON: where the model lies, or what went wrong."""
@@ -245,8 +212,9 @@ class AddModelController(QObject):
     busy = Signal(bool)
     exported = Signal(bool, str)  # whether a model was made, and the last sentence
     added = Signal()
+    made = Signal(str)  # the name of a model that is among the installed ones now
+    chat_requested = Signal(str)  # with the model of this name
     named = Signal(str)  # a source that must be exported first
-    recipes_found = Signal(object)  # tuple[Recipe, ...]
     ready = Signal()  # from now on models can be made here
 
     def __init__(self, card: WorkCard, parent: QObject | None = None) -> None:
@@ -255,18 +223,20 @@ class AddModelController(QObject):
         self._card = card
         self._run = ExportRun(self)
         self._setup = ExporterSetup(self)
-        self._next: tuple[str, ...] = ()
-        self._fetching = self._is_cancelled = False
+        self._words: tuple[str, ...] = ()  # of the model that is made, or was last
+        self._made = ""  # its name, once it is there
+        self._fetching = self._is_cancelled = self._is_paused = False
         self._copy: BackgroundTask | None = None
-        self._catalogue = Catalogue(self)
-        self._catalogue.found.connect(self.recipes_found)
         for part in (self._run, self._setup):
             part.said.connect(card.append)
             part.stepped.connect(card.show_step)
             part.progressed.connect(card.show_progress)
+        self._run.fetching.connect(card.set_pausable)
         self._run.ended.connect(self._note_export)
         self._setup.ended.connect(self._note_setup)
         card.cancel_requested.connect(self._cancel)
+        card.pause_requested.connect(self._pause)
+        card.next_requested.connect(self._go_on)
 
     @property
     def is_busy(self) -> bool:
@@ -278,34 +248,24 @@ class AddModelController(QObject):
         """Whether something that may use the network runs: nothing else here does."""
         return self._fetching
 
-    def find_recipes(self) -> None:
-        """Ask the exporter, once; `recipes_found` follows where there is one."""
+    @Slot()
+    def sweep(self) -> None:
+        """Remove what a set-up that was cut short has left."""
         self._setup.sweep()
-        program = exporter.command()
-        if program:
-            self._catalogue.ask(program)
 
     @Slot(object)
-    def export(self, words: Sequence[str]) -> None:
-        """Make a model; `words` are those of `headstart-export`."""
-        program = exporter.command()
-        if program is None or self.is_busy:
-            return
-        self._card.begin(self.tr("Exporting {}").format(words[0]))
-        self._fetching = True
-        self.busy.emit(True)  # noqa: FBT003 - Qt's own signature
-        self._run.start(program, words)
-
-    @Slot(object)
-    def set_up(self, words: Sequence[str]) -> None:
-        """Have an exporter first, which opens the network, then make the model that `words` name, if any."""
+    def get(self, words: Sequence[str]) -> None:
+        """Make the model that the words of `headstart-export` name; where it is missing, set that up before."""
         if self.is_busy:
             return
-        self._next = tuple(words)
-        self._card.begin(self.tr("Setting up the exporter"))
+        self._words, self._made = tuple(words), ""
         self._fetching = True
+        if exporter.command():
+            self._export()
+        else:
+            self._card.begin(self.tr("Setting up the exporter"))
+            self._setup.start()
         self.busy.emit(True)  # noqa: FBT003 - Qt's own signature
-        self._setup.start()
 
     @Slot(str)
     def take(self, name: str) -> None:
@@ -331,7 +291,6 @@ class AddModelController(QObject):
         """The window closes."""
         self._run.close()
         self._setup.close()
-        self._catalogue.close()
         if self._copy:
             self._copy.cancel()
 
@@ -354,23 +313,54 @@ class AddModelController(QObject):
             self._copy.cancel()
             self._end(self.tr("Cancelled."), bad=False)
 
+    @Slot()
+    def _pause(self) -> None:
+        """The exporter ends; the next one finds what has arrived."""
+        self._is_paused = True
+        self._card.show_step(self.tr("Pausing…"))
+        self._card.set_pausable(False)
+        self._run.cancel()
+
+    @Slot()
+    def _go_on(self) -> None:
+        """What the end of the last one offered."""
+        if self._made:
+            self.chat_requested.emit(self._made)
+        else:
+            self.get(self._words)
+
+    def _export(self) -> None:
+        program = exporter.command()
+        assert program
+        source = self._words[0]
+        title = next((recipe.title for recipe in recipes() if recipe.name == source), source)
+        self._card.begin(self.tr("Getting {}").format(title))
+        self._run.start(program, self._words)
+
     @Slot(bool, str)
     def _note_export(self, made: bool, sentence: str) -> None:
-        self._end(self.tr("The model was made, checked and installed.") if made else sentence, bad=not made)
+        if made:
+            self._made = Path(sentence).name
+            sentence = self.tr("{} is ready.").format(self._made)
+            self._end(sentence, bad=False, leads_on=self.tr("Start a chat"))
+        elif self._is_paused:
+            self._end(self.tr("Paused. What has arrived is kept."), bad=False, leads_on=self.tr("Resume"))
+            return
+        else:
+            self._end(sentence, bad=True, leads_on=self.tr("Try again"))
         self.exported.emit(made, sentence)
         if made:
+            self.made.emit(self._made)
             self.added.emit()
 
     @Slot(bool, str)
     def _note_setup(self, usable: bool, sentence: str) -> None:
-        self._end(sentence or self.tr("The exporter is set up."), bad=not usable)
-        if not usable:
+        if usable:
+            self._export()
+            self.ready.emit()
+        else:
+            self._end(sentence, bad=True, leads_on=self.tr("Try again"))
             self.exported.emit(False, sentence)  # noqa: FBT003 - Qt's own signature
-            return
-        self.ready.emit()
-        self.find_recipes()
-        if self._next:
-            self.export(self._next)
 
     @Slot(object)
     def _note_copy(self, name: str) -> None:
@@ -381,11 +371,12 @@ class AddModelController(QObject):
     def _note_failure(self, sentence: str) -> None:
         self._end(sentence, bad=True)
 
-    def _end(self, sentence: str, *, bad: bool) -> None:
+    def _end(self, sentence: str, *, bad: bool, leads_on: str = "") -> None:
         self._copy = None
         self._fetching = False
-        self._card.end(sentence, bad=bad and not self._is_cancelled)
-        self._is_cancelled = False
+        bad = bad and not self._is_cancelled
+        self._card.end(sentence, bad=bad, leads_on="" if self._is_cancelled else leads_on)
+        self._is_cancelled = self._is_paused = False
         self.busy.emit(False)  # noqa: FBT003 - Qt's own signature
 
 

@@ -1,6 +1,6 @@
 """What the page of models does: list, choose, verify, remove, add."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from PySide6.QtCore import QObject, QThreadPool, QUrl, Signal, Slot
@@ -140,7 +140,7 @@ class ModelsController(QObject):
     def show_memory(self) -> None:
         """What each model takes against what is free now."""
         free = self.choices.free()
-        for part in (self._page.placement, self._page.add, self._page.welcome):
+        for part in (self._page.placement, self._page.catalogue, self._page.welcome):
             part.show_memory(free)
         for entry in self.choices.usable:
             card = self._page.card(entry.name)
@@ -160,27 +160,33 @@ class ModelsController(QObject):
         page = self._page
         page.action_requested.connect(self._act)
         page.entered.connect(self.show_memory)
-        page.entered.connect(self.adding.find_recipes)
+        page.entered.connect(self.adding.sweep)
         page.entered.connect(self.servers.find_keys)
         page.dropped.connect(self.adding.take)
-        page.add.path_chosen.connect(self.adding.take)
-        for part in (page.add, page.welcome):
-            part.start_requested.connect(self.adding.export)
-            part.setup_requested.connect(self.adding.set_up)
+        page.catalogue.other.path_chosen.connect(self.adding.take)
+        for part in (page.catalogue, page.welcome):
+            part.start_requested.connect(self._get)
 
     def _connect_adding(self) -> None:
         self.adding.added.connect(self.changed)
         self.adding.exported.connect(self.exported)
-        self.adding.named.connect(self._page.add.show_source)
-        self.adding.recipes_found.connect(self._page.add.set_catalogue)
-        self.adding.ready.connect(self._show_exporter)
-        for part in (self._page.add, self._page.welcome):
-            self.adding.busy.connect(part.set_busy)
+        self.adding.named.connect(self._page.catalogue.show_source)
+        for changed in (self.adding.ready, self.adding.busy):
+            changed.connect(self._show_exporter)
 
     @Slot()
     def _show_exporter(self) -> None:
-        for part in (self._page.add, self._page.welcome):
-            part.set_exporter(installed=exporter.command() is not None)
+        """What has to be had first, and whether models can be got now."""
+        is_missing = exporter.command() is None
+        self._page.exporter.setVisible(is_missing)
+        can_be_had = not is_missing or exporter.package() is not None
+        for part in (self._page.catalogue, self._page.welcome):
+            part.set_enabled(enabled=can_be_had and not self.adding.is_busy)
+
+    @Slot(object)
+    def _get(self, words: Sequence[str]) -> None:
+        self.adding.get(words)
+        self._page.work.setFocus()
 
     @Slot(str, str)
     def _act(self, action: str, name: str) -> None:

@@ -1,31 +1,25 @@
 """The page of installed models, and of adding one."""
 
 from collections.abc import Iterable, Mapping
-from functools import partial
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtGui import (
-    QDragEnterEvent,
-    QDragLeaveEvent,
-    QDropEvent,
-    QGuiApplication,
-    QShowEvent,
-)
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QRadioButton, QStyle, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication, QShowEvent
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from headstart.library import Entry
 from headstart.settings import Settings
 from headstart.ui.models import model_choices
-from headstart.ui.models.add_model import FIRST, OFFERS, AddModel, ExporterSetupForm, Recipe, facts, offers
+from headstart.ui.models.add_model import ExporterNote
+from headstart.ui.models.catalogue import FIRST, Catalogue, Welcome
 from headstart.ui.models.model_card import ModelCard
 from headstart.ui.models.remote_servers import RemoteServersList
 from headstart.ui.settings.settings_form import Choices, SettingsForm
 from headstart.ui.spelling import amount
-from headstart.ui.widgets.labels import Heading, button, muted
-from headstart.ui.widgets.layouts import Card, Page, row, set_margins
+from headstart.ui.widgets.labels import button, muted
+from headstart.ui.widgets.layouts import Card, Page, row
 from headstart.ui.widgets.progress import WorkCard
-from headstart.ui.widgets.stylesheet import dress, mark
-from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TEXT_WIDTH, TINY
+from headstart.ui.widgets.stylesheet import mark
+from headstart.ui.widgets.theme import MEDIUM, TEXT_WIDTH
 
 _NAMES = ("device", "draft_device", "context")
 
@@ -99,96 +93,11 @@ class ServerNote(Card):
         self.setVisible(bool(name))
 
 
-class Welcome(Card):
-    """Offers two or three models for a start, and asks for the one that is chosen."""
-
-    start_requested = Signal(object)  # tuple[str, ...]
-    setup_requested = Signal(object)  # the same, where there is no exporter yet
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent, spacing=MEDIUM)
-        title = Heading(self.tr("Welcome. One thing is missing: a model."), 1.4, self)
-        title.setWordWrap(True)
-        title.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        text = self.tr(
-            "Choose one to begin with; you can add others later. It is downloaded and converted once. Afterwards "
-            "everything stays on this computer."
-        )
-        self._good_at = {
-            "smollm2-135m-instruct": self.tr("Small and quick on any computer; it knows little. Ready in minutes."),
-            "qwen2.5-coder": self.tr("Writes code. A small draft model guesses ahead: here you see the head start."),
-            "qwen3-4b+0.6b": self.tr("Good at most things and many languages. A small draft model guesses ahead."),
-            "qwen3-8b+0.6b": self.tr("Knows the most, and takes its time. A small draft model guesses ahead."),
-        }
-        self._chosen = FIRST
-        self._choices: dict[str, tuple[QRadioButton, QLabel]] = {}
-        self._offers = QVBoxLayout()
-        self._offers.setSpacing(TINY)
-        self._button = button("", self, "primary")
-        self._setup = ExporterSetupForm(self)
-        self.column.setContentsMargins(LARGE, LARGE, LARGE, LARGE)
-        self.column.addWidget(title)
-        self.column.addWidget(muted(text, self, selectable=True))
-        self.column.addLayout(self._offers)
-        self.column.addWidget(self._button, 0, Qt.AlignmentFlag.AlignLeft)
-        self.column.addWidget(self._setup)
-        self._button.clicked.connect(lambda: self.start_requested.emit((self._chosen,)))
-        self._setup.set_up.clicked.connect(lambda: self.setup_requested.emit((self._chosen,)))
-        for recipe in OFFERS:
-            self._add(recipe)
-        self.show_memory(0)
-        self.set_exporter(installed=True)
-        self._choices[FIRST][0].setChecked(True)
-
-    def show_memory(self, free: int) -> None:
-        """Bytes that a model could take now: what fits is offered."""
-        offered = offers(free)
-        for recipe in OFFERS:
-            choice, about = self._choices[recipe.name]
-            words = facts(recipe, free)
-            about.setText(f"{self._good_at[recipe.name]}\n{words[:1].upper()}{words[1:]}")
-            choice.setAccessibleDescription(about.text())
-            for part in (choice, about):
-                part.setVisible(recipe in offered)
-        if self._chosen not in [recipe.name for recipe in offered]:
-            self._choices[FIRST][0].setChecked(True)
-
-    def set_exporter(self, *, installed: bool) -> None:
-        """Whether models can be made here."""
-        self._button.setVisible(installed)
-        self._setup.setVisible(not installed)
-        self.setFocusProxy(self._button if installed else self._setup)
-        self._setup.show_words((self._chosen,))
-
-    def set_busy(self, busy: bool) -> None:
-        """While a model is being added."""
-        self._button.setEnabled(not busy)
-        self._setup.set_up.setDisabled(busy)
-        for choice, _ in self._choices.values():
-            choice.setDisabled(busy)
-
-    def _add(self, recipe: Recipe) -> None:
-        choice, about = QRadioButton(recipe.title, self), muted("", self)
-        dress(choice, "section")
-        measure, style = QStyle.PixelMetric, choice.style()
-        beside = (measure.PM_ExclusiveIndicatorWidth, measure.PM_RadioButtonLabelSpacing)
-        below = QHBoxLayout()
-        set_margins(below, start=sum(style.pixelMetric(each) for each in beside), top=0, end=0, bottom=SMALL)
-        self._choices[recipe.name] = (choice, about)
-        choice.toggled.connect(partial(self._choose, recipe))
-        self._offers.addWidget(choice)
-        below.addWidget(about)
-        self._offers.addLayout(below)
-
-    def _choose(self, recipe: Recipe, chosen: bool) -> None:
-        if chosen:
-            self._chosen = recipe.name
-            self._button.setText(self.tr("Get {}").format(recipe.title))
-            self._setup.show_words((recipe.name,))
-
-
 class ModelsPage(Page):
-    """The installed models, adding one, where models run, and the servers."""
+    """The installed models, those that can be had, where models run, and the servers.
+
+    `work` shows how a model is got: the window shows it below every page.
+    """
 
     action_requested = Signal(str, str)  # as cards have it, with an entry
     dropped = Signal(str)  # a path
@@ -200,8 +109,9 @@ class ModelsPage(Page):
         self._cards: dict[str, ModelCard] = {}
         self._folder = muted("", self, selectable=True)
         self.welcome = Welcome(self)
+        self.exporter = ExporterNote(FIRST, self)
         self.work = WorkCard(self)
-        self.add = AddModel(self)
+        self.catalogue = Catalogue(self)
         self.servers = RemoteServersList(self)
         self.serve = ServerNote(self)
         self.placement = Placement(self)
@@ -219,7 +129,8 @@ class ModelsPage(Page):
                 card.show_chosen(True)  # noqa: FBT003
         self._folder.setText(self.tr("Models are in {}").format(folder))
         self.welcome.setVisible(not found)
-        self.add.set_brief(brief=not found)
+        self.setFocusProxy(None if found else self.welcome)  # type: ignore[arg-type] # Qt's own way to have none
+        self.catalogue.show_installed(self._cards.keys())
         self.placement.setVisible(bool(found))
 
     def card(self, name: str) -> ModelCard | None:
@@ -251,15 +162,11 @@ class ModelsPage(Page):
         self._list = QVBoxLayout()
         self._list.setSpacing(MEDIUM)
         self.column.addWidget(self.welcome)
+        self.column.addWidget(self.exporter)
         self.column.addLayout(self._list)
-        for part in (self.work, self.add, self.placement, self._folder, self.servers, self.serve):
+        for part in (self.catalogue, self.placement, self._folder, self.servers, self.serve):
             self.column.addWidget(part)
         self.column.addStretch(1)
-        self.work.begun.connect(lambda: QTimer.singleShot(0, self, self._reveal_work))
-
-    @Slot()
-    def _reveal_work(self) -> None:
-        self.scroll_area.ensureWidgetVisible(self.work)
 
     def _card(self, entry: Entry) -> ModelCard:
         card = ModelCard(entry, self)

@@ -1,14 +1,13 @@
 """The settings of the open chat: model pair, system prompt, speculation, sampling."""
 
-from PySide6.QtCore import QEvent, Slot
-from PySide6.QtGui import QPalette, QResizeEvent
+from PySide6.QtCore import QEvent
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QWidget
 
 from headstart.parameters import SamplingParams, declared
 from headstart.settings import in_section
 from headstart.ui.settings.settings_form import Section, SettingsForm
-from headstart.ui.widgets.icons import icon
-from headstart.ui.widgets.labels import button
+from headstart.ui.widgets.labels import Fold, button
 from headstart.ui.widgets.layouts import row, scrolled, set_margins, stacked
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 
@@ -30,16 +29,13 @@ class SidePanel(QFrame):
         self._form = SettingsForm(self._everyday(), self)
         self._advanced = SettingsForm(self._rest(), self)
         self.forms, self.edited = (self._form, self._advanced), self._form.edited
-        self._fold = button(self.tr("Advanced"), self, "flat")
-        self._fold.setCheckable(True)
+        self._fold = Fold(self.tr("Advanced"), self._advanced, self)
         self.reset = button(self.tr("Reset"), self)
         self.reset.setToolTip(self.tr("Back to the settings of all chats"))
         self.adopt = button(self.tr("Use for all chats"), self)
         self.adopt.setToolTip(self.tr("Make these the settings of every chat that has none of its own"))
         self._buttons = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._lay_out()
-        self._unfold(False)  # noqa: FBT003 - as Qt's own signal has it
-        self._fold.toggled.connect(self._unfold)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         super().resizeEvent(event)
@@ -68,11 +64,6 @@ class SidePanel(QFrame):
             (self.tr("Answers"), tuple(name for name in SAMPLING if name not in shown)),
             (self.tr("Loading"), _besides("model", "draft", *shown)),
         ]
-
-    @Slot(bool)
-    def _unfold(self, unfolded: bool) -> None:
-        self._fold.setIcon(icon("unfolded" if unfolded else "folded", QPalette.ColorRole.WindowText))
-        self._advanced.setVisible(unfolded)
 
     def _lay_out(self) -> None:
         set_margins(self._buttons, start=MEDIUM, top=SMALL, end=MEDIUM + _BAR, bottom=MEDIUM)

@@ -8,9 +8,11 @@ from PySide6.QtGui import (
     QGuiApplication,
     QPainter,
     QPaintEvent,
+    QPalette,
 )
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPlainTextEdit, QPushButton, QSizePolicy, QStyle, QWidget
 
+from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import SMALL, mono_families
 
@@ -42,6 +44,23 @@ def button(text: str, parent: QWidget, kind: str = "plain") -> QPushButton:
     made = QPushButton(text, parent)
     dress(made, kind)
     return made
+
+
+class Fold(QPushButton):
+    """A button that shows and hides what stands below it, which is hidden at first."""
+
+    def __init__(self, text: str, folded: QWidget, parent: QWidget) -> None:
+        super().__init__(text, parent)
+        self._folded = folded
+        dress(self, "flat")
+        self.setCheckable(True)
+        self.toggled.connect(self._show)
+        self._show(unfolded=False)
+
+    @Slot(bool)
+    def _show(self, unfolded: bool) -> None:
+        self.setIcon(icon("unfolded" if unfolded else "folded", QPalette.ColorRole.WindowText))
+        self._folded.setVisible(unfolded)
 
 
 class StatusLine(QLabel):

@@ -21,7 +21,7 @@ from headstart.ui.spelling import amount, decimal, place, whole
 from headstart.ui.translation import translate
 from headstart.ui.widgets.focus import ends
 from headstart.ui.widgets.icons import icon
-from headstart.ui.widgets.labels import ElidedLabel, StatusLine, button, label, section
+from headstart.ui.widgets.labels import ElidedLabel, StatusLine, button, label
 from headstart.ui.widgets.layouts import Card, set_margins
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY
@@ -270,15 +270,18 @@ _SHOWN_LINES = 9
 class WorkCard(Card):
     """Progress of long work with its log; shown from `begin` until the user dismisses it after `end`."""
 
-    begun = Signal()
-    worked = Signal(str)  # what goes on now; empty at the end
     cancel_requested = Signal()
+    pause_requested = Signal()
+    next_requested = Signal()  # what `end` offered
+    dismissed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._title = section("", self)
+        self._title = ElidedLabel(self)
+        dress(self._title, "section")
         self._step = StatusLine(self)
         self._bar = BusyBar("", self)
+        self._next = button("", self)  # pauses while it goes on, and leads on from its end
         self._cancel = button(self.tr("Cancel"), self)
         self._toggle = button(self.tr("Show log"), self, "flat")
         self._toggle.setCheckable(True)
@@ -290,6 +293,8 @@ class WorkCard(Card):
         self._tick = QTimer(self, interval=_TICK)
         self._tick.timeout.connect(self._show_time)
         self._lay_out()
+        self.setFocusProxy(self._cancel)
+        self._next.clicked.connect(self._go_on)
         self._cancel.clicked.connect(self._act)
         self._toggle.toggled.connect(self._show_log)
         self.hide()
@@ -308,13 +313,19 @@ class WorkCard(Card):
         """Show the title with an empty log."""
         self._running = True
         self._tick.start()
-        self._title.setText(title)
+        self._title.show_text(title)
         self._bar.setAccessibleName(title)
         self._log.clear()
         self._toggle.setChecked(False)
         self._show_step("")
-        self._show_state()
-        self.begun.emit()
+        self._show_state("")
+
+    @Slot(bool)
+    def set_pausable(self, pausable: bool) -> None:
+        """Whether the step can be paused."""
+        if self._running:
+            self._next.setText(self.tr("Pause"))
+            self._next.setVisible(pausable)
 
     def show_step(self, text: str) -> None:
         """Show a step whose progress is unknown."""
@@ -337,13 +348,19 @@ class WorkCard(Card):
         self._log.appendPlainText(line)
         self._toggle.show()
 
-    def end(self, sentence: str, *, bad: bool) -> None:
-        """Show how the work ended."""
+    def end(self, sentence: str, *, bad: bool, leads_on: str = "") -> None:
+        """Show how the work ended. `leads_on`: the text of a button for what can be done next."""
         self._running = False
         self._tick.stop()
         self._show_step(sentence, "danger" if bad else "muted")
         self._toggle.setChecked(bad and bool(self.log))
-        self._show_state()
+        self._show_state(leads_on)
+
+    @Slot()
+    def retire(self) -> None:
+        """Hide, unless work goes on or can be led on."""
+        if not self._running and self._next.isHidden():
+            self.hide()
 
     def _lay_out(self) -> None:
         self._log.setReadOnly(True)
@@ -356,8 +373,8 @@ class WorkCard(Card):
         row = QHBoxLayout()
         row.setSpacing(SMALL)
         row.addWidget(self._title, 1)
-        row.addWidget(self._toggle)
-        row.addWidget(self._cancel)
+        for each in (self._toggle, self._next, self._cancel):
+            row.addWidget(each)
         self.column.addLayout(row)
         for part in (self._bar, self._step, self._log):
             self.column.addWidget(part)
@@ -387,10 +404,11 @@ class WorkCard(Card):
         self._current, self._bytes = text, (0, 0, 0)
         self._clock.start()
         self._step.say(text, kind)
-        title = self._title.text()
-        self.worked.emit((f"{title} · {text}" if text else title) if self._running else "")
 
-    def _show_state(self) -> None:
+    def _show_state(self, leads_on: str) -> None:
+        mark(self._next, "kind", "primary" if leads_on else "plain")
+        self._next.setText(leads_on)  # now, as its size depends on both
+        self._next.setVisible(bool(leads_on))
         self._cancel.setText(self.tr("Cancel") if self._running else self.tr("Dismiss"))
         self._bar.show_running()
         self._bar.setVisible(self._running)
@@ -408,3 +426,8 @@ class WorkCard(Card):
             self.cancel_requested.emit()
         else:
             self.hide()
+            self.dismissed.emit()
+
+    @Slot()
+    def _go_on(self) -> None:
+        (self.pause_requested if self._running else self.next_requested).emit()

@@ -21,7 +21,7 @@ QLabel { color: $text; background: transparent; }
 QLabel[kind="muted"] { color: $muted; }
 QLabel[kind="danger"] { color: $danger; }
 QLabel[kind="success"] { color: $success; }
-QLabel[kind="section"], QRadioButton[kind="section"] { color: $text; font-weight: 700; }
+QLabel[kind="section"] { color: $text; font-weight: 700; }
 QLabel[kind="badge"] { color: $muted; background: $raised; border-radius: ${small}px; padding: 2px ${small}px; }
 QLabel[kind="badge-accent"] {
     color: $on_accent; background: $accent; border-radius: ${small}px; padding: 2px ${small}px; }
@@ -83,13 +83,6 @@ QCheckBox::indicator:hover { border-color: $text; }
 QCheckBox::indicator:focus { border: 2px solid $link; width: ${box_in}px; height: ${box_in}px; }
 QCheckBox::indicator:checked { background: $accent; border-color: $accent; image: url("$resources/check.svg"); }
 QCheckBox::indicator:checked:focus { border-color: $link; }
-QRadioButton::indicator {
-    width: ${box}px; height: ${box}px; border: 1px solid $outline; border-radius: ${disc}px; background: $surface; }
-QRadioButton::indicator:hover { border-color: $text; }
-QRadioButton::indicator:checked {
-    width: ${dot}px; height: ${dot}px; border: 4px solid $accent; background: $on_accent; }
-QRadioButton::indicator:focus { border-color: $link; }
-QRadioButton::indicator:disabled { border-color: $border; background: $raised; }
 QCheckBox::indicator:disabled { background: $raised; border-color: $border; }
 QCheckBox[kind="switch"] { font-weight: 600; }
 QCheckBox[kind="switch"]::indicator {
@@ -106,7 +99,7 @@ QCheckBox[kind="switch"]::indicator:checked:focus { border-color: $text; }
     border: none; background: transparent; color: $text; placeholder-text-color: $muted; }
 QFrame[kind="card"] { background: $surface; border: 1px solid $border; border-radius: ${radius}px; }
 QFrame[kind="card"]:focus { border-color: $link; }
-Welcome:focus { border-color: $border; }
+Welcome[kind="card"]:focus { border-color: $border; }
 QFrame[kind="card"][chosen="true"] { border: 2px solid $accent; }
 QFrame#page[dropping="true"] { border: 2px dashed $accent; }
 QFrame[kind="chip"] { background: $raised; border: 1px solid $border; border-radius: ${small}px; }
@@ -172,7 +165,6 @@ def sheet(theme: Theme, font: QFont) -> str:
     colours = {name: value for name, value in vars(theme).items() if isinstance(value, str)}
     lengths = {name: scaled(pixels, font) for name, pixels in _BESIDE_TEXT.items()}
     focused = {f"{name}_in": lengths[name] - 2 for name in ("box", "switch", "knob")}  # a border is 2 pixels wide there
-    focused |= {"disc": lengths["box"] // 2 + 1, "dot": lengths["box"] - 6}
     spaces = {"tiny": TINY, "small": SMALL, "medium": MEDIUM, "large": LARGE, "radius": RADIUS}
     folder = RESOURCES / theme.drawings
     rules = _SHEET.substitute(
