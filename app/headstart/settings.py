@@ -106,6 +106,12 @@ class Settings:
     notification_text: bool = _option(
         default=False, section="chat", meaning="Such a message shows how the answer begins, not only the chat's title."
     )
+    keep_in_tray: bool = _option(
+        default=False,
+        section="chat",
+        meaning="Closing the window leaves Headstart in the tray, with the model in memory. Ctrl+Q ends it. Where the "
+        "desktop has no tray, closing ends it, too.",
+    )
     prompt_cache_gb: float = _option(
         2.0,
         "chat",

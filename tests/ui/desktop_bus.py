@@ -67,7 +67,7 @@ def serve() -> None:
 def ask() -> None:
     """Show a message, and end with the click on it."""
     application = QApplication([])
-    message = desktop_message(application, application)
+    message = desktop_message(None, application)
     assert isinstance(message, BusNotification)
     clicks: list[int] = []
     message.clicked.connect(lambda: clicks.append(1))

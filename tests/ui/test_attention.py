@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QSystemTrayIcon
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Chat
@@ -41,9 +41,9 @@ def desktop(monkeypatch: pytest.MonkeyPatch) -> Noted:
 
 
 @pytest.fixture
-def away(app: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
+def away(qapp: QApplication, app: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
     """The window, while another has the keyboard."""
-    monkeypatch.setattr(app.window, "isActiveWindow", lambda: False)
+    monkeypatch.setattr(qapp, "activeWindow", lambda: None)
     return app
 
 
@@ -59,11 +59,12 @@ def test_a_long_answer_tells_its_chat_and_not_its_text(away: Program, desktop: N
 
 
 def test_whoever_looks_or_wants_silence_is_not_called(
-    app: Program, desktop: Noted, monkeypatch: pytest.MonkeyPatch
+    qapp: QApplication, app: Program, desktop: Noted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app.window, "isActiveWindow", lambda: True)
+    monkeypatch.setattr(qapp, "activeWindow", lambda: app.quick.dialog)
+    app.quick.ask()
     app.attention.call("done")
-    monkeypatch.setattr(app.window, "isActiveWindow", lambda: False)
+    monkeypatch.setattr(qapp, "activeWindow", lambda: None)
     app.settings.change(notifications=False)
     app.attention.call("done")
     assert not desktop.shown
@@ -107,20 +108,18 @@ def test_without_a_session_bus_nothing_happens(
 ) -> None:
     monkeypatch.delenv("DBUS_SESSION_BUS_ADDRESS", raising=False)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    assert notifications.desktop_message(qapp, app) is None
-    alone = Attention(qapp, app.window, app.settings.now, app)
+    assert notifications.desktop_message(None, app) is None
+    alone = Attention(qapp, app.window, app.settings.now, lambda: None, app)
     alone.call("done")
 
 
-def test_the_tray_shows_its_icon_with_the_first_message(qtbot: QtBot, qapp: QApplication) -> None:
-    message = TrayNotification(qapp.windowIcon())
-    assert not message._icon.isVisible()
+def test_a_click_on_a_message_of_the_tray_is_told(qtbot: QtBot, qapp: QApplication) -> None:
+    icon = QSystemTrayIcon(qapp.windowIcon())
+    message = TrayNotification(icon)
     message.show("title", "text")
-    assert message._icon.isVisible()
-    clicked: Callable[[], None] = message._icon.messageClicked.emit
+    clicked: Callable[[], None] = icon.messageClicked.emit
     with qtbot.waitSignal(message.clicked):
         clicked()
-    message._icon.hide()
 
 
 @pytest.mark.skipif(not shutil.which("dbus-run-session"), reason="no bus can be started")

@@ -31,6 +31,7 @@ class WindowFlags:
 
     profile: Path | None = flag(None, "keep models, chats and settings in this folder", metavar="DIR")
     open: str | None = flag(None, "import the chats of an exported file", metavar="FILE", without_value="")
+    quick: bool = flag(default=False, help="ask one question in a small window; a Headstart that is open shows it")
     self_check: bool = flag(default=False, help="open the window unseen, write one answer, and quit")
 
 
@@ -60,7 +61,7 @@ def open_window(flags: WindowFlags) -> int:
     return (
         application.self_check(trials.faults())
         if flags.self_check
-        else application.run(Path(flags.open) if flags.open else None)
+        else application.run(Path(flags.open) if flags.open else None, quick=flags.quick)
     )
 
 

@@ -22,6 +22,7 @@ from PySide6.QtCore import (
     QLockFile,
     QMessageLogContext,
     QObject,
+    Qt,
     QTimer,
     QtMsgType,
     Signal,
@@ -49,13 +50,14 @@ from headstart.ui.widgets.theme import Appearance
 _CONNECT_MS = 800
 _BEING_WRITTEN = 0.2  # seconds in which a lock file may be empty because its owner has just made it
 _log = logging.getLogger(__name__)
-_RAISE, _OPEN = b"raise\n", b"open\0"
+_RAISE, _QUICK, _OPEN = b"raise\n", b"quick\n", b"open\0"
 
 
 class SingleInstance(QObject):
     """Holds a lock file in `folder` while it lives."""
 
     raise_requested = Signal()
+    quick_requested = Signal()  # the small window that asks one question
     open_requested = Signal(str)  # the path of a file with chats
 
     def __init__(self, folder: Path, parent: QObject | None = None) -> None:
@@ -70,14 +72,17 @@ class SingleInstance(QObject):
         self._server = QLocalServer(self)
         self._server.newConnection.connect(self._take)
 
-    def claim(self, file: Path | None = None) -> bool:
+    def claim(self, file: Path | None = None, *, quick: bool = False) -> bool:
         """Whether this is the only window; if not, ask the other one to come to the front and to open `file`.
+
+        `quick`: ask it for its small window instead.
 
         A second call tries again. A folder that cannot be written does not stop the start, though it holds no lock.
         """
         if self._server.isListening():  # claimed before, with a lock or without
             return self._lock.isLocked() or self._lock.tryLock(0) or not self._is_held()
-        if not self._take_lock(file):
+        message = _OPEN + str(file).encode("utf-8", "surrogateescape") if file else _QUICK if quick else _RAISE
+        if not self._take_lock(message):
             return False
         self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
         QLocalServer.removeServer(self._name)
@@ -89,12 +94,12 @@ class SingleInstance(QObject):
         self._server.close()
         self._lock.unlock()
 
-    def _take_lock(self, file: Path | None) -> bool:
+    def _take_lock(self, message: bytes) -> bool:
         """True also where no lock can be made and nobody answers."""
         if self._lock.tryLock(0):
             return True
         is_held, fault = self._is_held(), self._lock.error()
-        if self._call(_OPEN + str(file).encode("utf-8", "surrogateescape") if file else _RAISE):
+        if self._call(message):
             return False
         if not is_held:
             _log.warning("no lock in %s: %s", self._lock.fileName(), fault.name)
@@ -134,7 +139,6 @@ class SingleInstance(QObject):
     def _take(self) -> None:
         while socket := self._server.nextPendingConnection():
             socket.disconnected.connect(self._read)
-            self.raise_requested.emit()
 
     @Slot()
     def _read(self) -> None:
@@ -142,6 +146,10 @@ class SingleInstance(QObject):
         assert isinstance(socket, QLocalSocket)
         message = bytes(socket.readAll().data())
         socket.deleteLater()
+        if message == _QUICK:
+            self.quick_requested.emit()
+            return
+        self.raise_requested.emit()
         if message.startswith(_OPEN):
             self.open_requested.emit(message.removeprefix(_OPEN).decode("utf-8", "surrogateescape"))
 
@@ -207,8 +215,8 @@ def _take_qt(kind: QtMsgType, _context: QMessageLogContext, text: str) -> None:
 _FAILED = 1
 
 
-def run(file: Path | None = None) -> int:
-    """Show the window until it is closed, with the chats of `file` brought in.
+def run(file: Path | None = None, *, quick: bool = False) -> int:
+    """Show the window until it is closed, with the chats of `file` brought in; `quick`: only the small one at first.
 
     Raises WindowError and HistoryError. Returns the exit code.
     """
@@ -217,15 +225,15 @@ def run(file: Path | None = None) -> int:
     catch_errors(log)
     instance = SingleInstance(paths.data_folder())
     file = file.expanduser().absolute() if file else None
-    if not instance.claim(file):
+    if not instance.claim(file, quick=quick):
         return 0
     try:
-        return _run(application, instance, file)
+        return _run(application, instance, file, quick=quick)
     finally:
         instance.release()
 
 
-def _run(application: QApplication, instance: SingleInstance, file: Path | None) -> int:
+def _run(application: QApplication, instance: SingleInstance, file: Path | None, *, quick: bool) -> int:
     """One window after another, as long as the last one asks to be reopened: widgets cannot change their language."""
     translation, again, key, work = Translation(application), "", None, None
     while True:
@@ -233,21 +241,23 @@ def _run(application: QApplication, instance: SingleInstance, file: Path | None)
         Appearance(application, settings_file.load())  # for questions before there is a window
         recovery = Recovery(paths.history_folder(), key)
         instance.raise_requested.connect(recovery.come_forward)
+        instance.quick_requested.connect(recovery.come_forward)
         store = recovery.open()
         if not store:
             return _FAILED
         program = Program(application, store)
         instance.raise_requested.connect(program.come_forward)
+        instance.quick_requested.connect(program.quick.ask)
         instance.open_requested.connect(program.bring_in)
         if file:
             QTimer.singleShot(0, program, partial(program.bring_in, str(file)))
         if work:
             tell = program.chat_controller.say if work.failed else program.chat_controller.advise
             QTimer.singleShot(0, program, partial(tell, work.sentence))
-        code = _show(application, program, recovery.outcome, again)
+        code = _show(application, program, recovery.outcome, again, quick=quick)
         if program.reopens is None:
             return code
-        again, file, key, work = program.reopens, None, store.key, None
+        again, file, key, work, quick = program.reopens, None, store.key, None, False
         program.window.deleteLater()
         program.deleteLater()
         if program.order:
@@ -263,13 +273,18 @@ def _work(order: Order, key: Key | None) -> EncryptionWork:
     return work
 
 
-def _show(application: QApplication, program: Program, outcome: str, chat: str) -> int:
+def _show(application: QApplication, program: Program, outcome: str, chat: str, *, quick: bool) -> int:
+    application.setQuitOnLastWindowClosed(False)  # a hidden window and the small one are no reason to end
+    program.window.closing.connect(application.quit, Qt.ConnectionType.QueuedConnection)
     program.start()
     if chat and program.store.chat(chat):
         program.chats.open(chat)
     if outcome:
         program.chat_controller.say(outcome)
-    program.window.show()
+    if quick:
+        program.quick.ask()
+    else:
+        program.window.show()
     maintenance = Maintenance(program.store.path.parent, program.store.key)
     maintenance.troubled.connect(program.chat_controller.say)  # a full disk is no reason to show no chats
     maintenance.start()

@@ -41,6 +41,7 @@ class MainWindow(QMainWindow):
 
     closing = Signal()
     hidden_changed = Signal(bool)
+    hides_on_close = False  # the program goes on in the tray
 
     def __init__(self, theme: Theme, font: QFont) -> None:
         super().__init__()
@@ -118,7 +119,17 @@ class MainWindow(QMainWindow):
         """Tab: sidebar, page and panel in reading order. Qt also calls this when it hides the widget with the focus."""
         return self._keeper.has_lost() or focus.step(self._columns(), forward=forward)
 
+    @Slot()
+    def quit(self) -> None:
+        """Close, even where that would only hide."""
+        self.hides_on_close = False
+        self.close()
+
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802
+        if self.hides_on_close:
+            event.ignore()
+            self.hide()
+            return
         self.closing.emit()
         super().closeEvent(event)
 
@@ -145,7 +156,7 @@ class MainWindow(QMainWindow):
         self.models.serve.page_requested.connect(do["server"].trigger)
         for name in ("cut", "copy", "paste", "select_all"):
             do[name].triggered.connect(partial(self._in_field, name))
-        for name, act in (("quit", self.close), ("find", chat.find_bar.open_find), ("search", self._search)):
+        for name, act in (("quit", self.quit), ("find", chat.find_bar.open_find), ("search", self._search)):
             do[name].triggered.connect(act)
         do["write"].triggered.connect(self._write)
         do["attach"].triggered.connect(self._attach)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +17,10 @@ from PySide6.QtCore import (
     QObject,
     Qt,
     QThreadPool,
-    QTimer,
     Signal,
     Slot,
 )
-from PySide6.QtGui import QIcon
-from PySide6.QtWidgets import QApplication, QStyle, QSystemTrayIcon, QWidget
+from PySide6.QtWidgets import QApplication, QSystemTrayIcon, QWidget
 
 from headstart.chat.conversation import Chat
 from headstart.settings import Settings
@@ -194,32 +193,23 @@ class BusNotification(Notification):
 
 
 class TrayNotification(Notification):
-    """An icon in the tray for as long as it has something to say."""
+    """Speaks from the program's icon in the tray."""
 
-    def __init__(self, icon: QIcon, parent: QObject | None = None) -> None:
-        """Shows no icon yet."""
+    def __init__(self, icon: QSystemTrayIcon, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._icon = QSystemTrayIcon(icon, self)
-        self._icon.messageClicked.connect(self.clicked)
-        self._time = QTimer(self, singleShot=True, interval=2 * _SHOWN_MS)
-        self._time.timeout.connect(self._icon.hide)
+        self._icon = icon
+        icon.messageClicked.connect(self.clicked)
 
     def show(self, title: str, text: str) -> None:
         """Replaces the message before it."""
-        self._icon.show()
         self._icon.showMessage(title, text, QSystemTrayIcon.MessageIcon.NoIcon, _SHOWN_MS)
-        self._time.start()
 
 
-def desktop_message(application: QApplication, parent: QObject) -> Notification | None:
+def desktop_message(tray: QSystemTrayIcon | None, parent: QObject) -> Notification | None:
     """What this desktop offers; None where it offers nothing."""
     if sys.platform.startswith("linux"):
         return BusNotification(parent) if session_bus() else None
-    if not QSystemTrayIcon.isSystemTrayAvailable():
-        return None
-    icon = application.windowIcon()
-    fallback = application.style().standardIcon(QStyle.StandardPixmap.SP_MessageBoxInformation)
-    return TrayNotification(fallback if icon.isNull() else icon, parent)
+    return TrayNotification(tray, parent) if tray else None
 
 
 def _arguments(replaces: int, title: str, text: str) -> tuple[Any, ...]:
@@ -240,14 +230,21 @@ _LETTERS = 160
 
 
 class Attention(QObject):
-    """Silent while the window has the keyboard, and where the settings say so."""
+    """Silent while a window of ours has the keyboard, and where the settings say so."""
 
     wanted = Signal(str)  # a message was clicked: the id of the chat that it was about, or ""
 
-    def __init__(self, application: QApplication, window: QWidget, settings: Settings, parent: QObject) -> None:
+    def __init__(
+        self,
+        application: QApplication,
+        window: QWidget,
+        settings: Settings,
+        tray: Callable[[], QSystemTrayIcon | None],
+        parent: QObject,
+    ) -> None:
         """Looks for the desktop's messages when the first is due."""
         super().__init__(parent)
-        self._application, self._window, self._settings = application, window, settings
+        self._application, self._window, self._settings, self._tray = application, window, settings, tray
         self._message: Notification | None = None
         self._has_looked = False
         self._chat_id = ""  # of the last message
@@ -266,7 +263,7 @@ class Attention(QObject):
 
     def call(self, title: str, text: str = "", chat_id: str = "") -> None:
         """Say that something has ended, in this chat if it was in one."""
-        if not self._settings.notifications or self._window.isActiveWindow():
+        if not self._settings.notifications or self._application.activeWindow():
             return
         self._chat_id = chat_id
         self._application.alert(self._window)
@@ -276,7 +273,7 @@ class Attention(QObject):
     def _desktop(self) -> Notification | None:
         if not self._has_looked:
             self._has_looked = True
-            self._message = desktop_message(self._application, self)
+            self._message = desktop_message(self._tray(), self)
             if self._message:
                 self._message.clicked.connect(lambda: self.wanted.emit(self._chat_id))
         return self._message

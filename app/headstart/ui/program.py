@@ -33,6 +33,7 @@ from headstart.ui.notifications import Attention, Motion
 from headstart.ui.performance.benchmark_controller import BenchmarkController
 from headstart.ui.performance.race_controller import RaceController
 from headstart.ui.performance.tuning_controller import TuningController
+from headstart.ui.quick_ask import QuickAskController
 from headstart.ui.settings_controller import CurrentSettings, SettingsController
 from headstart.ui.sidebar.chat_titles import TitleController
 from headstart.ui.sidebar.chats_controller import ChatsController, Listing, TagsController
@@ -113,7 +114,8 @@ class Program(QObject):
         self.garbage_collection = GarbageCollection(self)
         self.window = MainWindow(self.appearance.theme, self.appearance.font)
         self.chat_controller = ChatController(self.window.chat, self.link, self.tools, self)
-        self.attention = Attention(application, self.window, self.settings.now, self)
+        self.quick = QuickAskController(self.window, self.chats, self.appearance, self.settings.now, self)
+        self.attention = Attention(application, self.window, self.settings.now, lambda: self.quick.icon, self)
         self.motion = Motion(application, self.settings.now, self)
         self.choices = ModelChoices(lambda: free_memory(self.link.pid), self)
         self.projects = ProjectsController(store, self.window, self._models, self)
@@ -151,13 +153,14 @@ class Program(QObject):
         self.chats.start()
         self.tools.follow(self.settings.now)
         self.model_in_use.show_installed()
-        QTimer.singleShot(0, self, self._load_first)
+        QTimer.singleShot(0, self, self._begin)
 
     @Slot()
-    def _load_first(self) -> None:
+    def _begin(self) -> None:
         """Once the window is shown, unless it was closed at once: nobody would end that engine."""
         if not self._is_closed:
             self.model_in_use.load()
+            self.quick.show_icon()
 
     @Slot(object)
     def _follow_settings(self, changed: Settings) -> None:
@@ -195,7 +198,7 @@ class Program(QObject):
         """Close the window and the history, carry out the order, and open both again."""
         self.order = order
         self.reopens = self.chats.current.chat.id if self.chats.current else ""
-        self.window.close()
+        self.window.quit()
 
     def close(self) -> None:
         """End everything; harmless twice."""
@@ -203,6 +206,7 @@ class Program(QObject):
             return
         self._is_closed = True
         self.commands.close()
+        self.quick.close()
         self.read_ahead.close()
         self.titles.close()
         self.chat_controller.close()
@@ -260,11 +264,13 @@ class Program(QObject):
         self.settings.refused.connect(lambda sentence: self.chat_controller.say(sentence, Cause.SETTINGS))
         self.appearance.changed.connect(self.window.set_looks)
         self.settings.changed.connect(self.attention.set_settings)
+        self.settings.changed.connect(self.quick.follow)
         self.settings.changed.connect(self.motion.set_settings)
         for part in (self.window, self.race):
             self.motion.changed.connect(part.set_still)
             part.set_still(self.motion.reduced)
         self.attention.wanted.connect(self._go_to)
+        self.quick.chat_wanted.connect(self._go_to)
         self.models.exported.connect(lambda _, sentence: self.attention.call(self.tr("The export has ended"), sentence))
         self.window.closing.connect(self.close)
         self.panel.changed.connect(self._change_chat)

@@ -44,6 +44,7 @@ _TITLES: Mapping[str, Any] = {
     "restore_chat": QT_TRANSLATE_NOOP("Settings", "Last chat"),
     "notifications": QT_TRANSLATE_NOOP("Settings", "Notifications"),
     "notification_text": QT_TRANSLATE_NOOP("Settings", "Text in notifications"),
+    "keep_in_tray": QT_TRANSLATE_NOOP("Settings", "Stay in the tray"),
     "prompt_cache_gb": QT_TRANSLATE_NOOP("Settings", "Disk for old chats"),
     "learn_from_answers": QT_TRANSLATE_NOOP("Settings", "Learn from my answers"),
     "read_ahead": QT_TRANSLATE_NOOP("Settings", "Read ahead"),

@@ -217,6 +217,19 @@ class ChatsController(QObject):
             session.show_message(message)
         self._show(session)
 
+    def ask(self, question: str) -> ChatSession | None:
+        """Ask in a chat of its own, which is not opened. None if that is not possible now: the events say why."""
+        chats: list[Chat] = []
+        if not self._attempt(lambda: chats.append(self._store.create_chat())):
+            return None
+        session = self._session(chats[0])
+        if session.send(question):
+            self._sessions[session.chat.id] = session
+            return session
+        session.deleteLater()
+        self._attempt(lambda: self._store.delete(session.chat.id))
+        return None
+
     def search(self, query: str) -> None:
         """List what contains these words, or all chats without words. The list stays until something is found."""
         self._query = query.strip()

@@ -4,7 +4,16 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QDir, QEvent, QPoint, QRect, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QGuiApplication, QHideEvent, QKeySequence, QPalette, QResizeEvent, QShortcut, QShowEvent
+from PySide6.QtGui import (
+    QAction,
+    QGuiApplication,
+    QHideEvent,
+    QKeySequence,
+    QPalette,
+    QResizeEvent,
+    QShortcut,
+    QShowEvent,
+)
 from PySide6.QtWidgets import (
     QApplication,
     QBoxLayout,
@@ -257,10 +266,12 @@ class Dialog(QDialog):
 
     @Slot()
     def _quit(self) -> None:
-        parent = self.parentWidget()
+        top: QWidget = self
+        while above := top.parentWidget():
+            top = above
         self.close()
-        if parent:
-            parent.window().close()
+        if action := top.findChild(QAction, "quit"):
+            action.trigger()
 
 
 _LAST_FOLDER = "last folder"  # the property of the application that has it

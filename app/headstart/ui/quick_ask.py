@@ -1,0 +1,246 @@
+"""A question in passing: the icon in the tray, and a small window that asks and shows the answer."""
+
+import sys
+from collections.abc import Sequence
+
+from PySide6.QtCore import QObject, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QGuiApplication, QResizeEvent
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QLineEdit, QMenu, QStyle, QSystemTrayIcon, QVBoxLayout
+
+from headstart.engine.engine import Step
+from headstart.settings import Settings
+from headstart.ui.chat.chat_controller import content
+from headstart.ui.chat.chat_session import ChatSession
+from headstart.ui.chat.message import MessageContent, MessageSource, MessageState
+from headstart.ui.chat.text_view import TextView
+from headstart.ui.main_window import MainWindow
+from headstart.ui.markdown.blocks import plain_text
+from headstart.ui.notifications import session_bus
+from headstart.ui.sidebar.chats_controller import ChatsController
+from headstart.ui.widgets.labels import StatusLine, button
+from headstart.ui.widgets.layouts import Dialog, scrolled
+from headstart.ui.widgets.theme import MEDIUM, SMALL, Appearance, scaled
+
+_WIDTH, _HEIGHT = 620, 420  # pixels beside text of the usual size; as high once there is an answer
+_NOTHING = MessageContent("", "assistant", "")
+
+
+class QuickAsk(Dialog):
+    """Asks each question in a chat of its own, which the history keeps. Esc hides it; the answer goes on."""
+
+    chat_wanted = Signal(str)  # its id
+
+    def __init__(self, chats: ChatsController, appearance: Appearance) -> None:
+        super().__init__()
+        self._chats = chats
+        self._session: ChatSession | None = None  # while its answer is being written
+        self._chat_id = ""
+        self._source = MessageSource(_NOTHING)
+        self._is_at_end = True
+        self.setWindowTitle(self.tr("Quick Ask"))
+        self.setWindowFlag(Qt.WindowType.WindowStaysOnTopHint)
+        self.field = QLineEdit(self)
+        self.field.setPlaceholderText(self.tr("Ask a question"))
+        self.field.setAccessibleName(self.tr("Question"))
+        self.answer = TextView(appearance.theme, appearance.font, self)
+        self.answer.setAccessibleName(self.tr("Answer"))
+        self.status = StatusLine(self)
+        self.stop = button(self.tr("Stop"), self)
+        self.copy = button(self.tr("Copy"), self)
+        self.open_chat = button(self.tr("Open in Headstart"), self)
+        self._scroll = scrolled(self.answer, self)
+        self._lay_out()
+        appearance.changed.connect(self.answer.set_looks)
+        appearance.changed.connect(self._arrange)
+        bar = self._scroll.verticalScrollBar()
+        bar.valueChanged.connect(self._note_place)
+        bar.rangeChanged.connect(self._follow)
+        self.field.returnPressed.connect(self._ask)
+        self.stop.clicked.connect(self._stop)
+        self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(plain_text(self._source.blocks)))
+        self.open_chat.clicked.connect(self._open)
+
+    def come(self) -> None:
+        """Over other windows, with the keyboard in the field."""
+        self.show()
+        self.raise_()
+        self.activateWindow()
+        self.field.setFocus()
+        self.field.selectAll()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        super().resizeEvent(event)
+        self._arrange()
+
+    def _lay_out(self) -> None:
+        foot = QHBoxLayout()
+        foot.setSpacing(SMALL)
+        foot.addWidget(self.status, 1)
+        foot.addStretch()
+        for each in (self.stop, self.copy, self.open_chat):
+            each.setAutoDefault(False)
+            each.hide()
+            foot.addWidget(each, 0, Qt.AlignmentFlag.AlignBottom)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(MEDIUM, MEDIUM, MEDIUM, MEDIUM)
+        column.setSpacing(SMALL)
+        column.addWidget(self.field)
+        column.addWidget(self._scroll, 1)
+        column.addLayout(foot)
+        self._scroll.hide()
+        self._resize(column.sizeHint().height())
+
+    def _resize(self, height: int) -> None:
+        """As large as wanted, if the screen is."""
+        self.resize(QSize(scaled(_WIDTH, self.font()), height).boundedTo(self.screen().availableSize()))
+
+    @Slot()
+    def _ask(self) -> None:
+        question = self.field.text().strip()
+        if not question or self._session:
+            return
+        faults: list[str] = []
+
+        def note(sentence: str, _cause: object) -> None:
+            faults.append(sentence)
+
+        self._chats.events.troubled.connect(note)
+        session = self._chats.ask(question)
+        self._chats.events.troubled.disconnect(note)
+        self.field.selectAll()
+        self.status.say("\n".join(faults), bad=True)
+        if session:
+            self._show(session)
+
+    def _show(self, session: ChatSession) -> None:
+        self._chat_id, self._source = session.chat.id, MessageSource(_NOTHING)
+        self.answer.writer.show(())
+        self.open_chat.show()
+        if session.live is None:  # why is told
+            return
+        self._session, self._is_at_end = session, True
+        session.grew.connect(self._grow)
+        session.waiting.connect(self.status.say)
+        session.ended.connect(self._end)
+        self.status.say(session.wait)
+        self.stop.show()
+        self.copy.hide()
+        if self._scroll.isHidden():
+            self._scroll.show()
+            self._resize(max(self.height(), scaled(_HEIGHT, self.font())))
+
+    @Slot(int, object)
+    def _grow(self, _message: int, steps: Sequence[Step]) -> None:
+        self._write(self._source.append("".join(step.text for step in steps), ()))
+
+    def _write(self, first: int) -> None:
+        self.answer.writer.show(self._source.blocks, first, self._source.text)
+        self._arrange()
+
+    @Slot()
+    def _arrange(self) -> None:
+        """Give the answer its height."""
+        self.answer.setFixedHeight(self.answer.height_for(self._scroll.viewport().width()))
+
+    @Slot(int)
+    def _note_place(self, place: int) -> None:
+        self._is_at_end = place == self._scroll.verticalScrollBar().maximum()
+
+    @Slot(int, int)
+    def _follow(self, _top: int, bottom: int) -> None:
+        """Keep the newest text in view, unless a person reads further up."""
+        if self._session and self._is_at_end:
+            self._scroll.verticalScrollBar().setValue(bottom)
+
+    @Slot(int)
+    def _end(self, message: int) -> None:
+        assert self._session
+        session, self._session = self._session, None
+        self._write(self._source.finish())
+        ended = content(session.conversation, session.message(message))
+        said = ended.notice or ended.stats.partition("\n")[0]
+        self.status.say(said, bad=ended.state is MessageState.FAILED)
+        self.stop.hide()
+        self.copy.setVisible(bool(self._source.blocks))
+
+    @Slot()
+    def _stop(self) -> None:
+        if self._session:
+            self._session.stop()
+        self.field.setFocus()
+
+    @Slot()
+    def _open(self) -> None:
+        self.chat_wanted.emit(self._chat_id)
+        self.accept()
+
+
+class QuickAskController(QObject):
+    """Makes the small window when it is first asked for, and the icon where the desktop has a tray."""
+
+    chat_wanted = Signal(str)  # shown in the window of the program: the id of a chat, or "" for what is there
+
+    def __init__(
+        self, window: MainWindow, chats: ChatsController, appearance: Appearance, settings: Settings, parent: QObject
+    ) -> None:
+        """Shows nothing yet."""
+        super().__init__(parent)
+        self._window, self._chats, self._appearance, self._settings = window, chats, appearance, settings
+        self.icon: QSystemTrayIcon | None = None
+        self.dialog: QuickAsk | None = None
+
+    @Slot()
+    def show_icon(self) -> None:
+        """In the tray, if there is one."""
+        # Without a session bus, Qt would start one to look for the tray.
+        has_bus = not sys.platform.startswith("linux") or session_bus() is not None
+        if not has_bus or not QSystemTrayIcon.isSystemTrayAvailable():
+            return
+        drawn = QApplication.windowIcon()
+        fallback = QApplication.style().standardIcon(QStyle.StandardPixmap.SP_MessageBoxInformation)
+        self.icon = QSystemTrayIcon(fallback if drawn.isNull() else drawn, self)
+        self.icon.setToolTip("Headstart")
+        self._menu = QMenu(self._window)
+        self._menu.addAction(self.tr("Quick Ask"), self.ask)
+        self._menu.addAction(self.tr("Open Headstart"), lambda: self.chat_wanted.emit(""))
+        self._menu.addSeparator()
+        self._menu.addAction(self.tr("Quit"), self._window.quit)
+        self.icon.setContextMenu(self._menu)
+        self.icon.activated.connect(self._take_click)
+        self.icon.show()
+        self.follow(self._settings)
+
+    @Slot(object)
+    def follow(self, settings: Settings) -> None:
+        """What closing the window means may have changed."""
+        self._settings = settings
+        self._window.hides_on_close = settings.keep_in_tray and self.icon is not None
+
+    @Slot()
+    def ask(self) -> None:
+        """Show the small window."""
+        if self.dialog is None:
+            self.dialog = QuickAsk(self._chats, self._appearance)
+            self.dialog.chat_wanted.connect(self.chat_wanted)
+            self.dialog.finished.connect(self._note_hidden)
+        self.dialog.come()
+
+    def close(self) -> None:
+        """The program ends."""
+        if self.icon:
+            self.icon.hide()
+        if self.dialog:
+            self.dialog.finished.disconnect(self._note_hidden)
+            self.dialog.close()
+            self.dialog.deleteLater()
+
+    @Slot(object)
+    def _take_click(self, reason: QSystemTrayIcon.ActivationReason) -> None:
+        if reason == QSystemTrayIcon.ActivationReason.Trigger:
+            self.ask()
+
+    @Slot()
+    def _note_hidden(self) -> None:
+        """Nobody would find a program that shows neither a window nor an icon that stays."""
+        if self._window.isHidden() and not self._window.hides_on_close:
+            self._window.quit()

@@ -1,0 +1,229 @@
+"""A question in passing: the small window, the icon in the tray, and what closing the window then means."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QSystemTrayIcon
+from pytestqt.qtbot import QtBot
+
+from headstart.chat.store import UNSENT
+from headstart.engine.protocol import Load, Order
+from headstart.ui.application import SingleInstance
+from headstart.ui.engine_request import installed_model
+from headstart.ui.program import Program
+from headstart.ui.quick_ask import QuickAsk
+from tests.ui.engine_in_process import EngineInProcess
+from tests.ui.person import WAIT, ask, begin, texts
+
+Open = Callable[..., Program]
+
+
+@pytest.fixture
+def tray(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The desktop has one."""
+    monkeypatch.setattr("headstart.ui.quick_ask.session_bus", object)
+    monkeypatch.setattr(QSystemTrayIcon, "isSystemTrayAvailable", lambda: True)
+
+
+def quick(app: Program) -> QuickAsk:
+    """The small window, shown."""
+    app.quick.ask()
+    assert app.quick.dialog
+    return app.quick.dialog
+
+
+def put(dialog: QuickAsk, question: str) -> None:
+    """Type a question and press Enter."""
+    dialog.field.clear()
+    QTest.keyClicks(dialog.field, question)
+    QTest.keyClick(dialog.field, Qt.Key.Key_Return)
+
+
+def put_and_wait(qtbot: QtBot, app: Program, question: str) -> QuickAsk:
+    """The same, until its answer has ended."""
+    dialog = quick(app)
+    with qtbot.waitSignal(app.chats.events.answered, timeout=WAIT):
+        put(dialog, question)
+    return dialog
+
+
+def test_a_question_is_answered_beside_the_window_by_the_same_model(
+    qtbot: QtBot, app: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(qtbot, app, "hello")
+    app.window.chat.composer.set_text("half a thought")
+    app.chat_controller.composing.save_draft()
+    loads: list[Load] = []
+    send = EngineInProcess.send
+
+    def note(engine: EngineInProcess, order: Order) -> None:
+        loads.extend([order] if isinstance(order, Load) else [])
+        send(engine, order)
+
+    monkeypatch.setattr(EngineInProcess, "send", note)
+    dialog = put_and_wait(qtbot, app, "and *you*")
+    assert dialog.answer.toPlainText().strip() == "You wrote: and you"
+    assert texts(app)[0] == "hello"
+    assert app.window.chat.composer.text() == "half a thought"
+    assert len(app.store.chats()) == 2
+    assert not loads
+    dialog.copy.click()
+    assert QGuiApplication.clipboard().text() == "You wrote: and you"
+
+
+def test_a_draft_of_no_chat_outlives_the_question(qtbot: QtBot, app: Program) -> None:
+    app.window.chat.composer.set_text("half a thought")
+    app.chat_controller.composing.save_draft()
+    put_and_wait(qtbot, app, "hello")
+    assert app.store.recall(UNSENT) == "half a thought"
+
+
+def test_its_chat_is_opened_in_the_window(qtbot: QtBot, app: Program) -> None:
+    dialog = put_and_wait(qtbot, app, "hello")
+    app.window.hide()
+    dialog.open_chat.click()
+    assert texts(app) == ["hello", "You wrote: hello"]
+    assert app.window.isVisible()
+    assert dialog.isHidden()
+
+
+def test_an_answer_goes_on_while_its_window_is_hidden_and_can_be_stopped(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.02)
+    dialog = quick(app)
+    put(dialog, "toy: words 400")
+    qtbot.waitUntil(lambda: len(dialog.answer.toPlainText()) > 20, timeout=WAIT)
+    QTest.keyClick(dialog, Qt.Key.Key_Escape)
+    assert dialog.isHidden()
+    before = len(dialog.answer.toPlainText())
+    qtbot.waitUntil(lambda: len(dialog.answer.toPlainText()) > before, timeout=WAIT)
+    assert quick(app) is dialog
+    with qtbot.waitSignal(app.chats.events.answered, timeout=WAIT):
+        dialog.stop.click()
+    assert dialog.status.text() == "Stopped."
+
+
+def test_each_question_is_a_chat_and_shows_its_own_answer(qtbot: QtBot, app: Program) -> None:
+    put_and_wait(qtbot, app, "one")
+    dialog = put_and_wait(qtbot, app, "two")
+    assert dialog.answer.toPlainText().strip() == "You wrote: two"
+    assert sorted(chat.title for chat in app.store.chats()) == ["one", "two"]
+
+
+def test_while_another_answer_is_written_it_says_so_and_keeps_the_question(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.02)
+    begin(qtbot, app, "toy: words 400")
+    dialog = quick(app)
+    put(dialog, "hello")
+    assert "still being written" in dialog.status.text()
+    assert dialog.field.text() == "hello"
+    assert len(app.store.chats()) == 1
+
+
+def test_without_a_model_it_says_so_and_leads_to_the_window(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(find=installed_model, loaded=False)
+    dialog = quick(app)
+    put(dialog, "hello")
+    assert dialog.status.text() == "No model is installed yet."
+    dialog.open_chat.click()
+    assert texts(app) == ["hello"]
+
+
+def test_hidden_it_ends_a_program_that_shows_nothing_else(qtbot: QtBot, app: Program) -> None:
+    dialog = quick(app)
+    QTest.keyClick(dialog, Qt.Key.Key_Escape)  # the window is there
+    app.window.hide()
+    dialog = quick(app)
+    with qtbot.waitSignal(app.window.closing, timeout=WAIT):
+        QTest.keyClick(dialog, Qt.Key.Key_Escape)
+
+
+@pytest.mark.usefixtures("tray")
+def test_the_icon_asks_shows_the_window_and_quits(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program()
+    icon = app.quick.icon
+    assert icon
+    assert icon.isVisible()
+    asks, opens, _, quits = icon.contextMenu().actions()
+    asks.trigger()
+    assert quick(app).isVisible()
+    app.window.hide()
+    opens.trigger()
+    assert app.window.isVisible()
+    app.settings.change(keep_in_tray=True)
+    with qtbot.waitSignal(app.window.closing, timeout=WAIT):
+        quits.trigger()
+    assert not icon.isVisible()
+
+
+@pytest.mark.usefixtures("tray")
+def test_closing_leaves_the_program_in_the_tray_if_one_wants_that(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program()
+    closed: list[None] = []
+    app.window.closing.connect(lambda: closed.append(None))
+    app.settings.change(keep_in_tray=True)
+    app.window.close()
+    assert app.window.isHidden()
+    QTest.keyClick(quick(app), Qt.Key.Key_Escape)
+    assert not closed
+    assert app.loader.is_ready
+    app.come_forward()
+    app.settings.change(keep_in_tray=False)
+    app.window.close()
+    assert closed
+
+
+def test_where_there_is_no_tray_closing_ends_the_program(qtbot: QtBot, app: Program) -> None:
+    app.settings.change(keep_in_tray=True)
+    with qtbot.waitSignal(app.window.closing, timeout=WAIT):
+        app.window.close()
+
+
+def test_a_second_start_asks_the_first_for_the_small_window(qtbot: QtBot, tmp_path: Path) -> None:
+    first, second = SingleInstance(tmp_path), SingleInstance(tmp_path)
+    assert first.claim()
+    with (
+        qtbot.waitSignal(first.quick_requested, timeout=WAIT),
+        qtbot.assertNotEmitted(first.raise_requested),
+    ):
+        assert not second.claim(quick=True)
+    first.release()
+
+
+ALONE = """
+from PySide6.QtCore import QTimer
+from headstart.ui import application
+
+
+class Watched(application.Program):
+    def start(self):
+        super().start()
+        QTimer.singleShot(0, self.act)
+
+    def act(self):
+        print(self.window.isVisible(), self.quick.dialog.isVisible())
+        self.quick.dialog.reject()
+
+
+application.Program = Watched
+raise SystemExit(application.run(quick=True))
+"""
+
+
+@pytest.mark.slow
+def test_started_for_one_question_it_shows_the_small_window_alone(headstart_home: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE],
+        env=os.environ | {"QT_QPA_PLATFORM": "offscreen", "HEADSTART_HOME": str(headstart_home)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert (done.stdout, done.returncode) == ("False True\n", 0)
