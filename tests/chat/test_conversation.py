@@ -106,6 +106,12 @@ def test_continuing_goes_on_in_the_same_version() -> None:
     assert done.version(2) == (1, 1)
 
 
+def test_what_said_how_an_answer_ended_goes_when_it_is_continued() -> None:
+    stopped = _talk("why").begin_answer("pair", {})
+    stopped = stopped.finish(2, Outcome("be", State.INTERRUPTED, stats={"notice": "the engine died", "rounds": 3}))
+    assert _last(stopped.resume(2, "notice")).stats == {"rounds": 3}
+
+
 def test_showing_a_hit_in_another_branch_shows_what_leads_there() -> None:
     tree = _talk("a", "b", "c", "d").edit(1, "A")
     assert _texts(tree.show(3)) == ["a", "b", "c", "d"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
@@ -42,9 +43,13 @@ def test_what_came_is_on_screen_with_the_frame_that_brings_it(qtbot: QtBot, open
 
 def test_escape_stops_and_keeps_what_came(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.02)
+    stop = app.window.actions_by_name["stop"]
+    assert not stop.isEnabled()
     begin(qtbot, app, "toy: words 400")
+    qtbot.waitUntil(stop.isEnabled, timeout=WAIT)
     with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
-        app.window.actions_by_name["stop"].trigger()
+        QTest.keyClick(app.window, Qt.Key.Key_Escape)
+    assert not stop.isEnabled()
     text, state = stored(app)[-1]
     assert state is State.STOPPED
     assert text.startswith("The toy engine")

@@ -75,7 +75,7 @@ def test_every_entry_can_be_chosen(qtbot: QtBot, app: Program) -> None:
     chat = app.chat_controller.session.chat.id
     for action in entries(app):
         app.chats.open(chat)
-        assert action.isEnabled(), action.objectName()
+        assert action.isEnabled() or action.objectName() == "stop", action.objectName()
         choose(action)
         qtbot.waitUntil(lambda: not (app.window.isVisible() and app.chat_controller.session.is_answering))
     assert not app.window.isVisible()

@@ -225,7 +225,7 @@ def test_tooltips_show_addresses_and_rounds(show: Show) -> None:
 def test_every_origin_has_a_look_a_place_in_the_legend_and_words(show: Show) -> None:
     known = {origin.value for origin in Origin} - {Origin.UNKNOWN.value}
     legend = Legend()
-    swatches = {swatch._origin: swatch.accessibleName() for swatch in legend._swatches}
+    swatches = {swatch.origin: swatch.accessibleName() for swatch in legend._swatches}
     assert swatches.keys() == known
     assert DARK.origins.keys() == LIGHT.origins.keys() == known - {Origin.TARGET.value}
     runs = tuple(OriginRun(4, origin, RoundNote(origin, 2, 1)) for origin in sorted(known))

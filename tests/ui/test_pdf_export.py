@@ -18,7 +18,7 @@ from headstart.ui.markdown.markdown import parse
 from headstart.ui.program import Program
 from headstart.ui.spelling import place
 from tests.ui.corpus import EVERYTHING
-from tests.ui.person import WAIT, ask, button
+from tests.ui.person import WAIT, ask, button, shown
 
 GERMAN, AMERICAN = QLocale("de_DE"), QLocale("en_US")
 WORDS = Wording()
@@ -136,6 +136,19 @@ def test_a_folder_that_is_not_there_is_told(qtbot: QtBot, app: Program, tmp_path
     exchange.write(chat, tmp_path / "a.md")
     assert notice.text == f"Saved to {place(tmp_path / 'a.md')}"
     assert button(notice, "Show in folder")
+
+
+@pytest.mark.parametrize("ending", [".md", ".html"])
+def test_settings_and_figures_are_written_as_the_window_says_them(
+    qtbot: QtBot, app: Program, tmp_path: Path, ending: str
+) -> None:
+    app.settings.change(temperature=0.5)
+    ask(qtbot, app, "toy: words 30")
+    app.commands._exchange.write(app.chat_controller.session.chat.id, tmp_path / f"a{ending}")
+    written = (tmp_path / f"a{ending}").read_text(encoding="utf-8")
+    assert "Temperature: 0.5" in written
+    assert shown(app)[-1].stats.splitlines()[0] in written
+    assert "ttft_ms" not in written
 
 
 def test_file_dialogs_begin_at_home_and_then_where_the_last_one_ended(

@@ -204,7 +204,7 @@ def test_presets_that_ship_set_the_system_prompt_and_the_sampling(qtbot: QtBot, 
     assert "temperature" in session.settings.sampling.automatic
     _action(editor, "None").trigger()
     assert session.settings.system_prompt == ""
-    assert editor.button.text() == "Presets ▾"
+    assert editor.button.text() == "Presets"
 
 
 def test_a_preset_is_chosen_on_the_empty_page(qtbot: QtBot, app: Program) -> None:

@@ -71,6 +71,17 @@ def test_a_chat_opens_at_its_end(make: Make) -> None:
     assert _seen(transcript)[-1] == 29
 
 
+def test_a_button_leads_back_to_the_end(make: Make, qtbot: QtBot) -> None:
+    transcript = make()
+    assert transcript._newest.isHidden()
+    transcript.verticalScrollBar().setValue(0)
+    assert transcript._newest.isVisible()
+    transcript._newest.click()
+    _settle(qtbot, transcript)
+    assert _seen(transcript)[-1] == 29
+    assert transcript._newest.isHidden()
+
+
 def test_only_messages_near_the_eye_exist(make: Make, qtbot: QtBot) -> None:
     transcript = make(400)
     assert len(list(transcript.views())) < 25

@@ -10,6 +10,7 @@ from pytestqt.qtbot import QtBot
 from headstart.ui.chat.message_view import MessageView
 from headstart.ui.dialogs import CommandPalette
 from headstart.ui.program import Program
+from headstart.ui.widgets.legend import Swatch
 from tests.ui.person import WAIT, ask, shown, texts, write
 
 Open = Callable[..., Program]
@@ -42,8 +43,26 @@ def test_find_in_the_chat_counts_and_escape_closes_it(qtbot: QtBot, app: Program
     assert bar._count.text() == "1 of 4"
     QTest.keyClick(bar.field, Qt.Key.Key_Return)
     assert bar._count.text() == "2 of 4"
-    app.window.actions_by_name["stop"].trigger()
+    QTest.keyClick(app.window, Qt.Key.Key_Escape)
     assert bar.isHidden()
+
+
+def test_a_narrow_window_folds_the_sidebar_and_a_wide_one_shows_it_again(open_program: Callable[..., Program]) -> None:
+    app = open_program()
+    sidebar, action = app.window.sidebar, app.window.actions_by_name["sidebar"]
+    app.window.resize(500, 700)
+    assert sidebar.isHidden()
+    app = open_program()  # as wide as before
+    sidebar, action = app.window.sidebar, app.window.actions_by_name["sidebar"]
+    assert sidebar.isHidden()
+    action.trigger()
+    assert sidebar.isVisible()
+    app.window.resize(1000, 700)
+    assert sidebar.isVisible()
+    action.trigger()
+    app.window.resize(500, 700)
+    app.window.resize(1000, 700)
+    assert sidebar.isHidden()
 
 
 def test_settings_of_a_chat_hold_for_its_next_message(qtbot: QtBot, app: Program) -> None:
@@ -86,6 +105,17 @@ def test_origins_are_coloured_on_demand_and_stay_so(qtbot: QtBot, open_program: 
     assert not again.window.chat.legend.isHidden()
 
 
+def test_the_legend_has_what_guessed_in_the_chat(qtbot: QtBot, app: Program) -> None:
+    def explained() -> list[str]:
+        return [swatch.origin for swatch in app.window.chat.legend.findChildren(Swatch) if not swatch.isHidden()]
+
+    assert explained() == ["n-gram", "target"]
+    ask(qtbot, app, "toy: words 30")
+    assert explained() == ["draft", "n-gram", "target"]
+    app.window.sidebar.new_requested.emit()
+    assert explained() == ["n-gram", "target"]
+
+
 def test_the_last_answer_is_copied_as_markdown(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "**bold**")
     app.window.actions_by_name["copy_last"].trigger()
@@ -108,7 +138,7 @@ def test_a_range_of_messages_is_copied_from_the_keyboard(qtbot: QtBot, app: Prog
     bar.markdown_button.click()
     assert "You wrote: **one**" in QGuiApplication.clipboard().text()
     _choose(transcript.view(1), "Select Message")
-    app.window.actions_by_name["stop"].trigger()
+    QTest.keyClick(app.window, Qt.Key.Key_Escape)
     assert bar.isHidden()
     _choose(transcript.view(1), "Select Message")
     app.window.sidebar.new_requested.emit()

@@ -208,10 +208,15 @@ class Conversation:
         assert self.messages[id_].role is Role.ASSISTANT, "only answers are generated"
         return self._begun(self.messages[id_].parent, model, settings)
 
-    def resume(self, id_: int) -> "Conversation":
-        """With this answer being written again where it ended: the same version, because its text only grows."""
-        assert self.messages[id_].role is Role.ASSISTANT, "only answers are generated"
-        return self._replaced(replace(self.messages[id_], state=State.STREAMING)).show(id_)
+    def resume(self, id_: int, *untrue: str) -> "Conversation":
+        """With this answer being written again where it ended: the same version, because its text only grows.
+
+        `untrue`: names of statistics that say how it had ended.
+        """
+        message = self.messages[id_]
+        assert message.role is Role.ASSISTANT, "only answers are generated"
+        stats = {name: value for name, value in message.stats.items() if name not in untrue}
+        return self._replaced(replace(message, state=State.STREAMING, stats=stats)).show(id_)
 
     def write(self, id_: int, text: str, origins: Iterable[Run] = ()) -> "Conversation":
         """With the whole text so far of an answer being written."""

@@ -39,6 +39,19 @@ td, th {{ border: 1px solid #8888; padding: .2rem .6rem; }}
 """
 
 
+def listed(values: Mapping[str, object]) -> str:
+    """Settings or statistics on one line: whole numbers as they are, others with four figures; no nested ones."""
+    pairs = ((name, short(value)) for name, value in values.items())
+    return ", ".join(f"{name} {value}" for name, value in pairs if value)
+
+
+def short(value: object) -> str:
+    """A number or a text; empty for anything else."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value) if isinstance(value, str | int) else ""
+
+
 @dataclass(frozen=True)
 class Wording:
     """The words around the messages, English by default; `zone` None is the local time zone."""
@@ -54,6 +67,8 @@ class Wording:
     stopped: str = "stopped"
     interrupted: str = "interrupted"
     zone: tzinfo | None = None
+    list_settings: Callable[[Mapping[str, object]], str] = listed
+    list_statistics: Callable[[Mapping[str, object]], str] = listed
 
 
 def speaker(message: Message, wording: Wording) -> str:
@@ -69,16 +84,13 @@ def moment(seconds: float, wording: Wording) -> str:
     return datetime.fromtimestamp(seconds, UTC).astimezone(wording.zone).strftime("%Y-%m-%d %H:%M %z")
 
 
-def listed(values: Mapping[str, object]) -> str:
-    """Settings or statistics on one line: whole numbers as they are, others with four figures; no nested ones."""
-    pairs = ((name, _short(value)) for name, value in values.items())
-    return ", ".join(f"{name} {value}" for name, value in pairs if value)
-
-
-def _short(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return str(value) if isinstance(value, str | int) else ""
+def remarks(message: Message, wording: Wording) -> Iterator[str]:
+    """How a message was made, in lines for its end."""
+    told = {
+        wording.settings: wording.list_settings(message.settings),
+        wording.statistics: wording.list_statistics(message.stats),
+    }
+    return (f"{title}: {_one_line(line)}" for title, line in told.items() if line)
 
 
 def to_markdown(chat: Chat, conversation: Conversation, wording: Wording | None = None) -> str:
@@ -106,10 +118,7 @@ def _markdown_parts(message: Message, words: Wording) -> Iterator[str]:
         yield fenced(Attachment(call.name, call.result))
     if message.text.strip():
         yield message.text.strip("\n")
-    for name, values in ((words.settings, message.settings), (words.statistics, message.stats)):
-        line = listed(values)
-        if line:
-            yield f"> {name}: {_one_line(line)}"
+    yield from (f"> {line}" for line in remarks(message, words))
 
 
 def _one_line(text: str) -> str:
@@ -163,10 +172,7 @@ def _message(message: Message, words: Wording, render: Callable[[str], str]) -> 
     if thought:
         yield f"<details><summary>{html.escape(words.thinking)}</summary>{render(thought[1].strip())}</details>"
     yield render(message.text[thought.end() :] if thought else message.text)
-    for name, values in ((words.settings, message.settings), (words.statistics, message.stats)):
-        line = listed(values)
-        if line:
-            yield f'<p class="made">{html.escape(f"{name}: {line}")}</p>'
+    yield from (f'<p class="made">{html.escape(line)}</p>' for line in remarks(message, words))
     yield "</section>"
 
 

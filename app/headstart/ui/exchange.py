@@ -1,7 +1,7 @@
 """Chats written into files, as PDF too, and read from files, with their dialogs."""
 
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,8 +26,9 @@ from PySide6.QtWidgets import QFileDialog
 from headstart.chat.conversation import Chat, Conversation, Message, Project, Role
 from headstart.chat.documents import (
     Wording,
-    listed,
     moment,
+    remarks,
+    short,
     speaker,
     to_html,
     to_html_all,
@@ -38,12 +39,16 @@ from headstart.chat.documents import (
 from headstart.chat.json_chats import read_file, to_json
 from headstart.chat.store import Store
 from headstart.errors import HeadstartError
+from headstart.settings import about
+from headstart.ui.chat import live_answer
 from headstart.ui.chat.chat_page import ChatPage
 from headstart.ui.chat.message import attached_blocks, split
 from headstart.ui.markdown.blocks import Block, Code, Paragraph, Place, Rule, Span, Style
 from headstart.ui.markdown.document import DocumentWriter, Formats
 from headstart.ui.markdown.highlighting import Highlighter
 from headstart.ui.markdown.markdown import parse, parse_literal
+from headstart.ui.settings.settings_form import title, word
+from headstart.ui.spelling import titled
 from headstart.ui.translation import said, translate
 from headstart.ui.widgets import theme
 from headstart.ui.widgets.layouts import file_place, keep_place
@@ -72,10 +77,7 @@ def _message(message: Message, words: Wording) -> Iterator[Block]:
     if message.attachments:
         yield from attached_blocks(message.attachments)[1]
     yield from _answer(message.text, words) if message.role is Role.ASSISTANT else parse_literal(message.text)
-    for name, values in ((words.settings, message.settings), (words.statistics, message.stats)):
-        line = listed(values)
-        if line:
-            yield _line(f"{name}: {line}", _REMARK)
+    yield from (_line(line, _REMARK) for line in remarks(message, words))
 
 
 def _answer(text: str, words: Wording) -> Iterator[Block]:
@@ -464,7 +466,16 @@ class Exchange(QObject):
             tool=self.tr("Tool"),
             stopped=self.tr("stopped"),
             interrupted=self.tr("interrupted"),
+            list_settings=_settings,
+            list_statistics=lambda stats: " · ".join(live_answer.lines(stats).splitlines()),
         )
+
+
+def _settings(values: Mapping[str, object]) -> str:
+    """As the panel names them."""
+    known = about()
+    told = ((title(name) if name in known else name, word(short(value))) for name, value in values.items())
+    return ", ".join(titled(name, value) for name, value in told if value)
 
 
 def _named(chosen: str, ending: str) -> str:

@@ -3,7 +3,7 @@
 from functools import partial
 
 from PySide6.QtCore import QByteArray, Qt, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QFont, QHideEvent, QShowEvent
+from PySide6.QtGui import QCloseEvent, QFont, QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QLineEdit,
     QMainWindow,
@@ -32,6 +32,7 @@ from headstart.ui.widgets.theme import SMALL, Theme, scaled
 
 _SIDES = (248, 720, 320)  # sidebar, pages, panel
 _SIDEBAR, _PANEL = (180, 260), (260, 460)  # least widths, at the usual size of text and at any
+_NARROW = 640  # pixels, below which the sidebar leaves its room to the chat
 _PAGE_ACTIONS = ("models", "race", "bench", "tune", "server")  # in the order of `beside_the_chat`
 _SIDE_ACTIONS = ("sidebar", "panel", "live")  # remembered
 
@@ -63,6 +64,7 @@ class MainWindow(QMainWindow):
         jobs = (self.race, self.bench, self.tune)
         self.activity = {page: ActivityLine(page.accessibleName(), self) for page in jobs}
         self._keeper = FocusKeeper(self)
+        self._is_narrow = self._is_folded = False  # the sidebar is folded for want of room
         self._lay_out()
         self._connect()
         self.set_looks(theme, font)
@@ -104,7 +106,8 @@ class MainWindow(QMainWindow):
     def state(self) -> str:
         """Size, position, and the widths and visibility of both sides, for the next start."""
         parts = (self.saveGeometry(), self._split.saveState())
-        shown = " ".join(name for name in _SIDE_ACTIONS if self.actions_by_name[name].isChecked())
+        checked = [name for name in _SIDE_ACTIONS if self.actions_by_name[name].isChecked()]
+        shown = " ".join((*checked, *(["sidebar"] if self._is_folded else [])))
         return "|".join([*(bytes(part.toBase64().data()).decode() for part in parts), shown])
 
     def restore(self, state: str) -> None:
@@ -132,6 +135,17 @@ class MainWindow(QMainWindow):
             return
         self.closing.emit()
         super().closeEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        super().resizeEvent(event)
+        sidebar, was_narrow = self.actions_by_name["sidebar"], self._is_narrow
+        self._is_narrow = self.width() < _NARROW
+        if self._is_narrow and not was_narrow:
+            self._is_folded = sidebar.isChecked()
+            sidebar.setChecked(False)
+        elif self._is_folded and not self._is_narrow:
+            self._is_folded = False
+            sidebar.setChecked(True)
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
         super().showEvent(event)

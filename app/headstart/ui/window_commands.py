@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Slot
-from PySide6.QtGui import QAction, QActionGroup, QGuiApplication, QTextDocument
+from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtGui import QAction, QActionGroup, QGuiApplication, QKeySequence, QShortcut, QTextDocument
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit
 
 from headstart.chat.conversation import Role
@@ -40,6 +40,7 @@ class WindowCommands(QObject):
         self._exchange = Exchange(window.chat, store, self)
         self._exchange.imported.connect(chats.refresh)
         self._window.sidebar.export_requested.connect(lambda ids: self._exchange.export(*ids))
+        self._leaving = QShortcut(QKeySequence(Qt.Key.Key_Escape), window, self._escape)  # while nothing is stopped
         for name, act in self._commands().items():
             self._actions[name].triggered.connect(act)
         self._window.sidebar.list.selectionModel().selectionChanged.connect(self.update)
@@ -63,6 +64,8 @@ class WindowCommands(QObject):
         for name in ("regenerate", "edit_last", "copy_last"):
             self._actions[name].setEnabled(bool(path) and not answering)
         self._actions["continue"].setEnabled(bool(path) and path[-1].role is Role.ASSISTANT and not answering)
+        self._actions["stop"].setEnabled(answering)
+        self._leaving.setEnabled(not answering)
         done = self._undo_stack.next
         self._actions["undo"].setText(self.tr("&Undo: {}").format(done.title) if done else self.tr("&Undo"))
         self._actions["origins"].setChecked(settings.show_origins)

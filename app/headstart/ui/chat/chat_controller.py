@@ -529,6 +529,7 @@ class ChatController(QObject):
         self._page.show_empty(not wanted)
         self._page.composer.set_busy(self.session.is_answering)
         _update(self._page, wanted)
+        self._page.legend.show_origins({name for message in self.session.path for name in live_answer.origins(message)})
         self.composing.recount()
 
     @Slot(object)
@@ -546,7 +547,9 @@ class ChatController(QObject):
         self._page.live.grow(steps)
         text = "".join(step.text for step in steps)
         if text:
-            self._page.transcript.view_of(id_).append(text, live_answer.origin_runs(steps))
+            runs = live_answer.origin_runs(steps)
+            self._page.legend.add_origins({run.origin for run in runs})
+            self._page.transcript.view_of(id_).append(text, runs)
 
     @Slot(str)
     def _show_wait(self, words: str) -> None:

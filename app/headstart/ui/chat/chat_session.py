@@ -28,7 +28,7 @@ from headstart.settings import Settings
 from headstart.tools.loop import REFUSED, Result, ToolLoop, offering
 from headstart.ui import engine_request
 from headstart.ui.chat import live_answer
-from headstart.ui.chat.live_answer import NOTICE, ROUNDS, LiveAnswer, resumed
+from headstart.ui.chat.live_answer import NOTICE, ROUNDS, LiveAnswer
 from headstart.ui.chat.tools import ToolsController
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.spelling import sentences, whole
@@ -212,7 +212,8 @@ class ChatSession(QObject):
     def resume(self, id_: int, *, stop_on_repetition: bool = True) -> None:
         """Continue this answer from its end."""
         if self._is_free():
-            self._answer(self.conversation.resume(id_), self.settings, stop_on_repetition=stop_on_repetition)
+            resumed = self.conversation.resume(id_, NOTICE, live_answer.FINISH)
+            self._answer(resumed, self.settings, stop_on_repetition=stop_on_repetition)
 
     def edit(
         self, id_: int, text: str, attachments: Iterable[Attachment] = (), passages: Iterable[Passage] = ()
@@ -299,7 +300,7 @@ class ChatSession(QObject):
         if self._commit(conversation):
             self._asked = time.monotonic()
             loop = ToolLoop(request, message.text, message.calls)
-            self.live = resumed(message, self._loader.link.generate(request), loop)
+            self.live = live_answer.resumed(message, self._loader.link.generate(request), loop)
             self._saving.start()
             self.reset.emit()
             self.began.emit(message.id)

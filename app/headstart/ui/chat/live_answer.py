@@ -243,6 +243,14 @@ def origin_runs(steps: Iterable[Step]) -> list[OriginRun]:
     return [OriginRun(len(piece.text), piece.origin.value, note) for step, note in notes for piece in step.pieces]
 
 
+def origins(message: Message) -> set[str]:
+    """Who proposed some of its text."""
+    counts = message.stats.get("by_origin")
+    if isinstance(counts, Mapping):
+        return {name for name, count in counts.items() if count}
+    return {run.origin for run in message.origins}
+
+
 def resumed(message: Message, generation: int, loop: ToolLoop) -> LiveAnswer:
     """The live form of a message that is being written, with what it had before."""
     earlier = message.stats.get(ROUNDS)

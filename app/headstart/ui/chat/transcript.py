@@ -7,15 +7,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QFont, QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
+from PySide6.QtCore import QPoint, QRect, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QFont, QGuiApplication, QKeyEvent, QKeySequence, QPalette, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QFrame, QScrollArea, QToolButton, QWidget
 
 from headstart.chat.conversation import titled
 from headstart.ui.chat.message import MessageAction, MessageContent, MessageId, split
 from headstart.ui.chat.message_view import MessageView, author
 from headstart.ui.markdown.blocks import plain_text
 from headstart.ui.markdown.markdown import parse
+from headstart.ui.widgets.icons import icon
+from headstart.ui.widgets.stylesheet import dress, sheet
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, Theme, palette
 
 _MARKUP = r"[*_`~\\]*"
@@ -190,6 +192,13 @@ class Transcript(QScrollArea):
         # A bar that comes and goes would change the width and with it every height.
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
         self.verticalScrollBar().setSingleStep(40)
+        self._newest = QToolButton(self)
+        self._newest.setIcon(icon("unfolded", QPalette.ColorRole.WindowText))
+        self._newest.setToolTip(self.tr("Jump to the newest message"))
+        self._newest.setAccessibleName(self._newest.toolTip())
+        dress(self._newest, "chip")
+        self._newest.hide()
+        self._newest.clicked.connect(self.scroll_to_end)
         self._ahead = QTimer(self)
         self._ahead.setSingleShot(True)
         self._ahead.timeout.connect(self._build_ahead)
@@ -421,6 +430,7 @@ class Transcript(QScrollArea):
         self.setPalette(palette(self._theme))
         self.viewport().setBackgroundRole(self.backgroundRole().Base)
         self._column.setBackgroundRole(self.backgroundRole().Base)
+        self._newest.setStyleSheet(sheet(self._theme, self._font))
 
     # Building
 
@@ -529,6 +539,18 @@ class Transcript(QScrollArea):
         elif self._entries:
             bar.setValue(self._heights.top(min(anchor.index, len(self._entries) - 1)) + anchor.offset)
         self._arranging = False
+        self._show_newest()
+
+    def _show_newest(self) -> None:
+        """The way back to the end, for who reads far above it."""
+        button, room = self._newest, self.viewport()
+        bar = self.verticalScrollBar()
+        button.setVisible(not self._at_end and bar.maximum() - bar.value() > room.height() // 2)
+        if not button.isHidden():
+            size = button.sizeHint()
+            button.setGeometry(
+                QRect(QPoint((room.width() - size.width()) // 2, room.height() - size.height() - SMALL), size)
+            )
 
     def _anchor(self) -> Anchor:
         return self._heights.anchor(self.verticalScrollBar().value())
@@ -576,6 +598,7 @@ class Transcript(QScrollArea):
             return
         bar = self.verticalScrollBar()
         self._at_end = bar.maximum() - bar.value() <= AT_END
+        self._show_newest()
         if any(not self._is_built(index) for index in self._seen()):
             self._refresh(self._anchor())
         else:

@@ -4811,6 +4811,52 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>QuickAsk</name>
+    <message>
+        <source>Quick Ask</source>
+        <translation>快速提问</translation>
+    </message>
+    <message>
+        <source>Ask a question</source>
+        <translation>提一个问题</translation>
+    </message>
+    <message>
+        <source>Question</source>
+        <translation>问题</translation>
+    </message>
+    <message>
+        <source>Answer</source>
+        <translation>回答</translation>
+    </message>
+    <message>
+        <source>Stop</source>
+        <translation>停止</translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation>复制</translation>
+    </message>
+    <message>
+        <source>Open in Headstart</source>
+        <translation>在 Headstart 中打开</translation>
+    </message>
+</context>
+<context>
+    <name>QuickAskController</name>
+    <message>
+        <source>Quick Ask</source>
+        <translation>快速提问</translation>
+    </message>
+    <message>
+        <source>Open Headstart</source>
+        <translation>打开 Headstart</translation>
+    </message>
+    <message>
+        <source>Quit</source>
+        <translation>退出</translation>
+    </message>
+</context>
+<context>
     <name>RaceController</name>
     <message>
         <source>{}, with exact arithmetic</source>
@@ -5429,6 +5475,10 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>通知中的文本</translation>
     </message>
     <message>
+        <source>Stay in the tray</source>
+        <translation>留在系统托盘</translation>
+    </message>
+    <message>
         <source>Read ahead</source>
         <translation>提前读取</translation>
     </message>
@@ -5651,6 +5701,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Such a message shows how the answer begins, not only the chat&apos;s title.</source>
         <translation>通知中显示回答的开头，而不只是对话标题。</translation>
+    </message>
+    <message>
+        <source>Closing the window leaves Headstart in the tray, with the model in memory. Ctrl+Q ends it. Where the desktop has no tray, closing ends it, too.</source>
+        <translation>关闭窗口后 Headstart 留在系统托盘中，模型仍在内存里。按 Ctrl+Q 退出。桌面没有系统托盘时，关闭窗口也会退出。</translation>
     </message>
     <message>
         <source>Answers in your chats teach what to guess, so that later ones come sooner. No answer changes. What a chat taught stays on disk (if the disk for old chats is not 0), encrypted if your chats are, and is deleted with the chat. Turning this off deletes all of it.</source>
@@ -6030,6 +6084,10 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>全选</translation>
     </message>
     <message>
+        <source>Copied</source>
+        <translation>已复制</translation>
+    </message>
+    <message>
         <source>code</source>
         <translation>代码</translation>
     </message>
@@ -6125,6 +6183,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Messages</source>
         <translation>消息</translation>
+    </message>
+    <message>
+        <source>Jump to the newest message</source>
+        <translation>跳到最新消息</translation>
     </message>
 </context>
 <context>

@@ -4811,6 +4811,52 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>QuickAsk</name>
+    <message>
+        <source>Quick Ask</source>
+        <translation>快速提問</translation>
+    </message>
+    <message>
+        <source>Ask a question</source>
+        <translation>提一個問題</translation>
+    </message>
+    <message>
+        <source>Question</source>
+        <translation>問題</translation>
+    </message>
+    <message>
+        <source>Answer</source>
+        <translation>回答</translation>
+    </message>
+    <message>
+        <source>Stop</source>
+        <translation>停止</translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation>複製</translation>
+    </message>
+    <message>
+        <source>Open in Headstart</source>
+        <translation>在 Headstart 中開啟</translation>
+    </message>
+</context>
+<context>
+    <name>QuickAskController</name>
+    <message>
+        <source>Quick Ask</source>
+        <translation>快速提問</translation>
+    </message>
+    <message>
+        <source>Open Headstart</source>
+        <translation>開啟 Headstart</translation>
+    </message>
+    <message>
+        <source>Quit</source>
+        <translation>結束</translation>
+    </message>
+</context>
+<context>
     <name>RaceController</name>
     <message>
         <source>{}, with exact arithmetic</source>
@@ -5429,6 +5475,10 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>通知中的文字</translation>
     </message>
     <message>
+        <source>Stay in the tray</source>
+        <translation>留在系統匣</translation>
+    </message>
+    <message>
         <source>Read ahead</source>
         <translation>提前讀取</translation>
     </message>
@@ -5651,6 +5701,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Such a message shows how the answer begins, not only the chat&apos;s title.</source>
         <translation>通知中顯示回答的開頭，而不只是對話標題。</translation>
+    </message>
+    <message>
+        <source>Closing the window leaves Headstart in the tray, with the model in memory. Ctrl+Q ends it. Where the desktop has no tray, closing ends it, too.</source>
+        <translation>關閉視窗後 Headstart 留在系統匣中，模型仍在記憶體裡。按 Ctrl+Q 結束。桌面沒有系統匣時，關閉視窗也會結束。</translation>
     </message>
     <message>
         <source>Answers in your chats teach what to guess, so that later ones come sooner. No answer changes. What a chat taught stays on disk (if the disk for old chats is not 0), encrypted if your chats are, and is deleted with the chat. Turning this off deletes all of it.</source>
@@ -6030,6 +6084,10 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>全選</translation>
     </message>
     <message>
+        <source>Copied</source>
+        <translation>已複製</translation>
+    </message>
+    <message>
         <source>code</source>
         <translation>程式碼</translation>
     </message>
@@ -6125,6 +6183,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Messages</source>
         <translation>訊息</translation>
+    </message>
+    <message>
+        <source>Jump to the newest message</source>
+        <translation>跳至最新訊息</translation>
     </message>
 </context>
 <context>

@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 
 from headstart.ui.translation import translate
+from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.stylesheet import dress
 
 _SAMPLED = ("temperature", "top_p")  # what a preset that ships sets, or leaves to the model
@@ -119,7 +120,10 @@ class PresetButton(QToolButton):
         self._prompt = ""
         self._more = more
         dress(self, "flat")
+        self.setIcon(icon("unfolded"))
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.setLayoutDirection(Qt.LayoutDirection.RightToLeft)  # the arrow behind the name
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.setToolTip(self.tr("What the model is told before the chat, and how freely it chooses words"))
         menu = QMenu(self)
@@ -164,5 +168,5 @@ class PresetButton(QToolButton):
         name = self.current
         short = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
         shown = self.tr("Preset: {}").format(short) if name else self.tr("Presets")
-        self.setText(f"{shown} ▾".replace("&", "&&"))
+        self.setText(shown.replace("&", "&&"))
         self.setAccessibleName(self.tr("Preset: {}").format(name) if name else self.tr("Presets"))

@@ -38,6 +38,7 @@ from headstart.ui.widgets.theme import RADIUS, SMALL, TINY, Theme, current
 SMALLER = 0.85
 _TAGS = 0.3  # of a line: what tags may take from a long title
 _BAR = 3  # width of the mark at what is open
+_HOVERED = 0.5  # of the ground of what is open or chosen
 
 
 def line_height(font: QFont) -> int:
@@ -59,7 +60,9 @@ def paint_ground(painter: QPainter, option: QStyleOptionViewItem, theme: Theme, 
     area: QRect = option.rect
     flag = QStyle.StateFlag
     if is_open or state & (flag.State_Selected | flag.State_MouseOver):
-        painter.setBrush(QColor(theme.raised))
+        ground = QColor(theme.raised)
+        ground.setAlphaF(1.0 if is_open or state & flag.State_Selected else _HOVERED)
+        painter.setBrush(ground)
         framed = bool(state & flag.State_HasFocus)
         painter.setPen(QColor(theme.accent) if framed else Qt.PenStyle.NoPen)
         painter.drawRoundedRect(area.adjusted(TINY, 1, -TINY, -1), RADIUS - 2, RADIUS - 2)

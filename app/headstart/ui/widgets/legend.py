@@ -1,5 +1,7 @@
 """The legend of token colours."""
 
+from collections.abc import Collection
+
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QTextCursor, QTextDocument
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
@@ -16,7 +18,7 @@ class Swatch(QWidget):
 
     def __init__(self, text: str, origin: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._text, self._origin = text, origin
+        self._text, self.origin = text, origin
         self.setAccessibleName(text)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
 
@@ -35,7 +37,7 @@ class Swatch(QWidget):
         document = QTextDocument()
         document.setDefaultFont(self.font())
         document.setDocumentMargin(_MARGIN)
-        QTextCursor(document).insertText(self._text, origin_format(self._origin))
+        QTextCursor(document).insertText(self._text, origin_format(self.origin))
         return document
 
 
@@ -71,3 +73,14 @@ class Legend(QWidget):
                 "colour nobody guessed: the model wrote it itself."
             )
         )
+
+    def show_origins(self, origins: Collection[str]) -> None:
+        """Leave out what has marked nothing; every model can guess from earlier text."""
+        for swatch in self._swatches:
+            swatch.setVisible(swatch.origin in {*origins, "n-gram", "target"})
+
+    def add_origins(self, origins: Collection[str]) -> None:
+        """Further ones turn up."""
+        for swatch in self._swatches:
+            if swatch.origin in origins and swatch.isHidden():
+                swatch.show()
