@@ -4,10 +4,10 @@ import random
 from collections.abc import Callable
 
 import pytest
-from PySide6.QtCore import QPointF, Qt, QUrl
-from PySide6.QtGui import QDesktopServices, QGuiApplication, QTextCursor, QTextDocument
+from PySide6.QtCore import QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDesktopServices, QGuiApplication, QTextCursor, QTextDocument, QWheelEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QMessageBox, QToolButton
+from PySide6.QtWidgets import QLabel, QMessageBox, QToolButton, QToolTip
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Attachment
@@ -174,6 +174,7 @@ def test_code_is_copied_as_it_was_written(show: Show) -> None:
     view = show(_answer("```py\na = 1\n\nb = '🎉'\n```"))
     _text(view).anchorClicked.emit(QUrl("copy:0"))
     assert QGuiApplication.clipboard().text() == "a = 1\n\nb = '🎉'"
+    assert QToolTip.text() == "Copied"
 
 
 def test_the_copy_button_of_code_is_reached_by_keyboard(show: Show, qtbot: QtBot) -> None:
@@ -194,6 +195,57 @@ def test_links_only_ask(show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
         _text(view).anchorClicked.emit(QUrl(address))
     assert opened == ["https://example.org/a%20b?x=1&y=2"]
     assert "[bad](javascript:x)" in _shown(view)
+
+
+def _table(columns: int, cell: str) -> str:
+    rows = ["|".join(["", *cells, ""]) for cells in ([f"head {n}" for n in range(columns)], ["---"] * columns)]
+    return "\n".join([*rows, *["|".join(["", *[cell] * columns, ""])] * 3])
+
+
+def test_a_table_that_is_too_wide_scrolls_sideways_and_the_text_around_it_stays(show: Show) -> None:
+    view = show(_answer(f"{'before ' * 60}\n\n{_table(12, 'so much to say')}\n\nbehind"))
+    text = _text(view)
+    bar, width = text.horizontalScrollBar(), text.viewport().width()
+    assert bar.isVisible()
+    assert bar.maximum() == int(text.document().size().width()) - width > 100
+    lines = text.document().firstBlock().layout()
+    assert max(lines.lineAt(n).naturalTextWidth() for n in range(lines.lineCount())) <= width
+    assert text.height() == view.findChild(TextView).height() >= text.document().size().height() + bar.height()  # type: ignore[union-attr]
+    cell = text.document().find("so much to say")
+    assert cell.block().layout().lineCount() == 1
+    view.set_width(3000)
+    assert not bar.isVisible()
+
+
+@pytest.mark.parametrize("columns", [2, 3])
+def test_a_table_with_room_wraps_its_cells(show: Show, columns: int) -> None:
+    text = _text(show(_answer(_table(columns, "a long sentence that takes more than one line of its cell " * 2))))
+    assert not text.horizontalScrollBar().isVisible()
+    assert text.document().find("a long sentence").block().layout().lineCount() > 1
+
+
+def test_the_wheel_scrolls_a_wide_table_sideways_and_leaves_up_and_down_to_the_chat(show: Show) -> None:
+    text = _text(show(_answer(_table(20, "so much to say"))))
+    for across, is_taken in ((0, False), (-120, True)):
+        turned = QWheelEvent(
+            QPointF(9, 9), QPointF(9, 9), QPoint(), QPoint(across, -60), Qt.MouseButton.NoButton,
+            Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False,  # noqa: FBT003
+        )  # fmt: skip
+        text.wheelEvent(turned)
+        assert (text.horizontalScrollBar().value() > 0, turned.isAccepted()) == (is_taken, is_taken)
+
+
+def test_a_wide_table_grows_as_if_it_were_written_at_once(show: Show) -> None:
+    source = _table(12, "so much to say")
+    view = show(_answer(""))
+    view.begin_stream()
+    for at in range(0, len(source), 40):
+        piece = source[at : at + 40]
+        view.append(piece, [OriginRun(len(piece), "target")])
+        view.set_width(700)
+    view.end_stream(_answer(source))
+    view.set_width(700)
+    assert _text(view).document().size() == _text(show(_answer(source))).document().size()
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,15 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QColor, QFont, QImage
-from PySide6.QtWidgets import QFileDialog, QLabel, QMessageBox, QTextBrowser
+from PySide6.QtWidgets import QFileDialog, QLabel, QMessageBox, QTextBrowser, QToolTip
 from pytestqt.qtbot import QtBot
 
 from headstart.ui.chat.text_view import TextView
 from headstart.ui.markdown import markdown
 from headstart.ui.markdown.blocks import Code, Preview
 from headstart.ui.markdown.preview import PreviewDialog, ending, harmless
+from headstart.ui.spelling import place
+from headstart.ui.widgets.layouts import file_place
 from headstart.ui.widgets.theme import LIGHT
 
 Show = Callable[[str], TextView]
@@ -71,6 +73,8 @@ def test_pages_and_pictures_can_be_looked_at(language: str, text: str, expected:
 
 def test_code_is_saved_where_a_person_says(show: Show, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
+    told: list[str] = []
+    monkeypatch.setattr(QToolTip, "showText", lambda _place, words, _widget: told.append(words))
 
     def choose(_parent: object, _title: str, proposal: str) -> tuple[str, str]:
         asked.append(Path(proposal).name)
@@ -79,6 +83,8 @@ def test_code_is_saved_where_a_person_says(show: Show, tmp_path: Path, monkeypat
     monkeypatch.setattr(QFileDialog, "getSaveFileName", choose)
     show("```py\nprint('é')\n```").anchorClicked.emit(QUrl("save:0"))
     assert asked == ["code.py"]
+    assert told == [f"Saved to {place(tmp_path / 'mine.py')}"]
+    assert file_place() == str(tmp_path)
     assert (tmp_path / "mine.py").read_text(encoding="utf-8") == "print('é')\n"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: ("", ""))
     show("```py\nx\n```").anchorClicked.emit(QUrl("save:0"))
@@ -99,7 +105,7 @@ def test_a_preview_is_offered_as_soon_as_the_code_is_a_picture(show: Show) -> No
     text = f"```xml\n<?xml version='1.0'?>\n{RED}\n```"
     view.writer.show(markdown.parse(text), source=text)
     assert view.toPlainText() == show(text).toPlainText()
-    assert view.toPlainText().startswith("\nxml   Copy   Save as file…   Preview")
+    assert view.toPlainText().startswith("\nxml\tCopy   Save as file…   Preview")
 
 
 def test_a_picture_is_drawn(show: Show) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QFont, QGuiApplication, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QFont, QGuiApplication, QMouseEvent, QPainter, QPaintEvent, QPen, QTextCursor
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QWhatsThis, QWidget
 
 from headstart.chat.conversation import Attachment
@@ -329,6 +329,7 @@ class MessageView(QWidget):
         self._describe_sources()
         self._text.set_origins(None, visible=False)
         self._text.writer.show(self._source.blocks, source=content.text)
+        self._text.moveCursor(QTextCursor.MoveOperation.Start)  # or the focus would scroll to the end of a wide table
         self._text.set_origins(self._source.origins, self._origins_visible)
         self._describe()
 

@@ -6,10 +6,11 @@ from itertools import zip_longest
 from math import ceil
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QMimeData, QPointF, QRectF, QStandardPaths, Qt, QUrl, Signal
+from PySide6.QtCore import QEvent, QMimeData, QPointF, QRectF, Qt, QUrl, Signal
 from PySide6.QtGui import (
     QColor,
     QContextMenuEvent,
+    QCursor,
     QDesktopServices,
     QFont,
     QGuiApplication,
@@ -42,6 +43,9 @@ from headstart.ui.markdown.markdown import safe_address
 from headstart.ui.markdown.mathematics import SIGN
 from headstart.ui.markdown.preview import PreviewDialog, ending
 from headstart.ui.translation import said
+from headstart.ui.widgets.layouts import file_place, keep_place
+from headstart.ui.widgets.progress import saved
+from headstart.ui.widgets.stylesheet import sheet
 from headstart.ui.widgets.theme import Theme
 
 _BAR = 3  # pixels
@@ -82,6 +86,7 @@ class TextView(QTextBrowser):
         """Another theme or font size."""
         self._theme = theme
         self._highlighter.set_theme(theme)
+        self.horizontalScrollBar().setStyleSheet("")
         self._document.setDefaultFont(font)
         self.writer.restyle(Formats(theme, font))
 
@@ -111,10 +116,18 @@ class TextView(QTextBrowser):
         return QRectF(self.cursorRect(cursor))
 
     def height_for(self, width: int) -> int:
-        """Pixels the text needs at this width."""
+        """Pixels the text needs at this width, with the bar that scrolls what is wider."""
         if width != self.lineWrapColumnOrWidth():
             self.setLineWrapColumnOrWidth(width)
-        return ceil(self._document.size().height()) + 1
+        self.writer.fit(width)
+        size, bar = self._document.size(), self.horizontalScrollBar()
+        policy = Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+        if is_wide := size.width() > width + 1:
+            policy = Qt.ScrollBarPolicy.ScrollBarAlwaysOn
+            if not bar.styleSheet():  # of few texts: to read it takes its time
+                bar.setStyleSheet(sheet(self._theme, self.font()))
+        self.setHorizontalScrollBarPolicy(policy)
+        return ceil(size.height()) + 1 + (bar.sizeHint().height() if is_wide else 0)
 
     # Selection
 
@@ -169,7 +182,12 @@ class TextView(QTextBrowser):
         return None
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
-        event.ignore()
+        """Up and down scrolls the transcript."""
+        bar, moved = self.horizontalScrollBar(), event.angleDelta()
+        if bar.isVisible() and abs(moved.x()) > abs(moved.y()):
+            bar.event(event)
+        else:
+            event.ignore()
 
     def viewportEvent(self, event: QEvent) -> bool:  # noqa: N802
         if event.type() == QEvent.Type.ToolTip:
@@ -183,7 +201,8 @@ class TextView(QTextBrowser):
         address = self.anchorAt(point.toPoint())
         if address:
             return "" if address.startswith(CODE_ANCHORS) else address
-        position = self._document.documentLayout().hitTest(point, Qt.HitTestAccuracy.ExactHit)
+        inside = point + QPointF(self.horizontalScrollBar().value(), 0)
+        position = self._document.documentLayout().hitTest(inside, Qt.HitTestAccuracy.ExactHit)
         offset = self.writer.map.source_at(position) if position >= 0 else None
         run = self._origins.at(offset) if self._origins and self._origins_visible and offset is not None else None
         return self._describe(run) if run else ""
@@ -228,7 +247,7 @@ class TextView(QTextBrowser):
         """Where the bar of a quote stands: on the side where its lines begin."""
         x = quote.place.outer * INDENT + level * QUOTE_INDENT
         leftward = self._document.findBlock(quote.start).textDirection() == Qt.LayoutDirection.RightToLeft
-        return self.viewport().width() - x - _BAR if leftward else x
+        return (self.viewport().width() - x - _BAR if leftward else x) - self.horizontalScrollBar().value()
 
     def _top(self, position: int) -> float:
         return self._document.documentLayout().blockBoundingRect(self._document.findBlock(position)).top()
@@ -247,22 +266,30 @@ class TextView(QTextBrowser):
     def _act_on_code(self, scheme: str, code: Code) -> None:
         if scheme == COPY:
             _copy(code.text)
+            self._tell(self.tr("Copied"))
         elif scheme == SAVE:
             self._save(code)
         elif code.preview:
             PreviewDialog(code.preview, code.text, self.window()).open()
 
     def _save(self, code: Code) -> None:
-        """Ask for a place in the documents of the user, and write the code there."""
-        documents = QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation)
-        proposal = Path(documents) / (self.tr("code") + ending(code))
-        chosen, _ = QFileDialog.getSaveFileName(self.window(), self.tr("Save code as a file"), str(proposal))
+        """Ask for a place, and write the code there."""
+        proposal = file_place(self.tr("code") + ending(code))
+        chosen, _ = QFileDialog.getSaveFileName(self.window(), self.tr("Save code as a file"), proposal)
         if not chosen:
             return
+        keep_place(chosen)
         try:
             write_export(Path(chosen), code.text if code.text.endswith("\n") else f"{code.text}\n")
         except ExchangeError as error:
             QMessageBox.warning(self.window(), self.tr("Save code as a file"), said(error))
+        else:
+            self._tell(saved(Path(chosen)))
+
+    def _tell(self, words: str) -> None:
+        """Say for a moment what was done, where it was asked for."""
+        place = QCursor.pos() if self.underMouse() else self.mapToGlobal(self.cursorRect().bottomLeft())
+        QToolTip.showText(place, words, self)
 
     def _open(self, address: str) -> None:
         """A link from a model leaves this computer only when a person says so."""

@@ -4,6 +4,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain, repeat
 from typing import NamedTuple
 
 from PySide6.QtCore import QCoreApplication, Qt
@@ -20,6 +21,7 @@ from PySide6.QtGui import (
     QTextFrameFormat,
     QTextLength,
     QTextListFormat,
+    QTextOption,
     QTextTable,
     QTextTableFormat,
 )
@@ -48,6 +50,10 @@ INDENT = 24
 QUOTE_INDENT = 16
 _HEADING_SCALE = (1.5, 1.3, 1.15, 1.05, 1.0, 1.0)
 _BULLETS = (QTextListFormat.Style.ListDisc, QTextListFormat.Style.ListCircle, QTextListFormat.Style.ListSquare)
+_PADDING = 6  # of the cell of a table
+# Usual letters in a column: as many as it should have at least, if its cells do, and as many as it gets in a table that
+# scrolls sideways.
+_LEAST_LETTERS, _MOST_LETTERS = 18, 40
 _ALIGNMENTS = {
     "right": Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignAbsolute,
     "center": Qt.AlignmentFlag.AlignHCenter,
@@ -215,7 +221,7 @@ class Formats:
     def table(self, place: Place) -> QTextTableFormat:
         """A table with a head."""
         made = QTextTableFormat()
-        made.setCellPadding(6)
+        made.setCellPadding(_PADDING)
         made.setCellSpacing(0)
         made.setBorder(1)
         made.setBorderCollapse(True)
@@ -286,6 +292,7 @@ class DocumentWriter:
         self._starts: list[_Start] = []
         self._lists: dict[int, int] = {}  # list -> position of its first entry
         self._codes: dict[int, int] = {}  # index of a code block -> position of its text
+        self._fitted: dict[int, int] = {}  # index of code or a table -> the width that it was fitted into
         self._free = True
         document.setUndoRedoEnabled(False)
         document.documentLayout().registerHandler(OBJECT, FormulaObject(document))
@@ -311,6 +318,48 @@ class DocumentWriter:
         blocks, source = list(self._blocks), self.source
         self.show([])
         self.show(blocks, source=source)
+
+    def fit(self, width: int) -> None:
+        """Put the buttons of code at its end, and have tables that would be too narrow to read reach beyond it."""
+        for index, block in enumerate(self._blocks):
+            if isinstance(block, Code | Table) and self._fitted.get(index) != width:
+                self._fitted[index] = width
+                if isinstance(block, Table):
+                    self._fit_table(self._table_at(index), width)
+                elif self._copyable:
+                    self._fit_code(self._codes[index], width)
+
+    def _fit_code(self, start: int, width: int) -> None:
+        head = QTextCursor(self._document.findBlock(start).previous())
+        frame, form = head.currentFrame().frameFormat(), head.blockFormat()
+        end = width - frame.leftMargin() - 2 * (frame.padding() + frame.border())
+        form.setTabPositions([QTextOption.Tab(end, QTextOption.TabType.RightTab)])
+        head.setBlockFormat(form)
+
+    def _fit_table(self, table: QTextTable, width: int) -> None:
+        self._document.size()  # lays out what is new, which measures the cells
+        cells = [[table.cellAt(row, column) for row in range(table.rows())] for column in range(table.columns())]
+        needed = [
+            max(cell.firstCursorPosition().block().layout().maximumWidth() for cell in column) for column in cells
+        ]
+        letter = QFontMetricsF(self._formats.font, self._document.documentLayout().paintDevice()).averageCharWidth()
+        frame = 2 * _PADDING + 4  # with both borders, and what is lost where widths are rounded
+        form = table.format()
+        least = sum(min(each, _LEAST_LETTERS * letter) + frame for each in needed)
+        widths = (
+            [min(each, _MOST_LETTERS * letter) + frame for each in needed] if least > width - form.leftMargin() else []
+        )
+        form.setColumnWidthConstraints([QTextLength(QTextLength.Type.FixedLength, each) for each in widths])
+        if form != table.format():
+            table.setFormat(form)
+
+    def _table_at(self, index: int) -> QTextTable:
+        cursor = QTextCursor(self._document)
+        cursor.setPosition(self._starts[index].position)
+        cursor.movePosition(QTextCursor.MoveOperation.NextBlock)
+        table = cursor.currentTable()
+        assert table is not None
+        return table
 
     def code(self, number: int) -> Code:
         """A code block by the number in its anchors."""
@@ -349,6 +398,7 @@ class DocumentWriter:
         del self._blocks[first:], self._starts[first:]
         self._lists = {name: at for name, at in self._lists.items() if at < start.position}
         self._codes = {index: at for index, at in self._codes.items() if index < first}
+        self._fitted = {index: width for index, width in self._fitted.items() if index < first}
         self.map.truncate(start.position)
         return first
 
@@ -378,7 +428,7 @@ class DocumentWriter:
         if isinstance(old, Code) and isinstance(new, Code):
             return self._extend_code(cursor, old, new)
         if isinstance(old, Table) and isinstance(new, Table):
-            return self._extend_table(cursor, old, new)
+            return self._extend_table(old, new)
         return False
 
     def _extend_code(self, cursor: QTextCursor, old: Code, new: Code) -> bool:
@@ -393,15 +443,13 @@ class DocumentWriter:
         self._map_code(new, start)
         return True
 
-    def _extend_table(self, cursor: QTextCursor, old: Table, new: Table) -> bool:
+    def _extend_table(self, old: Table, new: Table) -> bool:
         same = (old.rows[0], old.aligns, old.place) == (new.rows[0], new.aligns, new.place)
         if not same or len(new.rows) < len(old.rows):
             return False
         changed = next((i for i, row in enumerate(old.rows) if row != new.rows[i]), len(old.rows))
-        cursor.setPosition(self._starts[-1].position)
-        cursor.movePosition(QTextCursor.MoveOperation.NextBlock)
-        table = cursor.currentTable()
-        assert table is not None
+        table = self._table_at(len(self._blocks) - 1)
+        self._fitted.pop(len(self._blocks) - 1, None)
         if changed < len(old.rows):
             self.map.truncate(table.cellAt(changed, 0).firstPosition())
         if len(new.rows) > len(old.rows):
@@ -487,8 +535,8 @@ class DocumentWriter:
         language = block.language or QCoreApplication.translate("DocumentWriter", "text")
         cursor.insertText(language, formats.code_label())
         if self._copyable:
-            for scheme, label in _code_buttons(block):
-                cursor.insertText("   ", formats.code_label())
+            for before, (scheme, label) in zip(chain("\t", repeat("   ")), _code_buttons(block), strict=False):
+                cursor.insertText(before, formats.code_label())
                 cursor.insertText(label, formats.code_button(f"{scheme}{number}"))
         cursor.insertBlock(formats.code_block(number, block.language), formats.code())
         self._codes[number] = cursor.position()

@@ -117,11 +117,16 @@ class NoticeBar(QFrame):
             self._act()
 
 
+def saved(path: Path) -> str:
+    """Where a file is."""
+    return translate("NoticeBar", "Saved to {}").format(place(path))
+
+
 def tell_saved(notice: NoticeBar, path: Path) -> None:
     """Say where a file is, with the way to its folder."""
     folder = QUrl.fromLocalFile(str(path.parent))
     notice.say(
-        translate("NoticeBar", "Saved to {}").format(place(path)),
+        saved(path),
         translate("NoticeBar", "Show in folder"),
         lambda: QDesktopServices.openUrl(folder),
         cause=Cause.FILE,
