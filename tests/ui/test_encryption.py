@@ -361,11 +361,11 @@ def test_one_start_encrypts_reopens_and_asks_only_at_the_next(
     assert isinstance(application, QApplication)
     monkeypatch.setattr(Translation, "speak", lambda *_: None)  # words would stay for the tests behind this
     instance = SingleInstance(paths.data_folder())
-    assert starting._run(application, instance, None) == 0
+    assert starting._run(application, instance, None, quick=False) == 0
     assert [encrypted for encrypted, _ in seen] == [False, True]
     assert seen[1][1]
     assert killing.readable(plain) == set()
     typist = Typist("")
-    assert starting._run(application, instance, None) == starting._FAILED
+    assert starting._run(application, instance, None, quick=False) == starting._FAILED
     assert len(seen) == 2
     assert len(typist.told) == 1
