@@ -347,7 +347,8 @@ def test_one_start_encrypts_reopens_and_asks_only_at_the_next(
     """The loop of windows itself: encrypt, open again without a question, then close."""
     seen: list[tuple[bool, list[str]]] = []
 
-    def show(application: QApplication, program: Program, outcome: str, chat: str) -> int:
+    def show(application: QApplication, program: Program, outcome: str, chat: str, *, quick: bool) -> int:
+        assert not quick
         backups.keep_up(plain, program.store.key)
         copies = [backup.path.name for backup in backups.list_backups(plain)]
         seen.append((program.store.key is not None, copies))
