@@ -92,7 +92,7 @@ class Screen:
 
     def _topmost(self, colour: str) -> tuple[int, int] | None:
         found = _where(self.picture(), colour)
-        rows = np.flatnonzero(found.sum(axis=1) > 60)
+        rows = np.flatnonzero(found.sum(axis=1) > 40)
         if not len(rows):
             return None
         row = int(rows[0]) + 4

@@ -109,10 +109,10 @@ def test_a_server_is_used_and_removed(qtbot: QtBot, app: Program, monkeypatch: p
 @pytest.fixture
 def controller(qtbot: QtBot) -> Callable[[str], RemoteServersController]:
     """Shows one server on a page; the real program asks it."""
+    page = ModelsPage()
+    qtbot.addWidget(page)
 
     def show(address: str) -> RemoteServersController:
-        page = ModelsPage()
-        qtbot.addWidget(page)
         made = RemoteServersController(page.servers, lambda: EngineLink(program()), page)
         made.show((Remote("office", address),), Settings())
         return made

@@ -36,7 +36,7 @@ def test_an_edit_can_be_left_and_the_draft_is_there_again(qtbot: QtBot, app: Pro
     app.window.chat.composer.set_text("half a thought")
     app.chat_controller.edit_last()
     assert app.window.chat.composer.text() == "first"
-    app.window.actions_by_name["stop"].trigger()
+    QTest.keyClick(app.window, Qt.Key.Key_Escape)
     assert app.window.chat.composer.text() == "half a thought"
     assert texts(app)[0] == "first"
 

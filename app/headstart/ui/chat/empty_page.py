@@ -12,7 +12,7 @@ from headstart.ui.models.catalogue import Strength, strength
 from headstart.ui.settings.presets import PresetButton
 from headstart.ui.translation import translate
 from headstart.ui.widgets.labels import Heading, button, muted
-from headstart.ui.widgets.layouts import Flow, scrolled
+from headstart.ui.widgets.layouts import Flow, row, scrolled
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, TINY, scaled
 
@@ -237,8 +237,9 @@ class EmptyPage(QFrame):
         self._column = QVBoxLayout(inner)
         self._column.setSpacing(MEDIUM)
         self._column.addStretch(1)
-        for part in (self._greeting, self._grid_of, self._prompts, self.preset):
+        for part in (self._greeting, self._grid_of, self._prompts):
             self._column.addWidget(part)
+        self._column.addLayout(row(self.preset))  # its own direction would put it on the other side
         self._column.addStretch(1)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
