@@ -58,6 +58,7 @@ class Precision:
     ratio: float | None = None
     backup_mode: str | None = None
     all_layers: bool = False  # INT4 embeddings and output head too
+    calibration: tuple[str, ...] = ()  # on the model's own answers, by NNCF's names: "awq", "scale_estimation", "gptq"
     activation_group: int | None = None  # activations that may share a scale when rounded to INT8; None: 32, as usual
 
 
@@ -70,11 +71,21 @@ class Quality:
     mean_kl: float  # nats, KL(source || compressed)
     perplexity_source: float
     perplexity_compressed: float
+    against: str | None = None  # "gguf", whose weights may be compressed already, or "weights", the original ones
+    weights_agreement: float | None = None  # both without the processor's dynamic quantization of activations:
+    weights_kl: float | None = None  # what the weights alone cost
 
     @property
     def perplexity_ratio(self) -> float:
         """Above 1: the compressed model predicts the text worse."""
         return self.perplexity_compressed / self.perplexity_source
+
+    @property
+    def measure(self) -> str:
+        """What it was compared with, in words."""
+        return {"gguf": "the GGUF file it came from", "weights": "the original weights"}.get(
+            self.against or "", "its source"
+        )
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import headstart
 from headstart import manifest, paths
 from headstart.errors import HeadstartError, Translatable
 from headstart.manifest import Manifest
-from headstart_export import process, progress, table
+from headstart_export import process, progress, quantize, table
 from headstart_export import recipe as recipes
 from headstart_export.recipe import HubSource, ModelRecipe, PackageSource, PairRecipe
 from headstart_export.workspace import STORED, TOKENIZER
@@ -137,6 +137,21 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--draft-weights", choices=recipes.PRECISIONS, help="precision of the draft")
     parser.add_argument(
         "--draft-vocab", metavar="ROWS", help="tokens that the draft guesses among: 32k, 64k, a number, or full"
+    )
+    parser.add_argument(
+        "--calibration",
+        choices=quantize.CALIBRATIONS,
+        help="fit INT4 to the model's own answers: awq (with scale estimation), gptq (with both) or none (default); "
+        "slow, see app/docs/models.md",
+    )
+    parser.add_argument(
+        "--ratio",
+        type=float,
+        help="share of the layers' weights that become INT4, such as 0.8; the most sensitive others become INT8 "
+        "(default: all of them, or fewer where that is not good enough)",
+    )
+    parser.add_argument(
+        "--group-size", type=int, metavar="N", help="INT4 weights that share a scale (default: 64; of int4-sym 128)"
     )
     parser.add_argument("--output", type=Path, metavar="DIR", help="default: the library, under the model's name")
     parser.add_argument(

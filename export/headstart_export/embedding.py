@@ -81,7 +81,9 @@ def understand(source: Path) -> Recipe:
     return Recipe(_POOLINGS[chosen[0]], len(kinds) == len(_KINDS), length)
 
 
-def build(source: Path, recipe: Recipe, stored: str, half: Path, folder: Path) -> manifest.Embedding:
+def build(
+    source: Path, recipe: Recipe, stored: str, half: Path, folder: Path, int4: quantize.Int4 = quantize.USUAL
+) -> manifest.Embedding:
     """Write its IR and tokenizer into `folder`, and prove them. Raises ExportError."""
     process.prepare()
     import torch  # noqa: PLC0415
@@ -111,7 +113,7 @@ def build(source: Path, recipe: Recipe, stored: str, half: Path, folder: Path) -
         ) from None
     del model
     gc.collect()
-    quantize.compress(half / convert.MODEL_FILE, stored, folder / convert.MODEL_FILE)
+    quantize.compress(half / convert.MODEL_FILE, stored, folder / convert.MODEL_FILE, int4)
     (half / "config.json").rename(folder / "config.json")
     agreement = min(_cosines(folder, known, wanted, recipe))
     if agreement < _LEAST_AGREEMENT:

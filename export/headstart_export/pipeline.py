@@ -5,7 +5,7 @@ import gc
 import importlib.metadata
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -84,6 +84,16 @@ class Prepared:
     vectors: embedding.Recipe | None = None
 
 
+@dataclass(frozen=True)
+class Half:
+    """A converted model with 16-bit weights; logits of its source on the text `ids`. `width`: as in `quality.run`."""
+
+    folder: Path
+    reference: Path
+    ids: list[int]
+    width: int
+
+
 def export(order: Order, output: Path, cache: Path, progress: Progress, *, force: bool) -> Path:
     """Build what is ordered into a folder. Raises HeadstartError; whatever happens, nothing half done stays."""
     with opened(order, output, cache, progress, force=force) as job:
@@ -100,7 +110,9 @@ def _build_embedding(model: Prepared, recipe: embedding.Recipe, job: Job) -> Non
     """A model that turns texts into vectors."""
     folder, order = job.space.result, model.order
     with job.progress.step(f"Converting {order.recipe.title}, and proving it"):
-        found = embedding.build(model.fetched.path, recipe, order.weights, job.space.scratch / "half", folder)
+        found = embedding.build(
+            model.fetched.path, recipe, order.weights, job.space.scratch / "half", folder, order.int4
+        )
         precision = quantize.read_back(folder / convert.MODEL_FILE)
         quantize.require(order.weights, precision)
     files = manifest.hash_files(folder)
@@ -166,7 +178,7 @@ def _export_pair(order: PairOrder, job: Job) -> None:
     target_folder, draft_folder = (job.space.result / name for name in (manifest.TARGET_FOLDER, manifest.DRAFT_FOLDER))
     texts = build(target, target_folder, job)
     shortlist = _list_tokens(target, order.draft_vocab, texts, target_folder, draft_folder, job)
-    build(draft, draft_folder, job, shortlist)
+    build(draft, draft_folder, job, shortlist, texts)
     write_pair(job.space.result, order.name, shared)
 
 
@@ -252,24 +264,40 @@ def _list_tokens(
     return manifest.Shortlist(draft_vocab.FILE_NAME, rows)
 
 
-def build(model: Prepared, folder: Path, job: Job, shortlist: manifest.Shortlist | None = None) -> list[Text]:
-    """Convert, compress, check and describe one model into `folder`; return what it wrote for its table."""
+def build(
+    model: Prepared,
+    folder: Path,
+    job: Job,
+    shortlist: manifest.Shortlist | None = None,
+    target_texts: Sequence[Text] = (),
+) -> list[Text]:
+    """Convert, compress, check and describe one model into `folder`; return what it wrote for its table.
+
+    `target_texts`: what its target wrote, if it is a draft.
+    """
     folder.mkdir(exist_ok=True)
-    half, reference = job.space.scratch / "half", job.space.scratch / "reference.npy"
-    ids = quality.text_ids(model.tokenizer, TEXT_LIMIT)
-    width = _convert(model, ids, half, reference, job)
-    precision = _compress(model.order, half, folder, job)
-    with job.progress.step("Checking the result against its source"):
-        shutil.copytree(model.converted.folder, folder, dirs_exist_ok=True)
-        stop_ids = settle_generation(folder, model.tokenizer, model.order.recipe, model.converted.tail)
-        answer = quality.run(folder, reference, ids, width)
-        precision = replace(precision, activation_group=answer.activation_group)
-    shutil.rmtree(half)
-    answers_chats = model.order.role != "draft" and model.tokenizer.chat_template
-    texts = _have_it_write(folder, model.facts.parameters, job) if answers_chats else []
+    half = _convert(model, job)
+    for name in ("config.json", "generation_config.json"):
+        if (half.folder / name).is_file():
+            (half.folder / name).rename(folder / name)
+    shutil.copytree(model.converted.folder, folder, dirs_exist_ok=True)
+    stop_ids = settle_generation(folder, model.tokenizer, model.order.recipe, model.converted.tail)
+    answers_chats = model.order.role != "draft" and bool(model.tokenizer.chat_template)
+    first = answers_chats and model.order.weights in quantize.GROUP_SIZES
+    texts: list[Text] = []
+    if first:  # INT8 is close enough to the source to write what INT4 learns from
+        _compress_to(msgspec.structs.replace(model.order, weights="int8"), half, folder, (), job)
+        texts = _have_it_write(folder, model.facts.parameters, job)
+    read = [prompt + answer for prompt, answer in texts or target_texts] if not half.width else []
+    precision, answer = _compress(model.order, half, folder, read, job)
+    shutil.rmtree(half.folder)
+    if answers_chats and not first:
+        texts = _have_it_write(folder, model.facts.parameters, job)
     counted = table.make(texts, folder) if texts else None
     written = _write_manifest(folder, model, precision, answer, stop_ids, shortlist, counted)
     job.progress.note(_in_a_line(written, answer.agreement))
+    if model.order.role != "draft" and answer.agreement < quality.FLOOR:
+        job.progress.note(_warning(written, answer.agreement))
     if model.order.recipe.head and model.order.role != "draft":
         _add_head(model, folder, written, job)
     return texts
@@ -301,14 +329,15 @@ def _have_it_write(folder: Path, parameters: int, job: Job) -> list[Text]:
         return []
 
 
-def _convert(model: Prepared, ids: list[int], half: Path, reference: Path, job: Job) -> int:
-    """The width as `quality.run` has it."""
+def _convert(model: Prepared, job: Job) -> Half:
+    folder, reference = job.space.scratch / "half", job.space.scratch / "reference.npy"
+    ids = quality.text_ids(model.tokenizer, TEXT_LIMIT)
     loaded, width = _read_reference(model, ids, reference, job)
     with job.progress.step("Converting to OpenVINO"):
-        convert.to_openvino(loaded, half)
+        convert.to_openvino(loaded, folder)
     del loaded
     gc.collect()
-    return width
+    return Half(folder, reference, ids, width)
 
 
 def _read_reference(model: Prepared, ids: list[int], reference: Path, job: Job) -> tuple[Any, int]:
@@ -326,16 +355,32 @@ def _read_reference(model: Prepared, ids: list[int], reference: Path, job: Job) 
     return loaded, width
 
 
-def _compress(order: ModelOrder, half: Path, folder: Path, job: Job) -> manifest.Precision:
+def _compress(
+    order: ModelOrder, half: Half, folder: Path, texts: list[list[int]], job: Job
+) -> tuple[manifest.Precision, quality.Answer]:
+    """Compress and check; where INT4 is not good enough, with fewer and fewer of the layers in INT4."""
+    searched = order.role != "draft" and order.weights in quantize.GROUP_SIZES and order.int4.ratio is None
+    for ratio in quantize.RATIOS if searched else (order.int4.ratio,):
+        order = msgspec.structs.replace(order, int4=replace(order.int4, ratio=ratio))
+        precision = _compress_to(order, half, folder, texts, job)
+        with job.progress.step("Checking the result against its source"):
+            answer = quality.run(folder, half.reference, half.ids, half.width)
+        if answer.agreement >= quality.FLOOR:
+            break
+    return replace(precision, activation_group=answer.activation_group), answer
+
+
+def _compress_to(
+    order: ModelOrder, half: Half, folder: Path, texts: Sequence[list[int]], job: Job
+) -> manifest.Precision:
     stored = quantize.of_a_draft(order.weights) if order.role == "draft" else order.weights
-    with job.progress.step(f"Compressing the weights to {stored}"):
-        source, target = half / convert.MODEL_FILE, folder / convert.MODEL_FILE
-        quantize.compress(source, stored, target)
+    ratio = order.int4.ratio or 1.0
+    mixed = f", {1 - ratio:.0%} of them to int8" if ratio < 1 and stored in quantize.GROUP_SIZES else ""
+    with job.progress.step(f"Compressing the weights to {stored}{mixed}"):
+        target = folder / convert.MODEL_FILE
+        quantize.compress(half.folder / convert.MODEL_FILE, stored, target, int4=order.int4, texts=texts)
         precision = quantize.read_back(target)
         quantize.require(stored, precision)
-    for name in ("config.json", "generation_config.json"):
-        if (half / name).is_file():
-            (half / name).rename(folder / name)
     return precision
 
 
@@ -371,7 +416,7 @@ def _write_manifest(
         size_bytes=sum(file.size for file in files.values()),
         ram_bytes=answer.ram_bytes,
         kv_bytes_per_token=kv_bytes,
-        quality=answer.quality,
+        quality=replace(answer.quality, against="gguf" if facts.is_gguf else "weights") if answer.quality else None,
         files=files,
         versions=_versions(),
         created=_now(),
@@ -472,13 +517,27 @@ def _verify(model: Prepared, job: Job) -> Verified:
 def _in_a_line(model: manifest.Manifest, agreement: float) -> str:
     """One line for the user on a finished model. `agreement`: as in `quality.Answer`."""
     sizes = f"{megabytes(model.size_bytes)} on disk, {megabytes(model.ram_bytes)} in memory"
-    quality = model.quality
-    found = (
-        f"{quality.tokens} tokens (KL {quality.mean_kl:.4f}, perplexity x {quality.perplexity_ratio:.3f})"
-        if quality
-        else "the places where it was tried with made-up hidden states"
+    quality, precision = model.quality, model.precision
+    mixed = f" ({precision.ratio:.0%} of its layers' weights)" if (precision.ratio or 1) < 1 else ""
+    against, found = "its source", "the places where it was tried with made-up hidden states"
+    if quality:
+        against = quality.measure
+        found = (
+            f"{quality.tokens} tokens (KL {quality.mean_kl:.4f}, and {quality.weights_kl:.4f} without the processor's "
+            f"dynamic quantization; perplexity x {quality.perplexity_ratio:.3f})"
+        )
+    stored = f"{model.name}: {precision.weights}{mixed}, {sizes}"
+    return f"{stored}; agrees with {against} on {agreement:.1%} of {found}"
+
+
+def _warning(model: manifest.Manifest, agreement: float) -> str:
+    """What to do about a model that is not good enough."""
+    better = {"int4": "int8", "int4-sym": "int8-sym"}.get(model.precision.weights, "fp16")
+    remedy = "take another model" if model.precision.weights == "fp16" else f"export it again with --weights {better}"
+    return (
+        f"Warning: {model.name} agrees with its source on {agreement:.1%} of the tokens, below {quality.FLOOR:.0%}, so "
+        f"its answers may be worse; {remedy}."
     )
-    return f"{model.name}: {model.precision.weights}, {sizes}; agrees with its source on {agreement:.1%} of {found}"
 
 
 def settle_generation(folder: Path, tokenizer: Any, recipe: ModelRecipe, tail: str) -> tuple[int, ...]:

@@ -1,7 +1,11 @@
 """Compresses the weights of an IR, and reads back from the result what was really done."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
+
+import numpy as np
 
 from headstart.errors import ExportError
 from headstart.manifest import Precision
@@ -15,6 +19,29 @@ LARGE = 9_000_000_000  # bytes of 16-bit weights, from which on an NPU wants one
 _OF_DRAFTS = {"int4": "int4-sym"}
 _MODES = {"int8": "int8_asym", "int8-sym": "int8_sym", "int4": "int4_asym", "int4-sym": "int4_sym"}
 _NAMES = {mode: name for name, mode in _MODES.items()}
+RATIOS = (1.0, 0.8, 0.6)  # shares of INT4 that are tried until a model is good enough
+_TEXTS = 128  # that are read, NNCF's own limit
+
+Calibration = Literal["none", "awq", "gptq"]
+CALIBRATIONS = get_args(Calibration)
+_CALIBRATED = ("awq", "scale_estimation", "gptq")  # NNCF's names
+
+
+@dataclass(frozen=True)
+class Int4:
+    """What is asked of INT4 weights.
+
+    `calibration` on texts: "awq" (with scale estimation), "gptq" (with both) or "none". `ratio`: share of the
+    layers' weights that become INT4, the others INT8; None: all, or fewer where all are not good enough. `group_size`:
+    weights that share a scale; None: as usual, -1: those of a row.
+    """
+
+    calibration: Calibration = "none"
+    ratio: float | None = None
+    group_size: int | None = None
+
+
+USUAL = Int4()
 
 
 def of_a_draft(weights: str) -> str:
@@ -22,10 +49,11 @@ def of_a_draft(weights: str) -> str:
     return _OF_DRAFTS.get(weights, weights)
 
 
-def compress(source: Path, weights: str, target: Path) -> None:
+def compress(source: Path, weights: str, target: Path, int4: Int4 = USUAL, texts: Sequence[Sequence[int]] = ()) -> None:
     """Read the 16-bit IR at `source` and write it to `target` with its weights as asked.
 
-    INT4 leaves the embeddings and the output head at INT8.
+    INT4 leaves the embeddings and the output head at INT8. `texts`: as ids; INT4 is calibrated on them, and they show
+    which layers are the most sensitive ones.
     """
     process.prepare()
     import nncf  # noqa: PLC0415
@@ -35,10 +63,13 @@ def compress(source: Path, weights: str, target: Path) -> None:
     if weights != "fp16":
         large = source.with_suffix(".bin").stat().st_size > LARGE
         try:
-            model = nncf.compress_weights(model, **_settings(nncf, weights, large=large))
+            settings = _settings(nncf, weights, int4, large=large)
+            if texts and weights in GROUP_SIZES:
+                settings |= _learning(nncf, model, int4, texts)
+            model = nncf.compress_weights(model, **settings)
         except (RuntimeError, nncf.InvalidGroupSizeError, nncf.UnsupportedModelError, nncf.ValidationError) as error:
             raise ExportError(
-                "These weights cannot be compressed to {weights} ({error}); try another --weights.",
+                "These weights cannot be compressed to {weights} ({error}); try another --weights or --group-size.",
                 weights=weights,
                 error=error,
             ) from None
@@ -66,6 +97,7 @@ def read_back(path: Path) -> Precision:
         ratio=_number(_field(model, "ratio"), float),
         backup_mode=_field(model, "backup_mode"),
         all_layers=_field(model, "all_layers") == "True",
+        calibration=tuple(name for name in _CALIBRATED if _field(model, name) == "True"),
     )
 
 
@@ -93,7 +125,19 @@ def require(asked: str, found: Precision) -> None:
         )
 
 
-def _settings(nncf: Any, weights: str, *, large: bool) -> dict[str, Any]:
+def inputs_for(ports: Any, ids: Sequence[int], past: int = 0, mask: Sequence[int] = ()) -> dict[str, Any]:
+    """What the input `ports` of a model read for these ids behind `past` others. `mask`: as in `quality.read`."""
+    inputs = {
+        "input_ids": np.array([ids], np.int64),
+        "attention_mask": np.array([[*(mask or [1] * past), *[1] * len(ids)]], np.int64),
+        "position_ids": np.arange(past, past + len(ids), dtype=np.int64)[None],
+        "beam_idx": np.zeros(1, np.int32),
+    }
+    wanted = {name for port in ports for name in port.names}
+    return {name: value for name, value in inputs.items() if name in wanted}
+
+
+def _settings(nncf: Any, weights: str, int4: Int4, *, large: bool) -> dict[str, Any]:
     chosen = nncf.CompressWeightsMode(_MODES[weights])
     if weights not in GROUP_SIZES:
         return {"mode": chosen}
@@ -101,7 +145,17 @@ def _settings(nncf: Any, weights: str, *, large: bool) -> dict[str, Any]:
 
     adjust = nncf.AdvancedCompressionParameters(group_size_fallback_mode=GroupSizeFallbackMode.ADJUST)
     group = -1 if large and weights == "int4-sym" else GROUP_SIZES[weights]
-    return {"mode": chosen, "group_size": group, "ratio": 1.0, "advanced_parameters": adjust}
+    ratio = RATIOS[0] if int4.ratio is None else int4.ratio
+    return {"mode": chosen, "group_size": int4.group_size or group, "ratio": ratio, "advanced_parameters": adjust}
+
+
+def _learning(nncf: Any, model: Any, int4: Int4, texts: Sequence[Sequence[int]]) -> dict[str, Any]:
+    """What NNCF is given to learn from texts, where it needs any."""
+    fitted = int4.calibration != "none"
+    if not fitted and int4.ratio in {None, 1.0}:
+        return {}
+    read = nncf.Dataset([inputs_for(model.inputs, ids) for ids in texts[:_TEXTS]])
+    return {"dataset": read, "awq": fitted, "scale_estimation": fitted, "gptq": int4.calibration == "gptq"}
 
 
 def _field(model: Any, name: str) -> str | None:

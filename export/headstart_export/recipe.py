@@ -11,7 +11,8 @@ from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from headstart.errors import ExportError
-from headstart_export import gguf
+from headstart_export import gguf, quantize
+from headstart_export.quantize import Int4
 
 Precision = Literal["int8", "int8-sym", "int4", "int4-sym", "fp16"]
 PRECISIONS = get_args(Precision)
@@ -155,6 +156,7 @@ class ModelOrder(Struct, frozen=True):
     code: bool = False
     copy: bool = False
     template: str | None = None
+    int4: Int4 = quantize.USUAL
 
     @property
     def name(self) -> str:
@@ -187,6 +189,9 @@ class Arguments(Struct, frozen=True):
     trust_remote_code: bool = False
     local: str | None = None
     template: Path | None = None
+    ratio: float | None = None
+    group_size: int | None = None
+    calibration: quantize.Calibration | None = None
 
 
 def folder() -> Path:
@@ -260,7 +265,13 @@ def understand(arguments: Arguments) -> Order:
         draft = _model(
             arguments.draft,
             replace(
-                arguments, revision=arguments.draft_revision, weights=arguments.draft_weights, local=None, template=None
+                arguments,
+                revision=arguments.draft_revision,
+                weights=arguments.draft_weights,
+                local=None,
+                template=None,
+                ratio=None,
+                group_size=None,
             ),
             "draft",
         )
@@ -271,7 +282,8 @@ def understand(arguments: Arguments) -> Order:
 def own_copy(target: ModelOrder, name: str, weights: str) -> ModelOrder:
     """A draft that is made of its target's own weights."""
     recipe = replace(target.recipe, name=f"{target.name}-{name}")
-    return ModelOrder(recipe, weights, "draft", target.code, copy=True)
+    int4 = Int4(target.int4.calibration)
+    return ModelOrder(recipe, weights, "draft", target.code, copy=True, int4=int4)
 
 
 def _recipe_pair(pair: PairRecipe, arguments: Arguments) -> PairOrder:
@@ -281,18 +293,38 @@ def _recipe_pair(pair: PairRecipe, arguments: Arguments) -> PairOrder:
         )
     target = _at(find_model(pair.target), arguments.revision)
     draft = _at(find_model(pair.draft), arguments.draft_revision)
+    target_weights = arguments.weights or pair.target_weights
     return PairOrder(
         pair.name,
         ModelOrder(
             target,
-            arguments.weights or pair.target_weights,
+            target_weights,
             "target",
             arguments.trust_remote_code,
             template=_template(arguments),
+            int4=_int4(arguments, target_weights),
         ),
-        ModelOrder(draft, arguments.draft_weights or pair.draft_weights, "draft", arguments.trust_remote_code),
+        ModelOrder(
+            draft,
+            arguments.draft_weights or pair.draft_weights,
+            "draft",
+            arguments.trust_remote_code,
+            int4=Int4(arguments.calibration or quantize.USUAL.calibration),
+        ),
         _draft_rows(arguments.draft_vocab, str(pair.draft_vocab)),
     )
+
+
+def _int4(arguments: Arguments, weights: str) -> Int4:
+    if weights not in quantize.GROUP_SIZES:
+        for name in ("ratio", "group_size"):
+            if getattr(arguments, name) is not None:
+                raise ExportError("--{option} belongs to INT4: add --weights int4.", option=name.replace("_", "-"))
+    if arguments.ratio is not None and not 0 < arguments.ratio <= 1:
+        raise ExportError("--ratio is a share of the weights, above 0 and at most 1, such as 0.8.")
+    if arguments.group_size is not None and arguments.group_size != -1 and arguments.group_size < 1:
+        raise ExportError("--group-size is a number of weights, such as 64, or -1 for those of a whole row.")
+    return Int4(arguments.calibration or quantize.USUAL.calibration, arguments.ratio, arguments.group_size)
 
 
 def _draft_rows(asked: str | None, usual: str = FULL) -> int:
@@ -314,7 +346,14 @@ def _model(source: str, arguments: Arguments, role: str | None = None) -> ModelO
         if not isinstance(recipe.sources[0], LocalSource):
             raise ExportError("There is no file or folder {source}; check the path.", source=arguments.local)
     weights = arguments.weights or recipe.weights
-    return ModelOrder(recipe, weights, role or recipe.role, arguments.trust_remote_code, template=_template(arguments))
+    return ModelOrder(
+        recipe,
+        weights,
+        role or recipe.role,
+        arguments.trust_remote_code,
+        template=_template(arguments),
+        int4=_int4(arguments, weights),
+    )
 
 
 def _template(arguments: Arguments) -> str | None:

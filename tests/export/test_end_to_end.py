@@ -16,6 +16,8 @@ from headstart.engine.engine import Message, Sampling
 from headstart.engine.runtime import openvino, openvino_genai
 from headstart.engine.tokenizer import Tokenizer
 from headstart.errors import ChatTemplateError
+from headstart_export.quality import FLOOR
+from headstart_export.quantize import RATIOS
 from tests.export import llama_tokens
 from tests.export.conftest import Offline, Outcome
 from tests.model_folders import write_model
@@ -43,6 +45,7 @@ AGREEMENT = {
     "fp16": 0.98,
     "gguf": 0.9,
 }  # random weights: close calls abound
+CALIBRATED = ("awq", "scale_estimation", "gptq")
 SINGLE = [*MODES, "gguf"]
 TEMPLATE = (
     "{% for m in messages %}<|{{ m.role }}|>\n{{ m.content }}<|end|>\n{% endfor %}"
@@ -120,6 +123,8 @@ def exports(
     target, draft, other = (str(tiny_models / f"{name}-hf") for name in ("target", "draft", "other"))
     runs = {weights: [target, "--weights", weights] for weights in MODES}
     runs["gguf"] = [str(tiny_gguf_file)]
+    runs["int4-sym"] += ["--calibration", "awq"]
+    runs["gptq"] = [target, "--weights", "int4", "--calibration", "gptq", "--ratio", "0.9", "--group-size", "32"]
     pieces = tmp_path_factory.mktemp("pieces")
     llama_tokens.write_model(phi3_vocabulary, pieces / "pieces.gguf")
     (pieces / "template.jinja").write_text(TEMPLATE, encoding="utf-8")
@@ -179,6 +184,35 @@ def test_precision_is_what_was_asked_and_what_the_ir_says(exports: Exports, weig
     assert model.has_rt_info(["runtime_options", "KV_CACHE_PRECISION"]) == (weights == "fp16")
 
 
+@pytest.mark.parametrize(
+    ("name", "calibration"), [("int4", ()), ("int4-sym", ("awq", "scale_estimation")), ("gptq", CALIBRATED)]
+)
+def test_int4_is_calibrated_on_the_model_s_answers(exports: Exports, name: str, calibration: tuple[str, ...]) -> None:
+    assert read(exports, name).precision.calibration == calibration
+    assert exports.outcomes[name].err.count("Having the model write") == 1
+
+
+@pytest.mark.parametrize("name", ["int4", "int4-sym"])
+def test_int4_is_mixed_where_all_of_it_is_not_good_enough(exports: Exports, name: str) -> None:
+    ratio = read(exports, name).precision.ratio
+    assert ratio in RATIOS[1:]
+    assert exports.outcomes[name].err.count("Compressing the weights to int4") == RATIOS.index(ratio) + 1
+
+
+def test_what_was_asked_of_int4_is_done_once(exports: Exports) -> None:
+    precision = read(exports, "gptq").precision
+    assert (precision.ratio, precision.group_size) == (0.9, 32)
+    assert exports.outcomes["gptq"].err.count("Compressing the weights to int4") == 1
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_a_model_below_the_floor_is_told_with_the_remedy(exports: Exports, name: str) -> None:
+    found = read(exports, name)
+    assert found.quality is not None
+    remedy = f"so its answers may be worse; export it again with --weights {name.replace('4', '8')}."
+    assert (remedy in exports.outcomes[name].err) == (found.quality.top1_agreement < FLOOR)
+
+
 @pytest.mark.parametrize("name", SINGLE)
 def test_quality_was_measured(exports: Exports, name: str) -> None:
     quality = read(exports, name).quality
@@ -186,6 +220,9 @@ def test_quality_was_measured(exports: Exports, name: str) -> None:
     assert quality.tokens == 767
     assert AGREEMENT[name] <= quality.top1_agreement <= 1.0
     assert 0 <= quality.mean_kl < 0.5
+    assert quality.against == ("gguf" if name == "gguf" else "weights")
+    assert quality.weights_kl is not None
+    assert 0 <= quality.weights_kl < 0.5
     assert quality.perplexity_ratio == pytest.approx(1.0, abs=0.15)
 
 
@@ -355,5 +392,5 @@ def test_another_content_under_a_known_commit_is_refused_and_what_was_there_stay
 
 
 def test_nothing_is_left_beside_the_results(exports: Exports) -> None:
-    names = {*SINGLE, "pair", "self", "twice", "altered", "pieces", "silent"}
+    names = {*SINGLE, "gptq", "pair", "self", "twice", "altered", "pieces", "silent"}
     assert {path.name for path in exports.folder.iterdir()} == names

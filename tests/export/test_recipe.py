@@ -8,6 +8,7 @@ import pytest
 
 from headstart.errors import ExportError
 from headstart_export import recipe
+from headstart_export.quantize import Int4
 from headstart_export.recipe import Arguments, HubSource, LocalSource, ModelOrder, ModelRecipe, PackageSource, PairOrder
 
 PAIR = "qwen2.5-coder"
@@ -249,6 +250,31 @@ def test_a_recipe_takes_its_weights_from_a_file_and_a_template_too(tmp_path: Pat
     assert order.template == "{{ messages }}"
     drafted = pair(Arguments("gemma-3-1b-it", draft="org/x", local=str(tmp_path), template=template))
     assert (drafted.draft.template, drafted.draft.recipe.sources) == (None, (HubSource("org/x"),))
+
+
+def test_what_is_asked_of_int4_is_asked_of_the_target(tmp_path: Path) -> None:
+    order = model(Arguments("org/x", weights="int4", ratio=0.8, group_size=32, calibration="gptq"))
+    assert order.int4 == Int4("gptq", 0.8, 32)
+    both = pair(Arguments(PAIR, weights="int4", ratio=0.8, calibration="awq"))
+    assert (both.target.int4, both.draft.int4) == (Int4("awq", 0.8), Int4("awq"))
+    drafted = pair(Arguments("org/x", draft="org/y", weights="int4", ratio=0.8))
+    assert (drafted.target.int4.ratio, drafted.draft.int4) == (0.8, Int4())
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (Arguments("org/x", ratio=0.8), "--ratio belongs to INT4: add --weights int4."),
+        (Arguments(PAIR, group_size=64), "--group-size belongs to INT4: add --weights int4."),
+        (Arguments("org/x", weights="int4", ratio=0.0), "--ratio is a share of the weights, above 0 and at most 1"),
+        (Arguments("org/x", weights="int4", ratio=80), "--ratio is a share of the weights, above 0 and at most 1"),
+        (Arguments("org/x", weights="int4", group_size=0), "--group-size is a number of weights, such as 64, or -1"),
+    ],
+)
+def test_what_int4_cannot_be_asked_is_told(words: Arguments, reason: str) -> None:
+    with pytest.raises(ExportError) as caught:
+        recipe.understand(words)
+    assert reason in str(caught.value)
 
 
 def test_a_file_that_cannot_be_taken_is_told(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from headstart.engine import memory
 from headstart.engine.engine import LoadOptions, Message, Request
 from headstart.errors import ExportError, SettingsError
 from headstart.library import Broken, Entry, Model, Pair
+from headstart.manifest import Precision
 from headstart.tools.loop import ToolLoop
 
 _COLUMNS = ("name", "kind", "precision", "size", "RAM", "quality", "licence")
@@ -225,12 +226,14 @@ def _facts_of(model: Model) -> list[tuple[str, str]]:
     source = " ".join(filter(None, (known.source.kind, known.source.id, known.source.revision)))
     quality = _quality(model)
     if known.quality:
-        quality += f" of tokens as in the source, perplexity {known.quality.perplexity_ratio:.3f} times the source's"
+        quality += f" of tokens as in {known.quality.measure}, perplexity {known.quality.perplexity_ratio:.3f} times"
+        if known.quality.weights_agreement is not None:
+            quality += f"; {known.quality.weights_agreement:.1%} without the processor's dynamic quantization"
     facts = {
         "architecture": f"{known.architecture}, {known.parameters / 1e9:.2f} billion parameters",
         "source": source,
         "licence": known.licence,
-        "precision": known.precision.weights,
+        "precision": _precision(known.precision),
         "context": f"{known.context_length} tokens at most",
         "vocabulary": f"{known.tokenizer.vocabulary} tokens",
         "quality": quality,
@@ -240,6 +243,12 @@ def _facts_of(model: Model) -> list[tuple[str, str]]:
         length = ", of the length 1" if known.embedding.normalized else ""
         facts["vectors"] = f"{known.embedding.dimensions} dimensions{length}; pooling: {known.embedding.pooling}"
     return [("", ""), ("model", model.name), *facts.items(), *(("note", note) for note in known.notes)]
+
+
+def _precision(stored: Precision) -> str:
+    mixed = f", {stored.ratio:.0%} of the layers' weights" if (stored.ratio or 1) < 1 else ""
+    calibrated = f", calibrated by {', '.join(stored.calibration)}" if stored.calibration else ""
+    return f"{stored.weights}{mixed}{calibrated}"
 
 
 def _list(arguments: JsonFlags, _load: Load) -> int:
