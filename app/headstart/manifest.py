@@ -49,6 +49,14 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Adapter:
+    """A LoRA adapter that was merged into the source weights."""
+
+    id: str
+    sha256: str  # of its tensors
+
+
+@dataclass(frozen=True)
 class Precision:
     """How the weights are stored, as read back from the IR. `weights`: int8, int8-sym, int4, int4-sym or fp16."""
 
@@ -187,6 +195,7 @@ class Manifest:
     self_draft: SelfDraft | None = None  # None: a model of its own
     table: Table | None = None  # None: it has none, or one that texts were added to
     learned: LearnedHead | None = None
+    adapter: Adapter | None = None
     embedding: Embedding | None = None  # of the kind "embedding", which writes nothing
 
     @property

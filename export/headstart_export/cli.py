@@ -199,6 +199,12 @@ def _add_source_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--template", type=Path, metavar="FILE", help="the chat template, in the place of the model's own"
     )
+    parser.add_argument(
+        "--adapter",
+        type=Path,
+        metavar="DIR",
+        help="merge this LoRA adapter, a folder that PEFT saved, into the weights",
+    )
     parser.add_argument("--revision", help="branch, tag or commit on the hub, such as the one that a manifest records")
     parser.add_argument("--draft-revision", metavar="REVISION", help="the draft's")
     parser.add_argument("--trust-remote-code", action="store_true", help="run Python code that comes with the model")

@@ -18,6 +18,7 @@ import headstart
 from headstart import manifest, vocabulary
 from headstart.errors import ExportError, MismatchedDraftError, NotEnoughSpaceError
 from headstart_export import (
+    adapter,
     answers,
     convert,
     draft_vocab,
@@ -71,7 +72,7 @@ class Prepared:
     """A model whose weights are here and may be used, with its tokenizer; `self_draft` if it is its target's copy.
 
     `head_of`: where its target's weights are, if it is an EAGLE-3 head. `vectors`: how it makes them, if it writes
-    nothing.
+    nothing. `lora`: what is merged into its weights.
     """
 
     order: ModelOrder
@@ -82,6 +83,7 @@ class Prepared:
     self_draft: manifest.SelfDraft | None = None
     head_of: Path | None = None
     vectors: embedding.Recipe | None = None
+    lora: adapter.Adapter | None = None
 
 
 @dataclass(frozen=True)
@@ -189,9 +191,12 @@ def _stored(model: Prepared) -> float:
 
 def prepare(order: ModelOrder, job: Job, target: Prepared | None = None) -> Prepared:
     """Fetch a model and look at it. `target`: what it is to draft for, which an EAGLE-3 head cannot be without."""
+    merged = adapter.inspect(order.adapter) if order.adapter else None
     fetched = sources.fetch(order.recipe, job.cache, job.progress, code=order.code)
     sources.require_same(fetched.source, job.space.output)
     facts = weights.inspect(fetched.path, code=order.code or order.recipe.native)
+    if merged and (facts.head or embedding.is_one(fetched.path)):
+        raise ExportError("{name} writes nothing, so no adapter can be merged into it.", name=order.name)
     if facts.head:
         return _head(order, fetched, facts, job, target)
     if embedding.is_one(fetched.path):
@@ -209,7 +214,8 @@ def prepare(order: ModelOrder, job: Job, target: Prepared | None = None) -> Prep
             f"{order.name} has no chat template, so it is a base model: it continues texts (/v1/completions of the "
             "local server), but cannot chat. If you know its template, add --template FILE."
         )
-    return Prepared(order, fetched, facts, tokenizer, _converted(order, fetched, tokenizer, job, target))
+    converted = _converted(order, fetched, tokenizer, job, target)
+    return Prepared(order, fetched, facts, tokenizer, converted, lora=merged)
 
 
 def _tokenizer(order: ModelOrder, fetched: Fetched, facts: Facts) -> Any:
@@ -349,6 +355,8 @@ def _read_reference(model: Prepared, ids: list[int], reference: Path, job: Job) 
             width = convert.HEAD_READS * int(loaded.config.hidden_size)
         else:
             loaded = convert.load_weights(source, code=code)
+        if model.lora:
+            adapter.merge(model.lora, loaded, model.order.recipe.title)
     with job.progress.step("Reading the test text with the source model"):
         further = {"hidden_states": quality.hidden_states(len(ids), width)} if width else {}
         quality.write_reference(loaded, ids, reference, further)
@@ -424,6 +432,7 @@ def _write_manifest(
         shortlist=shortlist,
         self_draft=model.self_draft,
         table=counted,
+        adapter=model.lora.described if model.lora else None,
     )
     manifest.write(folder, result)
     return result
@@ -461,6 +470,13 @@ def verify(order: Order, folder: Path, cache: Path, progress: Progress) -> list[
 def _compared(order: ModelOrder, folder: Path, job: Job, target: Prepared | None = None) -> Prepared:
     """A source beside the finished model in `folder`, whose files and tokenizer are proven."""
     recorded = manifest.read_model(folder)
+    merged = adapter.inspect(order.adapter) if order.adapter else None
+    if (merged.described if merged else None) != recorded.adapter:
+        raise ExportError(
+            "{name} was exported with {made}; name the same with --adapter.",
+            name=recorded.name,
+            made=f"the adapter {recorded.adapter.id}" if recorded.adapter else "no adapter, or another one",
+        )
     with job.progress.step(f"Comparing the files of {recorded.name} with their hashes"):
         for fault in manifest.damaged_files(folder, recorded, hashes=True):
             raise ExportError("{fault} Export the model again.", fault=fault)
@@ -480,7 +496,8 @@ def _compared(order: ModelOrder, folder: Path, job: Job, target: Prepared | None
             tokenizer.save_pretrained(source)
         chat = tokenizer_proof.render(tokenizer)
         texts = tokenizer_proof.prove(folder, source, tokenizer, chat)
-    return Prepared(order, fetched, facts, tokenizer, Converted(folder, texts, chat.tail if chat else ""))
+    converted = Converted(folder, texts, chat.tail if chat else "")
+    return Prepared(order, fetched, facts, tokenizer, converted, lora=merged)
 
 
 def _verify(model: Prepared, job: Job) -> Verified:
@@ -526,8 +543,9 @@ def _in_a_line(model: manifest.Manifest, agreement: float) -> str:
             f"{quality.tokens} tokens (KL {quality.mean_kl:.4f}, and {quality.weights_kl:.4f} without the processor's "
             f"dynamic quantization; perplexity x {quality.perplexity_ratio:.3f})"
         )
+    merged = f" with the adapter {model.adapter.id}" if model.adapter else ""
     stored = f"{model.name}: {precision.weights}{mixed}, {sizes}"
-    return f"{stored}; agrees with {against} on {agreement:.1%} of {found}"
+    return f"{stored}; agrees with {against}{merged} on {agreement:.1%} of {found}"
 
 
 def _warning(model: manifest.Manifest, agreement: float) -> str:

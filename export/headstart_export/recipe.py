@@ -147,7 +147,7 @@ Recipe = ModelRecipe | PairRecipe
 class ModelOrder(Struct, frozen=True):
     """One model to build. `code` permits the model's own Python code. `copy`: it is a copy of the pair's target.
 
-    `template`: the chat template to take in the place of the model's own.
+    `template`: the chat template to take in the place of the model's own. `adapter`: to be merged into its weights.
     """
 
     recipe: ModelRecipe
@@ -157,6 +157,7 @@ class ModelOrder(Struct, frozen=True):
     copy: bool = False
     template: str | None = None
     int4: Int4 = quantize.USUAL
+    adapter: Path | None = None
 
     @property
     def name(self) -> str:
@@ -189,6 +190,7 @@ class Arguments(Struct, frozen=True):
     trust_remote_code: bool = False
     local: str | None = None
     template: Path | None = None
+    adapter: Path | None = None
     ratio: float | None = None
     group_size: int | None = None
     calibration: quantize.Calibration | None = None
@@ -270,6 +272,7 @@ def understand(arguments: Arguments) -> Order:
                 weights=arguments.draft_weights,
                 local=None,
                 template=None,
+                adapter=None,
                 ratio=None,
                 group_size=None,
             ),
@@ -283,7 +286,7 @@ def own_copy(target: ModelOrder, name: str, weights: str) -> ModelOrder:
     """A draft that is made of its target's own weights."""
     recipe = replace(target.recipe, name=f"{target.name}-{name}")
     int4 = Int4(target.int4.calibration)
-    return ModelOrder(recipe, weights, "draft", target.code, copy=True, int4=int4)
+    return ModelOrder(recipe, weights, "draft", target.code, copy=True, int4=int4, adapter=target.adapter)
 
 
 def _recipe_pair(pair: PairRecipe, arguments: Arguments) -> PairOrder:
@@ -295,14 +298,15 @@ def _recipe_pair(pair: PairRecipe, arguments: Arguments) -> PairOrder:
     draft = _at(find_model(pair.draft), arguments.draft_revision)
     target_weights = arguments.weights or pair.target_weights
     return PairOrder(
-        pair.name,
+        pair.name + _suffix(arguments),
         ModelOrder(
-            target,
+            replace(target, name=target.name + _suffix(arguments)),
             target_weights,
             "target",
             arguments.trust_remote_code,
             template=_template(arguments),
             int4=_int4(arguments, target_weights),
+            adapter=arguments.adapter,
         ),
         ModelOrder(
             draft,
@@ -313,6 +317,11 @@ def _recipe_pair(pair: PairRecipe, arguments: Arguments) -> PairOrder:
         ),
         _draft_rows(arguments.draft_vocab, str(pair.draft_vocab)),
     )
+
+
+def _suffix(arguments: Arguments) -> str:
+    """What is put behind the name of a model that an adapter is merged into."""
+    return f"-{arguments.adapter.resolve().name.lower()}" if arguments.adapter else ""
 
 
 def _int4(arguments: Arguments, weights: str) -> Int4:
@@ -347,12 +356,13 @@ def _model(source: str, arguments: Arguments, role: str | None = None) -> ModelO
             raise ExportError("There is no file or folder {source}; check the path.", source=arguments.local)
     weights = arguments.weights or recipe.weights
     return ModelOrder(
-        recipe,
+        replace(recipe, name=recipe.name + _suffix(arguments)),
         weights,
         role or recipe.role,
         arguments.trust_remote_code,
         template=_template(arguments),
         int4=_int4(arguments, weights),
+        adapter=arguments.adapter,
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart.errors import ExportError
-from headstart_export import embedding, gguf, recipe
+from headstart_export import adapter, embedding, gguf, recipe
 
 # Kinds of models, as `model_type` names them, that a tiny one of was exported and compared with its source.
 TRIED = (
@@ -34,7 +34,6 @@ PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 CODE_KEY = "auto_map"  # names Python classes inside the model's own folder
 SINGLE_FILE, INDEX_FILE = "model.safetensors", "model.safetensors.index.json"  # transformers looks for the first first
 ELSEWHERE_KEY = "transformers_weights"  # of config.json: names another file in their place
-ADAPTER_FILE = "adapter_config.json"
 LAYER_KEYS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
 
 
@@ -78,11 +77,11 @@ def inspect(source: Path, *, code: bool) -> Facts:
             single_file=SINGLE_FILE,
             index_file=INDEX_FILE,
         )
-    if (source / ADAPTER_FILE).exists():
+    if (source / adapter.SETTINGS_FILE).exists():
         raise ExportError(
-            "{folder} holds an adapter ({adapter_file}); merge it into its model first.",
+            "{folder} holds an adapter ({adapter_file}); name its model, and this folder with --adapter.",
             folder=source.name,
-            adapter_file=ADAPTER_FILE,
+            adapter_file=adapter.SETTINGS_FILE,
         )
     return Facts(
         parameters=sum(_parameters(file) for file in _weight_files(source)),

@@ -96,6 +96,31 @@ def without_a_template(source: Path, folder: Path) -> Path:
     return folder
 
 
+def with_an_adapter(source: Path, folder: Path) -> Path:
+    """`adapter`, made for the model in `source`; `misfit`, for a narrower one; `merged`, with the first one's sums."""
+    shutil.copytree(source, folder / "merged")
+    weights = load_file(folder / "merged" / "model.safetensors")
+    generator = np.random.default_rng(0)
+    tensors = {}
+    for name in ("self_attn.q_proj", "mlp.down_proj"):
+        place = f"model.layers.1.{name}"
+        rows, columns = weights[f"{place}.weight"].shape
+        # Small powers of two, so that sums are exact in whatever order.
+        first, second = (generator.integers(-1, 2, shape) for shape in ((4, columns), (rows, 4)))
+        tensors[f"base_model.model.{place}.lora_A.weight"] = first.astype(np.float32)
+        tensors[f"base_model.model.{place}.lora_B.weight"] = (second / 64).astype(np.float32)
+        change = 2 * (second @ first).astype(np.float32) / 64
+        weights[f"{place}.weight"] = (weights[f"{place}.weight"].astype(np.float32) + change).astype(np.float16)
+    save_file(weights, folder / "merged" / "model.safetensors", metadata={"format": "pt"})
+    for name, width in (("adapter", None), ("misfit", 32)):
+        (folder / name).mkdir()
+        settings = {"peft_type": "LORA", "lora_alpha": 8, "r": 4}
+        (folder / name / "adapter_config.json").write_text(json.dumps(settings), encoding="utf-8")
+        kept = {key: np.ascontiguousarray(data[:, :width]) for key, data in tensors.items()}
+        save_file(kept, folder / name / "adapter_model.safetensors")
+    return folder
+
+
 def fetch_once(source: Path, repository: Path) -> None:
     """What the hub's library has in its cache of a repository whose branch main is at a commit."""
     shutil.copytree(source, repository / "snapshots" / COMMIT)
@@ -125,6 +150,10 @@ def exports(
     runs["gguf"] = [str(tiny_gguf_file)]
     runs["int4-sym"] += ["--calibration", "awq"]
     runs["gptq"] = [target, "--weights", "int4", "--calibration", "gptq", "--ratio", "0.9", "--group-size", "32"]
+    adapted = with_an_adapter(tiny_models / "target-hf", tmp_path_factory.mktemp("adapted"))
+    runs["merged"] = [str(adapted / "merged")]
+    runs["adapter"] = [target, "--adapter", str(adapted / "adapter")]
+    runs["misfit"] = [target, "--adapter", str(adapted / "misfit")]
     pieces = tmp_path_factory.mktemp("pieces")
     llama_tokens.write_model(phi3_vocabulary, pieces / "pieces.gguf")
     (pieces / "template.jinja").write_text(TEMPLATE, encoding="utf-8")
@@ -149,6 +178,9 @@ def exports(
         "int8": [deep],
         "int8-sym": [draft],
         "self": [target],
+        "adapter": runs["adapter"],
+        "merged": [target],
+        "fp16": runs["adapter"],
     }.items():
         arguments[f"verify {name}"] = ["verify", str(folder / name), "--json", "--against", *against]
     return Exports(folder, dict(zip(arguments, offline.export(*arguments.values()), strict=True)))
@@ -258,6 +290,24 @@ def test_a_gguf_file_gives_the_same_model(exports: Exports, tiny_gguf_file: Path
     assert [getattr(gguf, name) for name in same] == [getattr(folder, name) for name in same]
 
 
+def test_an_adapter_is_merged_into_the_weights(exports: Exports) -> None:
+    assert exports.outcomes["adapter"].code == 0, exports.outcomes["adapter"].err
+    adapted, merged, plain = (read(exports, name) for name in ("adapter", "merged", "int8"))
+    weights = "openvino_model.bin"
+    assert adapted.files[weights] == merged.files[weights] != plain.files[weights]
+    assert adapted.name == "target-hf-adapter"
+    assert adapted.adapter is not None
+    assert (adapted.adapter.id, plain.adapter) == ("adapter", None)
+    assert "agrees with the original weights with the adapter adapter on" in exports.outcomes["adapter"].err
+
+
+def test_an_adapter_of_another_model_is_refused_in_a_sentence(exports: Exports) -> None:
+    assert exports.outcomes["misfit"].code == 1
+    last = exports.outcomes["misfit"].err.splitlines()[-1]
+    assert last.startswith("headstart-export: misfit was not made for target-hf: model.layers.1.")
+    assert not (exports.folder / "misfit").exists()
+
+
 def test_a_gguf_file_with_sentencepiece_and_a_template_of_the_user_s_is_exported(exports: Exports) -> None:
     assert exports.outcomes["pieces"].code == 0, exports.outcomes["pieces"].err
     found = read(exports, "pieces")
@@ -281,7 +331,7 @@ def test_a_base_model_is_exported_for_texts_and_refuses_to_chat(exports: Exports
     assert isinstance(answer, str)
 
 
-@pytest.mark.parametrize("name", ["gguf", "pieces", "pair"])
+@pytest.mark.parametrize("name", ["gguf", "pieces", "pair", "adapter"])
 def test_the_proofs_of_an_export_can_be_had_again(exports: Exports, name: str) -> None:
     outcome = exports.outcomes[f"verify {name}"]
     assert outcome.code == 0, outcome.err
@@ -298,6 +348,8 @@ def test_the_proofs_of_an_export_can_be_had_again(exports: Exports, name: str) -
     [
         ("int8", "target-hf is not what its source is: they differ by"),
         ("int8-sym", "target-hf is not what its source is: it chooses among 640 tokens, and its source among 624."),
+        ("merged", "merged is not what its source is: they differ by"),
+        ("fp16", "target-hf was exported with no adapter, or another one; name the same with --adapter."),
         ("self", "deep+self and the source are not both a pair; name the recipe of the pair, or its two sources"),
     ],
 )
@@ -392,5 +444,5 @@ def test_another_content_under_a_known_commit_is_refused_and_what_was_there_stay
 
 
 def test_nothing_is_left_beside_the_results(exports: Exports) -> None:
-    names = {*SINGLE, "gptq", "pair", "self", "twice", "altered", "pieces", "silent"}
+    names = {*SINGLE, "gptq", "merged", "adapter", "pair", "self", "twice", "altered", "pieces", "silent"}
     assert {path.name for path in exports.folder.iterdir()} == names

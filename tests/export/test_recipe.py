@@ -261,6 +261,15 @@ def test_what_is_asked_of_int4_is_asked_of_the_target(tmp_path: Path) -> None:
     assert (drafted.target.int4.ratio, drafted.draft.int4) == (0.8, Int4())
 
 
+def test_an_adapter_is_part_of_the_name_and_of_the_target(tmp_path: Path) -> None:
+    style = tmp_path / "Style"
+    assert model(Arguments("org/x", adapter=style)).name == "x-style"
+    both = pair(Arguments(PAIR, adapter=style))
+    assert (both.name, both.target.adapter, both.draft.adapter) == (f"{PAIR}-style", style, None)
+    copied = pair(Arguments("org/x", draft="self", adapter=style))
+    assert (copied.name, copied.target.adapter, copied.draft.adapter) == ("x-style+self", style, style)
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [

@@ -110,7 +110,7 @@ def test_a_configuration_may_not_lead_elsewhere(tmp_path: Path, config: dict[str
 
 def test_an_adapter_is_no_model(tmp_path: Path) -> None:
     (make_folder(tmp_path) / "adapter_config.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(ExportError, match=r"holds an adapter \(adapter_config\.json\); merge it into its model first"):
+    with pytest.raises(ExportError, match=r"holds an adapter \(adapter_config\.json\); name its model, and this"):
         weights.inspect(tmp_path, code=False)
 
 
