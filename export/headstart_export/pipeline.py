@@ -289,9 +289,9 @@ def build(
     shutil.copytree(model.converted.folder, folder, dirs_exist_ok=True)
     stop_ids = settle_generation(folder, model.tokenizer, model.order.recipe, model.converted.tail)
     answers_chats = model.order.role != "draft" and bool(model.tokenizer.chat_template)
-    first = answers_chats and model.order.weights in quantize.GROUP_SIZES
+    first = answers_chats and model.order.calibrated
     texts: list[Text] = []
-    if first:  # INT8 is close enough to the source to write what INT4 learns from
+    if first:  # INT8 is close enough to the source to write what INT4 is calibrated on
         _compress_to(msgspec.structs.replace(model.order, weights="int8"), half, folder, (), job)
         texts = _have_it_write(folder, model.facts.parameters, job)
     read = [prompt + answer for prompt, answer in texts or target_texts] if not half.width else []

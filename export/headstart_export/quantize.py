@@ -52,8 +52,7 @@ def of_a_draft(weights: str) -> str:
 def compress(source: Path, weights: str, target: Path, int4: Int4 = USUAL, texts: Sequence[Sequence[int]] = ()) -> None:
     """Read the 16-bit IR at `source` and write it to `target` with its weights as asked.
 
-    INT4 leaves the embeddings and the output head at INT8. `texts`: as ids; INT4 is calibrated on them, and they show
-    which layers are the most sensitive ones.
+    INT4 leaves the embeddings and the output head at INT8. `texts`: as ids, to calibrate INT4 on.
     """
     process.prepare()
     import nncf  # noqa: PLC0415
@@ -64,8 +63,8 @@ def compress(source: Path, weights: str, target: Path, int4: Int4 = USUAL, texts
         large = source.with_suffix(".bin").stat().st_size > LARGE
         try:
             settings = _settings(nncf, weights, int4, large=large)
-            if texts and weights in GROUP_SIZES:
-                settings |= _learning(nncf, model, int4, texts)
+            if texts and weights in GROUP_SIZES and int4.calibration != "none":
+                settings |= _calibrated(nncf, model, int4, texts)
             model = nncf.compress_weights(model, **settings)
         except (RuntimeError, nncf.InvalidGroupSizeError, nncf.UnsupportedModelError, nncf.ValidationError) as error:
             raise ExportError(
@@ -149,13 +148,10 @@ def _settings(nncf: Any, weights: str, int4: Int4, *, large: bool) -> dict[str, 
     return {"mode": chosen, "group_size": int4.group_size or group, "ratio": ratio, "advanced_parameters": adjust}
 
 
-def _learning(nncf: Any, model: Any, int4: Int4, texts: Sequence[Sequence[int]]) -> dict[str, Any]:
-    """What NNCF is given to learn from texts, where it needs any."""
-    fitted = int4.calibration != "none"
-    if not fitted and int4.ratio in {None, 1.0}:
-        return {}
+def _calibrated(nncf: Any, model: Any, int4: Int4, texts: Sequence[Sequence[int]]) -> dict[str, Any]:
+    """What NNCF is given to calibrate on texts; the most sensitive layers are chosen by them, too."""
     read = nncf.Dataset([inputs_for(model.inputs, ids) for ids in texts[:_TEXTS]])
-    return {"dataset": read, "awq": fitted, "scale_estimation": fitted, "gptq": int4.calibration == "gptq"}
+    return {"dataset": read, "awq": True, "scale_estimation": True, "gptq": int4.calibration == "gptq"}
 
 
 def _field(model: Any, name: str) -> str | None:

@@ -164,6 +164,11 @@ class ModelOrder(Struct, frozen=True):
         """What the model is called."""
         return self.recipe.name
 
+    @property
+    def calibrated(self) -> bool:
+        """Whether its weights are to be fitted to answers."""
+        return self.weights in quantize.GROUP_SIZES and self.int4.calibration != "none"
+
 
 class PairOrder(Struct, frozen=True):
     """Two models to build into one folder."""

@@ -24,7 +24,6 @@ from headstart_export.recipe import (
     HubSource,
     LocalSource,
     ModelOrder,
-    ModelRecipe,
     Order,
     PackageSource,
     PairOrder,
@@ -40,6 +39,7 @@ TOKENIZER = 30 << 20  # bytes of a folder's tokenizer files
 LIBRARIES = 1300 << 20
 PER_WEIGHT = 1.6
 PER_WEIGHT_GGUF = 3.0
+PER_WEIGHT_CALIBRATED = 8.0  # SmolLM2's took 1.6 GB in all: OpenVINO computes in 32 bits, beside what NNCF keeps
 
 
 Need = tuple[Path, int]  # bytes that are wanted in one place on disk
@@ -156,7 +156,7 @@ def require_room(order: Order, output: Path, cache: Path) -> None:
                 place=place,
                 free=megabytes(free),
             )
-    require_memory(order.name, max(memory(model.recipe, count) for model, count in zip(models, counts, strict=True)))
+    require_memory(order.name, max(map(memory, models, counts)))
 
 
 def parameters(order: ModelOrder) -> int:
@@ -167,15 +167,16 @@ def parameters(order: ModelOrder) -> int:
     return order.recipe.parameters or (sources.size(first) // 2 if isinstance(first, HubSource) else 0)
 
 
-def memory(recipe: ModelRecipe, count: int) -> int:
+def memory(order: ModelOrder, count: int) -> int:
     """Expected peak, in bytes, of exporting a model with `count` weights; of all its sources, the hungriest counts."""
     gguf = any(
         isinstance(source, PackageSource)
         or (isinstance(source, HubSource) and source.file is not None)
         or (isinstance(source, LocalSource) and source.path.is_file())
-        for source in recipe.sources
+        for source in order.recipe.sources
     )
-    return LIBRARIES + int(count * (PER_WEIGHT_GGUF if gguf else PER_WEIGHT))
+    each = PER_WEIGHT_CALIBRATED if order.calibrated else PER_WEIGHT_GGUF if gguf else PER_WEIGHT
+    return LIBRARIES + int(count * each)
 
 
 def _downloads(models: tuple[ModelOrder, ...], cache: Path) -> list[Need]:

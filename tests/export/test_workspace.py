@@ -12,10 +12,12 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
+from msgspec.structs import replace
 
 from headstart import unfinished
 from headstart.errors import ExportError, NotEnoughSpaceError
 from headstart_export import sources, workspace
+from headstart_export.quantize import Int4
 from headstart_export.recipe import Arguments, HubSource, ModelOrder, understand
 
 MARK = "manifest.json"
@@ -161,12 +163,14 @@ def test_a_copy_of_the_target_is_not_fetched_again(
 
 
 def test_memory_suffices_for_what_was_measured(tmp_path: Path) -> None:
-    target, draft = model("qwen2.5-coder-1.5b-instruct").recipe, model("qwen2.5-coder-0.5b-instruct").recipe
+    target, draft = model("qwen2.5-coder-1.5b-instruct"), model("qwen2.5-coder-0.5b-instruct")
     assert 5.8e9 < workspace.memory(target, 1_777_088_000) < 7e9
     assert 2.6e9 < workspace.memory(draft, 630_167_424) < 4e9
-    folder = model(str(tmp_path)).recipe
+    folder = model(str(tmp_path))
     assert 2.9e9 < workspace.memory(folder, 1_777_088_000) < 4.5e9
     assert 1.9e9 < workspace.memory(folder, 630_167_424) < 3e9
+    calibrated = replace(folder, weights="int4", int4=Int4("awq"))
+    assert 1.9e9 < workspace.memory(calibrated, 134_515_008) < 3e9
 
 
 def test_a_local_model_is_counted_where_it_lies(tiny_source: Path) -> None:

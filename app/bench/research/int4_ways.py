@@ -22,18 +22,16 @@ from headstart.errors import Translatable
 from headstart_export import answers, convert, process, progress, quality, quantize, recipe, sources
 from headstart_export.pipeline import TEXT_LIMIT
 
-WAYS: dict[str, tuple[str, quantize.Int4, bool]] = {  # the last: whether answers are read
-    "INT8": ("int8", quantize.USUAL, False),
-    "INT4": ("int4", quantize.USUAL, False),
-    "INT4 in groups of 32": ("int4", quantize.Int4(group_size=32), False),
-    "INT4 of 80 %, chosen by weights": ("int4", quantize.Int4(ratio=0.8), False),
-    "INT4 of 60 %, chosen by weights": ("int4", quantize.Int4(ratio=0.6), False),
-    "INT4 of 80 %, chosen by answers": ("int4", quantize.Int4(ratio=0.8), True),
-    "INT4 of 60 %, chosen by answers": ("int4", quantize.Int4(ratio=0.6), True),
-    "INT4, AWQ and scale estimation": ("int4", quantize.Int4("awq"), True),
-    "INT4, GPTQ too": ("int4", quantize.Int4("gptq"), True),
-    "INT4 of 80 %, AWQ and scale estimation": ("int4", quantize.Int4("awq", 0.8), True),
-    "INT4-sym": ("int4-sym", quantize.USUAL, False),
+WAYS: dict[str, tuple[str, quantize.Int4]] = {
+    "INT8": ("int8", quantize.USUAL),
+    "INT4": ("int4", quantize.USUAL),
+    "INT4 in groups of 32": ("int4", quantize.Int4(group_size=32)),
+    "INT4 of 80 %": ("int4", quantize.Int4(ratio=0.8)),
+    "INT4 of 60 %": ("int4", quantize.Int4(ratio=0.6)),
+    "INT4, AWQ and scale estimation": ("int4", quantize.Int4("awq")),
+    "INT4, GPTQ too": ("int4", quantize.Int4("gptq")),
+    "INT4 of 80 %, AWQ and scale estimation": ("int4", quantize.Int4("awq", 0.8)),
+    "INT4-sym": ("int4-sym", quantize.USUAL),
 }
 HEADER = """\
 | way | agrees | KL | KL of the weights alone | perplexity | weights | processor time | peak memory |
@@ -93,12 +91,12 @@ def _measure(name: str, scratch: Path, ids: list[int], texts: list[list[int]]) -
 
 def _compress(name: str, source: Path, target: Path, texts: list[list[int]]) -> tuple[float, int]:
     """Processor seconds that it took, and the peak memory of this process in bytes."""
-    weights, int4, reads = WAYS[name]
+    weights, int4 = WAYS[name]
     process.prepare()
     started = time.process_time()
     with Path("/dev/null").open("w", encoding="utf-8") as nowhere, process.muted(nowhere):
         read, written = source / convert.MODEL_FILE, target / convert.MODEL_FILE
-        quantize.compress(read, weights, written, int4=int4, texts=texts if reads else ())
+        quantize.compress(read, weights, written, int4=int4, texts=texts)
     seconds = time.process_time() - started
     peak = re.search(r"VmHWM:\s*(\d+) kB", Path("/proc/self/status").read_text(encoding="utf-8"))
     assert peak is not None
