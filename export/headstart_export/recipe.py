@@ -247,6 +247,14 @@ def rows(text: str) -> int:
 
 def understand(arguments: Arguments) -> Order:
     """What is to be built. Raises ExportError when a source is unknown or options contradict each other."""
+    order = _understood(arguments)
+    models = (order.target, order.draft) if isinstance(order, PairOrder) else (order,)
+    if arguments.calibration not in (None, "none") and not any(model.calibrated for model in models):
+        raise _belongs_to_int4("calibration")
+    return order
+
+
+def _understood(arguments: Arguments) -> Order:
     named = find(arguments.source)
     if arguments.local is not None and not isinstance(named, ModelRecipe):
         raise ExportError(
@@ -329,11 +337,15 @@ def _suffix(arguments: Arguments) -> str:
     return f"-{arguments.adapter.resolve().name.lower()}" if arguments.adapter else ""
 
 
+def _belongs_to_int4(name: str) -> ExportError:
+    return ExportError("--{option} belongs to INT4: add --weights int4.", option=name.replace("_", "-"))
+
+
 def _int4(arguments: Arguments, weights: str) -> Int4:
     if weights not in quantize.GROUP_SIZES:
         for name in ("ratio", "group_size"):
             if getattr(arguments, name) is not None:
-                raise ExportError("--{option} belongs to INT4: add --weights int4.", option=name.replace("_", "-"))
+                raise _belongs_to_int4(name)
     if arguments.ratio is not None and not 0 < arguments.ratio <= 1:
         raise ExportError("--ratio is a share of the weights, above 0 and at most 1, such as 0.8.")
     if arguments.group_size is not None and arguments.group_size != -1 and arguments.group_size < 1:

@@ -274,6 +274,7 @@ def test_an_adapter_is_part_of_the_name_and_of_the_target(tmp_path: Path) -> Non
     ("words", "reason"),
     [
         (Arguments("org/x", ratio=0.8), "--ratio belongs to INT4: add --weights int4."),
+        (Arguments("org/x", calibration="awq"), "--calibration belongs to INT4: add --weights int4."),
         (Arguments(PAIR, group_size=64), "--group-size belongs to INT4: add --weights int4."),
         (Arguments("org/x", weights="int4", ratio=0.0), "--ratio is a share of the weights, above 0 and at most 1"),
         (Arguments("org/x", weights="int4", ratio=80), "--ratio is a share of the weights, above 0 and at most 1"),
