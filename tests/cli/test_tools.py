@@ -92,6 +92,7 @@ def test_json_has_the_calls(capsys: Captured) -> None:
     chat("1 + 2?", "--tools", "--allow-tool", "add", "--json")
     told = json.loads(capsys.readouterr().out)
     assert told["text"] == "It is 3."
+    assert told["stats"]["output_tokens"] == len(told["token_ids"]) > len(ADD.split())
     call = {"at": 0, "name": "add", "arguments": '{"a": 1, "b": 2}', "result": "3.0", "failed": False}
     assert told["calls"] == [call]
 

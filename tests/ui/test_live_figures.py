@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from headstart.engine.engine import FinishReason, Origin, Round, Stats, Step, Timing, Token
+from headstart.engine.engine import FinishReason, Origin, Round, Stats, Step, Timing, Token, joined
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.live_panel import LiveFigures, LivePanel, Sparkline
 from headstart.ui.widgets.labels import ElidedLabel
@@ -176,12 +176,13 @@ def test_a_continued_answer_is_counted_whole() -> None:
         STATS, output_tokens=50, rounds=10, drafted=20, accepted=10, ttft_ms=9.0, decode_ms=1000.0, ledger_ms=-100.0
     )
     second = replace(second, by_origin={"draft": 10, "n-gram": 1}, by_part={"verify": 5.0})
-    whole = live_answer.joined(second, first)
+    whole = joined(second, first)
     assert (whole.output_tokens, whole.rounds, whole.drafted, whole.accepted) == (151, 50, 100, 70)
     assert (whole.ttft_ms, whole.decode_ms, whole.ledger_ms) == (1500.0, 6000.0, 400.0)
     assert whole.by_origin == {"draft": 70, "target": 41, "n-gram": 1}
     assert whole.by_part == {"draft": 10.0, "verify": 5.0}
-    assert live_answer.joined(STATS, {}) == STATS
+    assert whole.speedup == pytest.approx(6400.0 / 6000.0)  # what it would have taken without guesses
+    assert joined(STATS, {}) == STATS
 
 
 def test_at_the_end_the_figures_are_those_of_the_whole_answer(panel: LivePanel) -> None:

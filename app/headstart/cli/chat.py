@@ -39,7 +39,18 @@ from headstart.cli.options import (
 )
 from headstart.cli.render import Answer, Screen, answer, count, harmless, on_ctrl_c, stats_json, stats_line, stats_lines
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Call, Engine, EngineKind, FinishReason, Keep, LoadOptions, Message, Sampling, Tool
+from headstart.engine.engine import (
+    Call,
+    Engine,
+    EngineKind,
+    FinishReason,
+    Keep,
+    LoadOptions,
+    Message,
+    Sampling,
+    Tool,
+    joined,
+)
 from headstart.errors import ContextOverflowError, EngineLostError, HeadstartError, ModelNotFoundError, SettingsError
 from headstart.library import Choice
 from headstart.pdf_text import open_pdf, pages
@@ -654,16 +665,16 @@ class Session:
         return tuple(offer.tool for offer in self.tools.servers.offers)
 
     def _written(self, loop: ToolLoop) -> Answer:
-        """The answer with all that was written before and after its calls; figures are those of its last part."""
-        given = answer(self.engine, loop, self.screen)
-        ids, cancel = given.token_ids, CancelEvent()
+        """The answer with all that was written before and after its calls, counted whole."""
+        given, cancel = answer(self.engine, loop, self.screen), CancelEvent()
         while given.call and self.tools:
             loop.give(given.call, self.tools.run(given.call, self.screen, cancel))
             if cancel.is_set():
-                return replace(given, text=loop.text, token_ids=ids, reason=FinishReason.CANCELLED, call=None)
-            given = answer(self.engine, loop, self.screen)
-            ids += given.token_ids
-        return replace(given, text=loop.text, token_ids=ids)
+                return replace(given, text=loop.text, reason=FinishReason.CANCELLED, call=None)
+            further = answer(self.engine, loop, self.screen)
+            stats = joined(further.stats, stats_json(given.stats))
+            given = replace(further, token_ids=given.token_ids + further.token_ids, stats=stats)
+        return replace(given, text=loop.text)
 
     def _finish(self, begun: Conversation, loop: ToolLoop, state: State) -> None:
         """Keep what came of the answer."""

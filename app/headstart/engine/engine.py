@@ -5,10 +5,10 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from headstart import parameters
 from headstart.engine.cancelling import CancelEvent
@@ -531,6 +531,30 @@ class Tally:
             context_length=context_length,
             repeats=repeats,
         )
+
+
+def joined(stats: Stats, earlier: Mapping[str, object]) -> Stats:
+    """Of an answer in parts: all of them counted together; `earlier` has the figures before the last part by name.
+
+    The first token of a later part came with its prompt, so its time is missing.
+    """
+    if not earlier:
+        return stats
+    counts = ("output_tokens", "rounds", "drafted", "accepted", "decode_ms", "ledger_ms")
+    sums: dict[str, Any] = {name: getattr(stats, name) + (_number(earlier, name) or 0) for name in counts}
+    for name in ("by_origin", "by_part"):
+        before, found = earlier.get(name), getattr(stats, name)
+        before = before if isinstance(before, Mapping) else {}
+        sums[name] = {part: before.get(part, 0) + found.get(part, 0) for part in (*before, *found)}
+    plain_ms = stats.plain_ms or _number(earlier, "plain_ms")
+    if plain_ms and sums["drafted"] and sums["output_tokens"] > 1:  # see Tally.stats
+        plain_ms = (sums["decode_ms"] + sums["ledger_ms"]) / (sums["output_tokens"] - 1)
+    return replace(stats, ttft_ms=_number(earlier, "ttft_ms") or stats.ttft_ms, plain_ms=plain_ms, **sums)
+
+
+def _number(kept: Mapping[str, object], name: str) -> int | float | None:
+    value = kept.get(name)
+    return value if isinstance(value, int | float) else None
 
 
 def nothing() -> Stats:

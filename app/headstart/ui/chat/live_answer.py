@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, overload
+from typing import overload
 
 from headstart.chat.conversation import Message, Run, extended
 from headstart.engine.engine import FinishReason, Origin, Stats, Step
@@ -25,22 +25,6 @@ def keep(stats: Stats, reason: FinishReason) -> dict[str, object]:
     derived = {name: getattr(stats, name) for name in _DERIVED}
     plain = {name: dict(value) if isinstance(value, Mapping) else value for name, value in fields.items()}
     return {**plain, **derived, FINISH: reason.value}
-
-
-def joined(stats: Stats, earlier: Kept) -> Stats:
-    """Of a continued answer: both parts counted together, as `keep` kept the first.
-
-    The first token of the second part came with its prompt, so its time is missing.
-    """
-    counts = ("output_tokens", "rounds", "drafted", "accepted")
-    sums: dict[str, Any] = {name: getattr(stats, name) + int(_number(earlier, name) or 0) for name in counts}
-    for name in ("decode_ms", "ledger_ms"):
-        sums[name] = getattr(stats, name) + (_number(earlier, name) or 0.0)
-    for name in ("by_origin", "by_part"):
-        before, found = earlier.get(name), getattr(stats, name)
-        before = before if isinstance(before, Mapping) else {}
-        sums[name] = {part: before.get(part, 0) + found.get(part, 0) for part in (*before, *found)}
-    return dataclasses.replace(stats, ttft_ms=_number(earlier, "ttft_ms") or stats.ttft_ms, **sums)
 
 
 def line(kept: Kept) -> str:
