@@ -89,9 +89,9 @@ class Recording(LocalModels):
         opened = super().open(options, tell)
         self._tape.put("facts", options.numerics.value, opened.facts)
 
-        def count(messages: tuple[Message, ...], text: str) -> int:
-            found = opened.count(messages, text)
-            self._tape.put("counts", [said_in(messages), text], found)
+        def count(request: Request | None, text: str) -> int:
+            found = opened.count(request, text)
+            self._tape.put("counts", [said_in(request.messages if request else ()), text], found)
             return found
 
         def bench(order: Bench, tell: Any, cancel: CancelEvent) -> Mapping[str, Any]:
@@ -145,8 +145,8 @@ class Playing:
     def forget(self, options: LoadOptions) -> None:
         """See Models.forget."""
 
-    def _count(self, messages: tuple[Message, ...], text: str) -> int:
-        known = self._tape.get("counts", [said_in(messages), text])
+    def _count(self, request: Request | None, text: str) -> int:
+        known = self._tape.get("counts", [said_in(request.messages if request else ()), text])
         return int(known) if known is not None else len(text.split())
 
     def _bench(self, order: Bench, _tell: object, _cancel: CancelEvent) -> Mapping[str, Any]:

@@ -40,7 +40,6 @@ from headstart.engine.engine import (
     FinishReason,
     Likelihood,
     LoadOptions,
-    Message,
     Mode,
     Origin,
     Phase,
@@ -115,7 +114,7 @@ class ToyEngine:
 
     def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
         """See Engine.generate."""
-        prompt = count(request.messages) + len(request.prompt.split())
+        prompt = _count(request, request.prompt)
         if prompt >= self._context:
             raise ContextOverflowError(
                 f"The conversation has {prompt} tokens, but the context holds {self._context}: start a new chat."
@@ -183,7 +182,7 @@ class ToyModels:
         engine = ToyEngine(self._pace, context)
 
         def read_ahead(request: Request) -> Iterator[None]:
-            for _ in range(_count(request.messages, "")):
+            for _ in range(_count(request, "")):
                 time.sleep(self._pace)
                 yield
 
@@ -225,13 +224,11 @@ class ToyModels:
         _kept(options).drop(_TUNED)
 
 
-def count(messages: tuple[Message, ...]) -> int:
-    """Toy tokens of a conversation: one for each word and each role."""
-    return sum(1 + len(message.content.split()) for message in messages)
-
-
-def _count(messages: tuple[Message, ...], text: str) -> int:
-    return count(messages) + len(text.split())
+def _count(request: Request | None, text: str) -> int:
+    """Toy tokens: one for each word and each role, of messages, the tools that are offered, and a text."""
+    said = [message.content for message in request.messages] if request else []
+    offered = [f"{tool.name} {tool.description}" for tool in request.tools.offered] if request and request.tools else []
+    return sum(1 + len(words.split()) for words in (*said, *offered)) + len(text.split())
 
 
 def _answer(question: str) -> list[str]:

@@ -147,7 +147,7 @@ def test_the_chosen_engine_says_what_it_is(tiny_target: Path, tiny_draft: Path, 
     assert (facts.model, facts.draft, facts.device, facts.context) == ("tiny-target", "tiny-draft", "CPU", 1024)
     assert facts.server == ""
     assert (facts.engine, facts.parallel) == {LocalEngine: ("headstart", 2), GenaiEngine: ("genai", 1)}[made]
-    assert opened.count((), "Hello") > 0
+    assert opened.count(None, "Hello") > 0
     opened.engine.close()
 
 

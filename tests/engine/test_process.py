@@ -478,7 +478,7 @@ def test_without_a_model_no_title_is_written(bare: Hosted) -> None:
 def test_it_counts_and_describes_while_it_answers(loaded: Hosted) -> None:
     loaded.say(
         asking("toy: words 5000", tokens=5000),
-        protocol.CountTokens(3, (Message("user", "a b"),), "c"),
+        protocol.CountTokens(3, Request((Message("user", "a b"),)), "c"),
         protocol.Describe(4),
     )
     heard = loaded.hear(protocol.Described)

@@ -70,7 +70,7 @@ ORDERS: tuple[protocol.Order, ...] = (
     protocol.ReadAhead(4, REQUEST),
     protocol.WriteTitle(5, REQUEST),
     protocol.Cancel(3),
-    protocol.CountTokens(5, REQUEST.messages, "text"),
+    protocol.CountTokens(5, REQUEST, "text"),
     protocol.Describe(6),
     protocol.Forget(("a", "b")),
     protocol.Bench(7, protocol.BenchSize(prompts=3, tokens=160, repeats=2, with_peer=True)),
@@ -191,8 +191,8 @@ def test_another_version_is_refused(line: bytes) -> None:
         ({"is": "Generate", "generation": 3, "request": []}, r"Expected `object`, got `array` - at `\$.request`"),
         ({"is": "Load", "options": {"target": "a", "numerics": "sloppy"}}, "sloppy"),
         (
-            {"is": "CountTokens", "ticket": 1, "messages": [{"role": 1, "content": ""}]},
-            r"Expected `str`, got `int` - at `\$.messages\[0\].role`",
+            {"is": "CountTokens", "ticket": 1, "request": {"messages": [{"role": 1, "content": ""}]}},
+            r"Expected `str`, got `int` - at `\$.request.messages\[0\].role`",
         ),
     ],
 )

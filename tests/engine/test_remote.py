@@ -576,7 +576,7 @@ def test_the_engine_s_process_loads_it_by_the_same_orders_as_any_other(tmp_path:
         assert "".join(event.text for event in events if isinstance(event, Step)) == "Hello there!"
         opened = LocalModels().open(remotes.load_options(server), told.append)
         with closing(opened.engine), pytest.raises(RemoteError, match="office does not count tokens beforehand"):
-            opened.count((), "Hi")
+            opened.count(None, "Hi")
         script.pause = 60.0
         cancel = CancelEvent()
         threading.Timer(0.2, cancel.set).start()

@@ -233,7 +233,7 @@ def test_unload_ends_the_process(qtbot: QtBot, loaded_link: EngineLink, heard: H
 def test_tokens_are_counted_while_an_answer_is_written(qtbot: QtBot, loaded_link: EngineLink) -> None:
     loaded_link.generate(ask("toy: words 2000"))
     with qtbot.waitSignal(loaded_link.counted, timeout=WAIT):
-        loaded_link.count_tokens("one", (Message("user", "two three"),))
+        loaded_link.count_tokens("one", ask("two three"))
     assert loaded_link.generation is not None
 
 

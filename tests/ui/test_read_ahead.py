@@ -284,7 +284,7 @@ def test_the_mark_moves_nothing(qtbot: QtBot, points: int) -> None:
     composer.setStyleSheet(stylesheet.sheet(LIGHT, font))
     composer.show_model("a model", "")
     composer.show_reach("Offline", "", leaves=False)
-    composer.show_count(Count((), 1315, 8192))
+    composer.show_count(Count(Request((Message("user", "Hi"),)), 1315, 8192))
     composer.show()
 
     def places() -> list[QRect]:

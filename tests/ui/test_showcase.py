@@ -30,7 +30,7 @@ def test_every_talk_is_on_the_tape(tape: Tape) -> None:
             assert isinstance(end, Finish)
             assert end.stats.accepted > 0
             said.append(Message("assistant", "".join(event.text for event in events if isinstance(event, Step))))
-        assert opened.count(tuple(said), "") == tape.get("counts", [said_in(said), ""])
+        assert opened.count(Request(tuple(said)), "") == tape.get("counts", [said_in(said), ""])
 
 
 def test_both_lanes_of_the_race_are_equal(tape: Tape) -> None:

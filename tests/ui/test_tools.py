@@ -105,6 +105,15 @@ def test_what_is_always_allowed_is_asked_once_in_this_chat_only(qtbot: QtBot, ap
     wait_for_question(qtbot, app)
 
 
+def test_what_tools_take_of_the_context_is_counted(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "hello")
+    count = app.window.chat.composer._count
+    qtbot.waitUntil(lambda: bool(count.accessibleName()), timeout=WAIT)
+    assert int(count.accessibleName().partition(" ")[0]) > 20
+    app.settings.change(tools=False)
+    qtbot.waitUntil(lambda: count.accessibleName() == "6 / 2,048 tokens", timeout=WAIT)
+
+
 def test_a_refusal_is_told_to_the_model(qtbot: QtBot, app: Program) -> None:
     write(app, ADD)
     wait_for_question(qtbot, app)

@@ -3,6 +3,7 @@
 import logging
 import os
 import platform
+import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ from headstart.engine import devices, memory
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.bench.race import SWEEP, USUAL, Heat
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Engine, EngineKind, LoadOptions, Message, Phase, Request
+from headstart.engine.engine import Engine, EngineKind, LoadOptions, Phase, Request
 from headstart.engine.measurements import Measurements
 from headstart.engine.memory import free_memory
 from headstart.engine.protocol import (
@@ -52,12 +53,12 @@ _log = logging.getLogger(__name__)
 
 Tell = Callable[[Loading], None]
 RunBench = Callable[[Bench, Callable[[BenchReport], None], CancelEvent], Mapping[str, Any]]
-CountTokens = Callable[[tuple[Message, ...], str], int]
+CountTokens = Callable[[Request | None, str], int]
 
 
 @dataclass(frozen=True)
 class Opened:
-    """A loaded engine. `count`: tokens of a conversation in its chat format and of a plain text, from any thread.
+    """A loaded engine. `count`: tokens of what a request has it read and of a plain text, from any thread.
 
     `bench` carries out a Bench order, reports progress and returns the result, or raises RaceCancelled when stopped.
     `idle` is entered when there was no request for a while, and left when one comes. `read_ahead` reads
@@ -125,9 +126,9 @@ class LocalModels:
         bench = partial(_race, engine, options) if isinstance(engine, LocalEngine) else _no_bench
         facts = _facts(engine, options)
 
-        def count(messages: tuple[Message, ...], text: str) -> int:
-            conversation = len(tokenizer.prompt(messages)) if messages else 0
-            return conversation + (len(tokenizer.encode(text)) if text else 0)
+        def count(request: Request | None, text: str) -> int:
+            asked = len(tokenizer.prompt_of(request, sys.maxsize)) if request else 0
+            return asked + (len(tokenizer.encode(text)) if text else 0)
 
         if not isinstance(engine, LocalEngine):
             return Opened(engine, facts, count, bench)
@@ -279,7 +280,7 @@ def _open_remote(options: LoadOptions, tell: Tell) -> Opened:
     engine = remote.load(options)
     name = engine.remote.name
 
-    def count(_messages: tuple[Message, ...], _text: str) -> int:
+    def count(_request: Request | None, _text: str) -> int:
         raise RemoteError("{name} does not count tokens beforehand; ask, and it says what is too long.", name=name)
 
     def bench(_order: Bench, _tell: Callable[[BenchReport], None], _cancel: CancelEvent) -> NoReturn:

@@ -15,7 +15,6 @@ from headstart.engine.engine import (
     EngineKind,
     Finish,
     LoadOptions,
-    Message,
     Phase,
     Prefill,
     Request,
@@ -76,10 +75,10 @@ class WriteTitle(Tagged, frozen=True):
 
 
 class CountTokens(Tagged, frozen=True):
-    """Count the tokens of a conversation in the model's chat format, and of a plain text beside it."""
+    """Count the tokens of what a request has the model read, and of a plain text beside it."""
 
     ticket: int
-    messages: tuple[Message, ...] = ()
+    request: Request | None = None
     text: str = ""
 
 

@@ -6,7 +6,7 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
-from headstart.engine.engine import Finish, FinishReason, LoadOptions, Message, Request, Step, nothing
+from headstart.engine.engine import Finish, FinishReason, LoadOptions, Request, Step, nothing
 from headstart.engine.process.client import Ended, EngineProcess, Told
 from headstart.engine.process.host import Turn
 from headstart.engine.process.watch import LOOK, Doing, Patience
@@ -208,9 +208,9 @@ class EngineLink(QObject):
         self._deliver(order)
         return order.ticket
 
-    def count_tokens(self, text: str = "", messages: tuple[Message, ...] = ()) -> int:
-        """Count a text and a conversation: the ticket that `counted` will bear, if a model is loaded."""
-        question = CountTokens(next(self._numbers), messages, text)
+    def count_tokens(self, text: str = "", request: Request | None = None) -> int:
+        """Count a text and a request: the ticket that `counted` will bear, if a model is loaded."""
+        question = CountTokens(next(self._numbers), request, text)
         if self._facts:
             self._send(question)
         return question.ticket

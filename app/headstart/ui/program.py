@@ -284,6 +284,7 @@ class Program(QObject):
         self.tools.troubled.connect(lambda sentence: self.chat_controller.say(sentence, Cause.TOOLS))
         self.tools.changed.connect(lambda: self.window.chat.notice.retract(Cause.TOOLS))
         self.tools.changed.connect(self.read_ahead.look_again)
+        self.tools.changed.connect(self.chat_controller.composing.recount)
         self.server.port_chosen.connect(lambda port: self.settings.change(server_port=port))
         self.settings.changed.connect(self.server.follow)
         self.prompts.changed.connect(lambda own: self.settings.change(prompts=own))

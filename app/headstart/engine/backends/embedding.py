@@ -10,7 +10,7 @@ from headstart import manifest as manifests
 from headstart import paths
 from headstart.engine import devices, loading, memory
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Event, Finish, FinishReason, LoadOptions, Message, Prefill, Request, nothing
+from headstart.engine.engine import Event, Finish, FinishReason, LoadOptions, Prefill, Request, nothing
 from headstart.engine.runtime import core, openvino_genai
 from headstart.errors import BrokenModelError, ContextOverflowError, MakesVectorsError, SettingsError
 from headstart.manifest import Embedding, Manifest
@@ -66,9 +66,9 @@ class EmbeddingEngine:
         stats = replace(nothing(), prompt_tokens=total, context_length=self.context)
         yield Finish(FinishReason.STOP, stats, (), tuple(vectors))
 
-    def count(self, messages: tuple[Message, ...], text: str) -> int:
-        """Tokens of a text. Raises SettingsError for a conversation."""
-        if messages:
+    def count(self, request: Request | None, text: str) -> int:
+        """Tokens of a text. Raises SettingsError for a request."""
+        if request:
             raise MakesVectorsError(self.model.name)
         return len(self._tokenizer.encode(text).input_ids.data[0])
 

@@ -399,7 +399,7 @@ class Host:
 
     def _count(self, order: CountTokens) -> None:
         model = self._model()
-        self._send(Counted(order.ticket, model.count(order.messages, order.text), model.facts.context))
+        self._send(Counted(order.ticket, model.count(order.request, order.text), model.facts.context))
 
     def _forget_chats(self, order: Forget) -> None:
         if self._opened:

@@ -13,7 +13,6 @@ from headstart.chat.passages import MOST, PassageIndex, is_long
 from headstart.chat.reader import Hit
 from headstart.chat.search import ranges
 from headstart.engine.engine import FinishReason, Request, Step
-from headstart.ui import engine_request
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.chat_page import ChatPage
 from headstart.ui.chat.chat_session import ChatSession
@@ -230,9 +229,8 @@ class ComposerController(QObject):
         """Count again how much of the context is used."""
         if self._session is None:
             return
-        path, files = self._path(), self._composer.attached
-        messages = engine_request.engine_messages(path, self._session.settings) if path else ()
-        self.count.count(messages, files)
+        files = self._composer.attached
+        self.count.count(self.request(), files)
         self._composer.show_in_passages(filter(is_long, files) if self._is_cut else ())
 
     def request(self) -> Request | None:
@@ -342,12 +340,12 @@ class ComposerController(QObject):
         if after.last and after.last.role is Role.ASSISTANT:
             self._send(text, files)
             return
-        messages = engine_request.engine_messages(after.path, self._session.settings)
-        if self.count.is_hopeless(messages, self._session.settings) and any(map(is_long, files)) and not self._is_cut:
+        request = self._session.request(after.path)
+        if self.count.is_hopeless(request, self._session.settings) and any(map(is_long, files)) and not self._is_cut:
             self._is_cut = True
             self._submit(text, files)
             return
-        self.count.settle(messages, files, lambda count: self._send_if_fits(text, files, count))
+        self.count.settle(request, files, lambda count: self._send_if_fits(text, files, count))
 
     def _send_if_fits(self, text: str, files: tuple[Attachment, ...], count: Count | None) -> None:
         if count and self._cuts_more(count, files):

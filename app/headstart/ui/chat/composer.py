@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from headstart.chat.conversation import Attachment
-from headstart.engine.engine import Message
+from headstart.engine.engine import Request
 from headstart.engine.memory import DEFAULT_CONTEXT
 from headstart.settings import Settings
 from headstart.ui.chat.attachments import AttachmentTray
@@ -39,7 +39,7 @@ class Count:
     `is_exact`: by the model that will answer, and not by another one that is in memory.
     """
 
-    messages: tuple[Message, ...]
+    request: Request
     tokens: int
     context: int
     parts: Mapping[Attachment, int] = field(default_factory=dict)
@@ -458,7 +458,7 @@ Then = Callable[[Count | None], None]
 
 
 class TokenCount(QObject):
-    """Counts the tokens of the conversation, then those of each new attachment."""
+    """Counts the tokens of what the model would be asked, then those of each new attachment."""
 
     counted = Signal(object)  # Count of what nobody waits to send
 
@@ -466,11 +466,11 @@ class TokenCount(QObject):
         """Asks nothing yet. The composer shows what is counted."""
         super().__init__(parent)
         self._link, self._composer = link, composer
-        self._messages: tuple[Message, ...] = ()
+        self._request: Request | None = None
         self._attached: tuple[Attachment, ...] = ()
         self._known: dict[Attachment, int] = {}
         self._last: Count | None = None
-        self._asked: tuple[int, Attachment | tuple[Message, ...]] | None = None
+        self._asked: tuple[int, Attachment | Request] | None = None
         self._then: Then | None = None
         self._is_exact = True
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE)
@@ -480,10 +480,10 @@ class TokenCount(QObject):
         link.counted.connect(self._take)
         link.loaded.connect(self._count_anew)
 
-    def count(self, messages: tuple[Message, ...], attached: tuple[Attachment, ...]) -> None:
-        """Show the count soon, if a loaded model counts and nothing newer is asked; show none without messages."""
-        self._messages, self._attached = messages, attached
-        if self._is_elsewhere() or not messages:
+    def count(self, request: Request | None, attached: tuple[Attachment, ...]) -> None:
+        """Show the count soon, if a loaded model counts and nothing newer is asked; show none without a request."""
+        self._request, self._attached = request, attached
+        if self._is_elsewhere() or not request:
             self._composer.hide_count()
         else:
             self._pause.start()
@@ -492,28 +492,28 @@ class TokenCount(QObject):
         """Whether the model in memory is the one that will answer."""
         if exact != self._is_exact:
             self._is_exact = exact
-            if self._last and self._last.messages == self._messages:
+            if self._last and self._last.request == self._request:
                 self._tell(self._last)
 
-    def settle(self, messages: tuple[Message, ...], attached: tuple[Attachment, ...], then: Then) -> None:
-        """Call `then` with the count of exactly these messages, or with None where nobody counts them in time."""
+    def settle(self, request: Request, attached: tuple[Attachment, ...], then: Then) -> None:
+        """Call `then` with the count of exactly this request, or with None where nobody counts it in time."""
         if not self._link.facts or self._is_elsewhere() or not self._is_exact:
             then(None)
-        elif self._last and self._last.messages == messages:
+        elif self._last and self._last.request == request:
             then(self._last)
         else:
-            self.count(messages, attached)
+            self.count(request, attached)
             self._pause.stop()
             self._then = then
             self._patience.start()
             self._ask()
 
-    def is_hopeless(self, messages: Iterable[Message], settings: Settings) -> bool:
-        """Whether these are too long for the context, however they are counted, as far as that is known."""
+    def is_hopeless(self, request: Request, settings: Settings) -> bool:
+        """Whether this is too long for the context, however it is counted, as far as that is known."""
         facts = self._link.facts
         is_known = facts and (facts.server or self._is_exact)
         context = facts.context if facts and is_known else settings.context or DEFAULT_CONTEXT
-        length = sum(len(message.content.encode(errors="replace")) for message in messages)
+        length = sum(len(message.content.encode(errors="replace")) for message in request.messages)
         return bool(context) and length > context * _MOST_BYTES
 
     def forget(self) -> None:
@@ -541,8 +541,8 @@ class TokenCount(QObject):
 
     @Slot()
     def _ask(self) -> None:
-        if self._messages and (self._last is None or self._last.messages != self._messages):
-            self._asked = (self._link.count_tokens(messages=self._messages), self._messages)
+        if self._request and (self._last is None or self._last.request != self._request):
+            self._asked = (self._link.count_tokens(request=self._request), self._request)
             return
         unknown = next((attachment for attachment in self._attached if attachment not in self._known), None)
         if unknown:
@@ -568,7 +568,7 @@ class TokenCount(QObject):
         self._last = replace(count, parts=parts, is_exact=self._is_exact)
         self._composer.show_count(self._last)
         then = self._then
-        if count.messages != self._messages:
+        if count.request != self._request:
             return
         if then:
             self.forget()
