@@ -67,6 +67,15 @@ def test_without_a_person_nothing_is_called_that_was_not_allowed(capsys: Capture
     assert "allow it with --allow-tool add." in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("allowed", "result"), [("add", "The user did not allow this call."), ("b/add", "3.0")])
+def test_leave_for_a_tool_is_none_for_that_of_another_server(allowed: str, result: str, tmp_path: Path) -> None:
+    servers = {"mcpServers": {"a": CLOCK, "b": CLOCK}}
+    (tmp_path / "mcp.json").write_text(json.dumps(servers), encoding="utf-8")
+    die = written_call(Call("die", "{}"))  # with its server, and the name is free for the other one
+    _, engine = chat("1 + 2?", "--tools", "--allow-tool", "die", "--allow-tool", allowed, scripts=(die, ADD, "3."))
+    assert engine.requests[2].messages[-1].content == result
+
+
 @pytest.mark.parametrize(
     ("typed", "result", "asked"), [("y\ny\n", "3.0", 2), ("a\n", "3.0", 1), ("\nno\n", "The user did not", 2)]
 )
@@ -77,7 +86,7 @@ def test_a_person_is_asked(
     _, engine = chat("1 + 2?", "--tools", scripts=(ADD, ADD, "3."))
     assert all(request.messages[-1].content.startswith(result) for request in engine.requests[1:])
     out, err = capsys.readouterr()
-    assert (out + err).count("Call add? [y]es") == asked
+    assert (out + err).count("Call add of clock? [y]es") == asked
     assert 'The model wants to call add {"a": 1, "b": 2}' in err
 
 

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,13 @@ def write(path: Path, **servers: Any) -> Path:
     file = path / "mcp.json"
     file.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
     return file
+
+
+def call(servers: ToolServers, name: str, arguments: str = "{}", cancel: CancelEvent | None = None) -> Result:
+    """Of a tool that is offered."""
+    offer = servers.offer(name)
+    assert offer
+    return servers.call(offer, arguments, cancel)
 
 
 @pytest.fixture(scope="module")
@@ -50,26 +58,26 @@ def test_what_a_server_offers(clock: ToolServers) -> None:
 
 
 def test_a_call_gives_its_result(clock: ToolServers) -> None:
-    assert clock.call("add", '{"a": 1, "b": 2}') == Result("3.0")
+    assert call(clock, "add", '{"a": 1, "b": 2}') == Result("3.0")
 
 
 def test_a_server_has_its_environment_and_not_that_of_headstart(
     clock: ToolServers, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.DEBUG):
-        assert clock.call("secret", "{}") == Result("hunter2 None")
-        clock.call("babble", "{}")
+        assert call(clock, "secret") == Result("hunter2 None")
+        call(clock, "babble")
     assert "hunter2" not in caplog.text
 
 
 def test_a_server_may_write_nonsense_between_its_answers(clock: ToolServers, caplog: pytest.LogCaptureFixture) -> None:
-    assert clock.call("babble", "{}") == Result("done")
+    assert call(clock, "babble") == Result("done")
     assert "not JSON" not in caplog.text  # a log holds nothing that people or tools wrote
 
 
-@pytest.mark.parametrize(("name", "arguments"), [("fail", "{}"), ("add", '{"a": "x"}'), ("nothing", "{}")])
+@pytest.mark.parametrize(("name", "arguments"), [("fail", "{}"), ("add", '{"a": "x"}')])
 def test_what_goes_wrong_in_a_tool_is_a_result(clock: ToolServers, name: str, arguments: str) -> None:
-    found = clock.call(name, arguments)
+    found = call(clock, name, arguments)
     assert found.failed
     assert name in found.text
 
@@ -77,7 +85,7 @@ def test_what_goes_wrong_in_a_tool_is_a_result(clock: ToolServers, name: str, ar
 def test_a_call_can_be_stopped(clock: ToolServers) -> None:
     cancel, begun = CancelEvent(), time.monotonic()
     threading.Timer(0.2, cancel.set).start()
-    assert clock.call("hang", "{}", cancel) == STOPPED
+    assert call(clock, "hang", "{}", cancel) == STOPPED
     assert time.monotonic() - begun < 2
 
 
@@ -89,10 +97,10 @@ def test_a_server_that_dies_or_hangs_says_so_and_is_started_again(tmp_path: Path
             ("die", "The server clock ended while it was called."),
             ("hang", "The server clock did not answer within 1 seconds and was ended."),
         ):
-            assert servers.call(name, "{}") == Result(sentence, failed=True)
+            assert call(servers, name) == Result(sentence, failed=True)
             assert not servers.offers
             servers.start()
-            assert servers.call("add", '{"a": 1, "b": 2}') == Result("3.0")
+            assert call(servers, "add", '{"a": 1, "b": 2}') == Result("3.0")
 
 
 def test_no_process_is_left(tmp_path: Path) -> None:
@@ -139,7 +147,15 @@ def test_equal_names_are_told_apart(tmp_path: Path) -> None:
         names = [offer.tool.name for offer in servers.offers]
         assert len(names) == len(set(names))
         assert {"add", "b_add"} < set(names)
-        assert servers.call("b_add", '{"a": 1, "b": 2}') == Result("3.0")
+        mine, other = servers.offer("add"), servers.offer("b_add")
+        assert mine
+        assert other
+        assert mine.key != other.key
+        assert call(servers, "b_add", '{"a": 1, "b": 2}') == Result("3.0")
+        write(tmp_path, b=CLOCK)
+        servers.start()
+        assert servers.offer("add") == replace(other, tool=mine.tool)  # the name is free
+        assert servers.call(mine, '{"a": 1, "b": 2}') == Result("The server a ended.", failed=True)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Attachment, State, ToolCall
-from headstart.engine.engine import Call
+from headstart.engine.engine import Call, Tool
+from headstart.tools.servers import Offer
 from headstart.ui.chat.message import MessageContent, MessageSource, MessageState
 from headstart.ui.chat.text_view import TextView
 from headstart.ui.chat.tools import CallBar, ToolsDialog
@@ -105,6 +106,19 @@ def test_what_is_always_allowed_is_asked_once_in_this_chat_only(qtbot: QtBot, ap
     wait_for_question(qtbot, app)
 
 
+def test_leave_for_a_tool_is_none_for_that_of_another_server(headstart_home: Path, qtbot: QtBot, app: Program) -> None:
+    write(app, ADD)
+    wait_for_question(qtbot, app)
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
+        app.window.chat.call.always.click()
+    name_servers(headstart_home, other=CLOCK)
+    app.tools.start_again()
+    qtbot.waitUntil(lambda: app.tools.names == ("other",), timeout=WAIT)
+    write(app, ADD)
+    wait_for_question(qtbot, app)
+    assert app.window.chat.call.text.startswith("The model wants to call add of other,")
+
+
 def test_what_tools_take_of_the_context_is_counted(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "hello")
     count = app.window.chat.composer._count
@@ -190,7 +204,7 @@ def test_closing_in_a_question_keeps_the_text(qtbot: QtBot, app: Program, open_p
 def test_no_sign_hides_what_a_tool_would_be_given(qtbot: QtBot) -> None:
     bar = CallBar()
     qtbot.addWidget(bar)
-    bar.ask(Call("add", '{"a": "\u202e虎"}'), None)
+    bar.ask((Call("add", '{"a": "\u202e虎"}'), Offer(Tool("add", "{}"), "clock", "add")))
     assert bar._arguments.toPlainText() == '{\n  "a": "\\u202e虎"\n}'
 
 

@@ -54,8 +54,8 @@ from headstart.engine.engine import (
 from headstart.errors import ContextOverflowError, EngineLostError, HeadstartError, ModelNotFoundError, SettingsError
 from headstart.library import Choice
 from headstart.pdf_text import open_pdf, pages
-from headstart.tools.loop import REFUSED, Result, ToolLoop, engine_turns, offering
-from headstart.tools.servers import FILE_NAME, ToolServers, effects
+from headstart.tools.loop import REFUSED, Result, ToolLoop, engine_turns, offering, unknown
+from headstart.tools.servers import FILE_NAME, Offer, ToolServers, effects
 
 STANDARD_INPUT = "-"
 _MOST_SHOWN = 200  # characters of a tool's result
@@ -121,7 +121,11 @@ class ChatFlags:
         group="tools",
     )
     allow_tool: tuple[str, ...] = flag(
-        (), "call this tool without asking (may be repeated)", metavar="NAME", read=valid_text, group="tools"
+        (),
+        "call this tool without asking, also as SERVER/NAME (may be repeated)",
+        metavar="NAME",
+        read=valid_text,
+        group="tools",
     )
     no_color: bool = flag(default=False, help="no colours (also: NO_COLOR=1); underlines stay")
     trace: TraceFlags = group(TraceFlags)
@@ -215,34 +219,39 @@ class Tools:
     """The servers that run, and the tools that may be called without asking."""
 
     servers: ToolServers
-    allowed: set[str]
+    allowed: set[tuple[str, str]]
     may_ask: bool  # standard input holds no messages
 
     def run(self, call: Call, screen: Screen, cancel: CancelEvent) -> Result:
         """What the call gives. `cancel` is set where a person wants no more of the answer."""
+        offer = self.servers.offer(call.name)
+        if offer is None:
+            return unknown(call)
         said = f"{call.name} {call.arguments}"
-        if call.name not in self.allowed and not self._is_allowed(said, call.name, screen, cancel):
+        if offer.key not in self.allowed and not self._is_allowed(said, offer, screen, cancel):
             return REFUSED
         screen.remark(f"Calling {said}")
         with on_ctrl_c(cancel.set):
-            found = self.servers.call(call.name, call.arguments, cancel)
+            found = self.servers.call(offer, call.arguments, cancel)
         lines = found.text.splitlines() or [""]
         more = f" … ({count(len(lines), 'line')})" if len(lines) > 1 else ""
         screen.remark(f"{'It failed: ' if found.failed else 'It gave: '}{lines[0][:_MOST_SHOWN]}{more}")
         return found
 
-    def _is_allowed(self, said: str, name: str, screen: Screen, cancel: CancelEvent) -> bool:
+    def _is_allowed(self, said: str, offer: Offer, screen: Screen, cancel: CancelEvent) -> bool:
+        name = offer.tool.name
         if not self.may_ask:
             screen.remark(f"{said} was not called, as nobody can be asked here: allow it with --allow-tool {name}.")
             return False
         screen.remark(f"The model wants to call {said}")
+        asked = harmless(f"{name} of {offer.server}")
         try:
-            chosen = input(f"Call {harmless(name)}? [y]es, [a]lways in this chat, [N]o: ").strip().lower()
+            chosen = input(f"Call {asked}? [y]es, [a]lways in this chat, [N]o: ").strip().lower()
         except (EOFError, KeyboardInterrupt):
             cancel.set()
             return False
         if chosen in {"a", "always"}:
-            self.allowed.add(name)
+            self.allowed.add(offer.key)
         return chosen in {"y", "yes", "a", "always"}
 
 
@@ -256,17 +265,19 @@ def _tools(arguments: ChatFlags, screen: Screen) -> Tools | None:
     with ExitStack() as undoing:
         undoing.callback(servers.close)
         servers.start()
-        unknown = [name for name in arguments.allow_tool if name not in {offer.tool.name for offer in servers.offers}]
+        keys = {name: offer.key for offer in servers.offers for name in ("/".join(offer.key), offer.tool.name)}
+        missing = [name for name in arguments.allow_tool if name not in keys]
         for fault in servers.faults:
             screen.complain(str(fault))
-        if unknown and not servers.faults:
+        if missing and not servers.faults:
             known = ", ".join(offer.tool.name for offer in servers.offers)
-            raise SettingsError(f"There is no tool {unknown[0]}; there are {known}.")
+            raise SettingsError(f"There is no tool {missing[0]}; there are {known}.")
         undoing.pop_all()
     if servers.offers:
         offered = f"{count(len(servers.offers), 'tool')} of {', '.join(servers.names)}"
         screen.remark(f"The model may call {offered}; /tools lists them. Headstart cannot see if they use the network.")
-    return Tools(servers, set(arguments.allow_tool), sys.stdin.isatty())
+    allowed = {keys[name] for name in arguments.allow_tool if name in keys}
+    return Tools(servers, allowed, sys.stdin.isatty())
 
 
 def _order(arguments: ChatFlags) -> _Order:
@@ -547,7 +558,7 @@ class Session:
             self.screen.remark("Tools are off: start the chat with --tools.")
             return
         for offer in self.tools.servers.offers:
-            asked = "allowed" if offer.tool.name in self.tools.allowed else "asked for"
+            asked = "allowed" if offer.key in self.tools.allowed else "asked for"
             about = " ".join(offer.tool.description.split())
             self.screen.remark(f"{offer.tool.name} ({offer.server}; {effects(offer)}; {asked}): {about}")
         for fault in self.tools.servers.faults:

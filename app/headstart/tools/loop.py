@@ -24,6 +24,11 @@ REFUSED = Result("The user did not allow this call.", failed=True)
 STOPPED = Result("The user stopped this call.", failed=True)
 
 
+def unknown(call: Call) -> Result:
+    """Of a call of what nobody offers."""
+    return Result(f"There is no tool {call.name}.", failed=True)
+
+
 def engine_turns(turns: Iterable[Turn]) -> tuple[Message, ...]:
     """The turns of a conversation as the engine has them."""
     return tuple(Message(turn.role, turn.content, _calls(turn)) for turn in turns)

@@ -60,6 +60,11 @@ class Offer:
     destroys: bool = True
     reaches_out: bool = True  # into the world beyond the server, such as the network
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """What a person allows: another server's tool of that name is another tool."""
+        return self.server, self.name
+
 
 def effects(offer: Offer) -> Translatable:
     """What a tool may do, in few words, as its server says."""
@@ -167,13 +172,17 @@ class ToolServers:
                 self._ask(_all(each.start() for each in begun.values()), cancel)
         self.faults = (*faults, *(each.fault for each in self._connections.values() if each.fault))
 
-    def call(self, name: str, arguments: str, cancel: CancelEvent | None = None) -> Result:
+    def offer(self, name: str) -> Offer | None:
+        """The tool that the model calls so."""
+        return next((offer for offer in self.offers if offer.tool.name == name), None)
+
+    def call(self, offer: Offer, arguments: str, cancel: CancelEvent | None = None) -> Result:
         """What a tool gives for a JSON object of arguments. What goes wrong is a Result, too; `cancel` gives it up."""
-        offer = next((offer for offer in self.offers if offer.tool.name == name), None)
-        if offer is None:
-            return Result(f"There is no tool {name}.", failed=True)
+        connection = self._connections.get(offer.server)
+        if connection is None:  # it is no longer in the file
+            return _lost(offer.server, "ended")
         try:
-            return self._ask(self._connections[offer.server].call(offer.name, json.loads(arguments)), cancel)
+            return self._ask(connection.call(offer.name, json.loads(arguments)), cancel)
         except CancelledError:
             return STOPPED
 
@@ -207,6 +216,10 @@ class ToolServers:
         waiting = asyncio.run_coroutine_threadsafe(work, self._loop)
         with (cancel or CancelEvent()).calling(waiting.cancel):
             return waiting.result()
+
+
+def _lost(server: str, what: str) -> Result:
+    return Result(f"The server {server} {what}.", failed=True)
 
 
 def require_package() -> None:
@@ -254,7 +267,7 @@ class _Connection:
         from mcp.types import CONNECTION_CLOSED  # noqa: PLC0415
 
         if self._client is None:
-            return self._lost("ended")
+            return _lost(self.server.name, "ended")
         try:
             async with asyncio.timeout(self._patience[1]):
                 return _result(await self._client.call_tool(name, arguments))
@@ -271,7 +284,7 @@ class _Connection:
         """It is started again with the next answer."""
         self._client = None
         self._ending.set()
-        return Result(f"The server {self.server.name} {what}.", failed=True)
+        return _lost(self.server.name, what)
 
     async def _run(self) -> None:
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:

@@ -113,7 +113,7 @@ class Program(QObject):
         self.undo_stack, self.checkpoints = UndoStack(self), Checkpoints(store, self)
         self.garbage_collection = GarbageCollection(self)
         self.window = MainWindow(self.appearance.theme, self.appearance.font)
-        self.chat_controller = ChatController(self.window.chat, self.link, self.tools, self)
+        self.chat_controller = ChatController(self.window.chat, self.link, self)
         self.quick = QuickAskController(self.window, self.chats, self.appearance, self.settings.now, self)
         self.attention = Attention(application, self.window, self.settings.now, lambda: self.quick.icon, self)
         self.motion = Motion(application, self.settings.now, self)

@@ -20,7 +20,6 @@ from headstart.ui.chat.composer import Composer, Count, TokenCount
 from headstart.ui.chat.live_answer import KeptOrigins
 from headstart.ui.chat.message import WARMER, MessageAction, MessageContent, MessageState, Source
 from headstart.ui.chat.prompts import PromptDialog, filled, library, own_part
-from headstart.ui.chat.tools import ToolsController
 from headstart.ui.chat.transcript import places
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.spelling import sentences, whole
@@ -395,10 +394,10 @@ class ChatController(QObject):
     answered = Signal(object)  # MessageContent that has come to its end
     undoable = Signal(object)  # Undoable
 
-    def __init__(self, page: ChatPage, link: EngineLink, tools: ToolsController, parent: QObject | None = None) -> None:
+    def __init__(self, page: ChatPage, link: EngineLink, parent: QObject | None = None) -> None:
         """Nothing is open yet."""
         super().__init__(parent)
-        self._page, self._tools = page, tools
+        self._page = page
         self._session: ChatSession | None = None
         self._made = Contents()
         self.composing = ComposerController(page.composer, page.notice, link, self)
@@ -557,8 +556,7 @@ class ChatController(QObject):
 
     @Slot()
     def _show_question(self) -> None:
-        asked = self.session.asked
-        self._page.call.ask(asked, self._tools.offer(asked.name) if asked else None)
+        self._page.call.ask(self.session.asked)
 
     @Slot(bool, bool)
     def _decide(self, allowed: bool, always: bool) -> None:

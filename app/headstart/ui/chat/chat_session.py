@@ -25,7 +25,8 @@ from headstart.engine.engine import Call, Finish, FinishReason, Keep, Prefill, R
 from headstart.engine.protocol import Failed, Load
 from headstart.errors import EngineBusyError, HeadstartError, HistoryError
 from headstart.settings import Settings
-from headstart.tools.loop import REFUSED, Result, ToolLoop, offering
+from headstart.tools.loop import REFUSED, Result, ToolLoop, offering, unknown
+from headstart.tools.servers import Offer
 from headstart.ui import engine_request
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.live_answer import NOTICE, ROUNDS, LiveAnswer
@@ -89,9 +90,10 @@ class ChatSession(QObject):
             self.draft_files = (*self._given, *(file for file in self.draft_files if file not in self._given))
         self.program_settings = settings
         self.live: LiveAnswer | None = None  # the answer being written; however the engine fares, `ended` follows
-        self.asked: Call | None = None  # waits for a person's word: see `decide`
+        self.asked: tuple[Call, Offer] | None = None  # waits for a person's word: see `decide`
         self._calling: CancelEvent | None = None  # of the tool that is being called
-        self._allowed: set[str] = set()  # tools that are called without asking; not kept, as chats come from files, too
+        # Tools that are called without asking; not kept, as chats come from files, too.
+        self._allowed: set[tuple[str, str]] = set()
         self.wait = ""  # what it waits for, in words
         self._saving = QTimer(self, interval=_SAVE_EVERY)
         self._saving.timeout.connect(self._save_partial)
@@ -171,14 +173,14 @@ class ChatSession(QObject):
         """Call the tool that was asked about, or do not; `always`: and do not ask again in this chat."""
         if self.asked is None:
             return
-        call, self.asked = self.asked, None
+        (call, offer), self.asked = self.asked, None
         self.asking.emit()
         if always:
-            self._allowed.add(call.name)
+            self._allowed.add(offer.key)
         if allowed:
             self._set_wait(self.tr("Calling {}…").format(call.name))
             self._calling = cancel = CancelEvent()
-            self._tools.call(call, cancel, partial(self._take_called, call, cancel))
+            self._tools.call(offer, call.arguments, cancel, partial(self._take_called, call, cancel))
         else:
             self._take_result(call, REFUSED)
 
@@ -354,8 +356,12 @@ class ChatSession(QObject):
 
     def _ask(self, call: Call) -> None:
         """About a call, unless that was answered before."""
-        self.asked = call
-        if call.name in self._allowed:
+        offer = self._tools.offer(call.name)
+        if offer is None:
+            self._take_result(call, unknown(call))
+            return
+        self.asked = call, offer
+        if offer.key in self._allowed:
             self.decide(allowed=True)
         else:
             self._set_wait(self.tr("Waiting for you: may {} be called?").format(call.name))

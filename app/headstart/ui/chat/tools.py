@@ -84,7 +84,7 @@ class ToolsController(QObject):
         """Start what does not run; the file may name other servers than before."""
         self._start(failed=True)
 
-    def call(self, call: Call, cancel: CancelEvent, done: Callable[[Result], None]) -> None:
+    def call(self, offer: Offer, arguments: str, cancel: CancelEvent, done: Callable[[Result], None]) -> None:
         """Have a tool called; `done` gets the result."""
 
         def end(result: Result) -> None:
@@ -92,7 +92,7 @@ class ToolsController(QObject):
                 self._start(failed=False)
             done(result)
 
-        self._do(partial(self._servers.call, call.name, call.arguments, cancel), end)
+        self._do(partial(self._servers.call, offer, arguments, cancel), end)
 
     def _start(self, *, failed: bool) -> None:
         self.is_starting = True
@@ -169,14 +169,14 @@ class CallBar(QFrame):
         """The question; empty if there is none."""
         return "" if self.isHidden() else self._question.text()
 
-    def ask(self, call: Call | None, offer: Offer | None) -> None:
+    def ask(self, asked: tuple[Call, Offer] | None) -> None:
         """Show the question about a call, or none."""
-        self.setVisible(call is not None)
-        if call is None:
+        self.setVisible(asked is not None)
+        if asked is None:
             return
+        call, offer = asked
         question = self.tr("The model wants to call {tool} of {server}, which {effects}.")
-        server, effect = (offer.server, said(effects(offer))) if offer else ("?", "?")
-        self._question.setText(question.format(tool=call.name, server=server, effects=effect))
+        self._question.setText(question.format(tool=call.name, server=offer.server, effects=said(effects(offer))))
         self._question.setTextFormat(Qt.TextFormat.PlainText)
         told = _plain(json.dumps(json.loads(call.arguments), ensure_ascii=False, indent=2))
         self._arguments.setPlainText(told)
