@@ -66,6 +66,16 @@ _QT_PLUGINS = {
 _QT_MODULES_OUT = ("PySide6/QtAsyncio/", "PySide6/scripts/", "PySide6/support/generate_pyi.py")
 # 100 MB that only compile for NPUs, which by default is done by the NPU's driver.
 _NPU_COMPILER = "openvino/libs/openvino_intel_npu_compiler.dll"
+# What the package for MCP servers needs of pywin32. It goes into one folder, where a frozen program looks for it.
+_OF_PYWIN32 = {
+    "win32/lib/pywintypes.py",
+    "win32/lib/win32con.py",
+    "win32/win32api.pyd",
+    "win32/win32job.pyd",
+    f"pywin32_system32/pywintypes{PYTHON.replace('.', '')}.dll",
+}
+_PYWIN32 = {"PyWin32.chm", "adodbapi", "isapi", "pythoncom.py", "pythonwin", "pywin32.pth", "pywin32.version.txt"}
+_PYWIN32 |= {"pywin32_system32", "win32", "win32com", "win32comext"}
 _TESTS = {"tests", "test", "_examples"}
 _LIBRARIES = (".dll", ".pyd")
 
@@ -124,7 +134,7 @@ def unpack(wheels: Iterable[Path], folder: Path) -> None:
         with zipfile.ZipFile(wheel) as archive:
             places = ((name, _place(name)) for name in sorted(archive.namelist()))
             for name, place in ((name, place) for name, place in places if place and is_wanted(place)):
-                _write(archive, name, folder / place)
+                _write(archive, name, folder / (PurePosixPath(place).name if place in _OF_PYWIN32 else place))
 
 
 def is_wanted(path: str) -> bool:
@@ -139,6 +149,8 @@ def is_wanted(path: str) -> bool:
         return False
     if parts[0] == "PySide6":
         return _is_wanted_of_qt(path, parts)
+    if parts[0] in _PYWIN32:
+        return path in _OF_PYWIN32
     if parts[0] == RUNTIME_FROM and path.endswith(".dll"):
         return parts[-1].startswith(RUNTIME_FROM)
     return path.endswith(".py") or contents.is_wanted(path)

@@ -69,10 +69,12 @@ def test_of_a_wheel_only_what_is_wanted_is_unpacked(tmp_path: Path) -> None:
         "key/a.pyi": "",
         "key-1.0.data/purelib/c.py": "c",
         "key-1.0.data/scripts/d": "d",
+        "win32/win32job.pyd": "e",
+        "win32/win32print.pyd": "f",
     }
     wheels.unpack([wheel(tmp_path, "key", **files)], tmp_path / "lib")
     there = {path.relative_to(tmp_path / "lib").as_posix() for path in (tmp_path / "lib").rglob("*") if path.is_file()}
-    assert there == {"key/a.py", "c.py", "key-1.0.dist-info/METADATA"}
+    assert there == {"key/a.py", "c.py", "win32job.pyd", "key-1.0.dist-info/METADATA"}
 
 
 @pytest.mark.parametrize(

@@ -194,12 +194,3 @@ def test_an_entry_that_is_wrong_is_told(tmp_path: Path, entry: object, sentence:
     assert sentence in str(fault)
     assert [server.name for server in servers] == ["good"]
     assert "hunter2" not in repr(servers)
-
-
-def test_without_the_package_people_are_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "mcp", None)
-    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
-    servers = ToolServers()
-    servers.start()
-    assert 'pip install "headstart[tools]"' in str(servers.faults[0])
-    servers.close()

@@ -1,5 +1,6 @@
-"""Trials of the parts that a packed program may lack: server, JSON schema, key ring, PDF, encryption, GenAI."""
+"""Trials of the parts that a packed program may lack: server, JSON schema, tools, key ring, PDF, encryption, GenAI."""
 
+import asyncio
 import importlib
 import json
 import sys
@@ -45,6 +46,7 @@ def faults() -> Iterator[str]:
     trials: dict[str, Callable[[], None]] = {
         "The server": _serve,
         "An answer that keeps to a JSON schema": _keep_to_schema,
+        "Calling a tool": _call_tool,
         "The key ring": _look_for_key_ring,
         "Reading a PDF file": _read_pdf,
         "Encrypting the history": _encrypt,
@@ -129,6 +131,25 @@ def _tokenizer(ids: dict[str, int]) -> dict[str, object]:
         "decoder": cut,
         "model": {"type": "BPE", "vocab": ids, "merges": []},
     }
+
+
+def _call_tool() -> None:
+    """Of an MCP server in this process: there need not be another program that is one."""
+    from mcp import Client  # noqa: PLC0415
+    from mcp.server import MCPServer  # noqa: PLC0415
+
+    server = MCPServer("check")
+
+    @server.tool()
+    def echo(word: str) -> str:
+        return word
+
+    async def call() -> str:
+        async with Client(server) as client:
+            return str(await client.call_tool("echo", {"word": _WORD}))
+
+    found = asyncio.run(call())
+    _require(_WORD in found, f"it gives {found}")
 
 
 def _look_for_key_ring() -> None:

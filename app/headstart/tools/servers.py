@@ -1,7 +1,6 @@
 """MCP servers on this computer: those of mcp.json, their processes, what they offer, and calls of it."""
 
 import asyncio
-import importlib.util
 import json
 import logging
 import re
@@ -156,7 +155,6 @@ class ToolServers:
         `failed`: also those that have failed to start before.
         """
         try:
-            require_package()
             servers, faults = configured(self._path)
         except ToolError as error:
             servers, faults = (), (error,)
@@ -220,12 +218,6 @@ class ToolServers:
 
 def _lost(server: str, what: str) -> Result:
     return Result(f"The server {server} {what}.", failed=True)
-
-
-def require_package() -> None:
-    """Raises ToolError where the MCP package is not installed."""
-    if importlib.util.find_spec("mcp") is None:
-        raise ToolError('Tools need a package that is not installed: pip install "headstart[tools]".')
 
 
 async def _all(works: Iterable[Coroutine[Any, Any, None]]) -> None:

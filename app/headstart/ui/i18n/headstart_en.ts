@@ -164,10 +164,6 @@
         <translation>These weights cannot be compressed to {weights} ({error}); try others under “Weights”.</translation>
     </message>
     <message>
-        <source>Tools need a package that is not installed: pip install &quot;headstart[tools]&quot;.</source>
-        <translation>Tools need a package that is not installed: install headstart[tools] with pip, then start Headstart again.</translation>
-    </message>
-    <message>
         <source>With an NPU, model and draft run on it together: leave out --draft-device.</source>
         <translation>With an NPU, model and draft run on it together: set “Draft device” to “Automatic”.</translation>
     </message>

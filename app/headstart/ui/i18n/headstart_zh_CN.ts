@@ -2672,10 +2672,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>要固定预先猜测的数量，请将每步猜测数设为 1 至 16，或改用自动。</translation>
     </message>
     <message>
-        <source>Tools need a package that is not installed: pip install &quot;headstart[tools]&quot;.</source>
-        <translation>使用工具需要尚未安装的软件包：请用 pip 安装 headstart[tools]，然后重新启动 Headstart。</translation>
-    </message>
-    <message>
         <source>Tuning needs {least} seconds at least, not {seconds}.</source>
         <translation>调优至少需要 {least} 秒，而不是 {seconds} 秒。</translation>
     </message>

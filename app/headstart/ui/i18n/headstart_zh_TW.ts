@@ -2672,10 +2672,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>要固定預先猜測的數量，請將每步猜測數設為 1 至 16，或改用自動。</translation>
     </message>
     <message>
-        <source>Tools need a package that is not installed: pip install &quot;headstart[tools]&quot;.</source>
-        <translation>使用工具需要尚未安裝的套件：請用 pip 安裝 headstart[tools]，然後重新啟動 Headstart。</translation>
-    </message>
-    <message>
         <source>Tuning needs {least} seconds at least, not {seconds}.</source>
         <translation>調校至少需要 {least} 秒，而非 {seconds} 秒。</translation>
     </message>
