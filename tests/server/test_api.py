@@ -238,6 +238,7 @@ def test_predictions_and_forms_reach_the_engine(client: openai.OpenAI, engine: S
         ({"format": PLACE}, PLACE, ""),
         ({"format": "json"}, {"type": "object"}, ""),
         ({"structured_outputs": {"json": PLACE}}, PLACE, ""),
+        ({"structured_outputs": {"json_object": True}}, {"type": "object"}, ""),
         ({"structured_outputs": {"choice": ["yes", 'n"o']}}, None, 'start: "yes" | "n\\"o"'),
         ({"guided_choice": ["a"]}, None, 'start: "a"'),
         ({"guided_regex": "a/b\\/c"}, None, r"start: /a\/b\/c/"),
@@ -254,10 +255,13 @@ def test_forms_of_other_servers_reach_the_engine(
 
 def test_other_servers_ways_to_say_nothing_are_taken(client: openai.OpenAI, engine: ScriptedEngine) -> None:
     nothing = {"top_k": -1, "repeat_penalty": 1.3, "min_tokens": 0, "ignore_eos": False, "modalities": ["text"]}
+    nothing |= {"typical_p": 1, "xtc_probability": 0.0, "stop_token_ids": [], "use_beam_search": False}
     client.chat.completions.create(model=MODEL, messages=HI, stop="", max_tokens=-1, extra_body=nothing)
     client.chat.completions.create(model=MODEL, messages=HI)
-    first, second = engine.requests
+    client.chat.completions.create(model=MODEL, messages=HI, extra_body={"n_predict": 7})
+    first, second, third = engine.requests
     assert (first.stop, first.max_new_tokens) == ((), second.max_new_tokens)
+    assert third.max_new_tokens == 7
     assert first.sampling == replace(second.sampling, repetition_penalty=1.3, seed=first.sampling.seed)
 
 
@@ -447,6 +451,12 @@ def test_a_repetition_ends_where_that_is_asked_for(kind: str) -> None:
         ({"min_tokens": 5}, "min_tokens", "no least length"),
         ({"ignore_eos": True}, "ignore_eos", "where the model ends it"),
         ({"mirostat": 2}, "mirostat", "Mirostat"),
+        ({"typical_p": 0.9}, "typical_p", "`typical_p` is not supported"),
+        ({"xtc_probability": 0.5}, "xtc_probability", "`xtc_probability` is not supported"),
+        ({"use_beam_search": True}, "use_beam_search", "`use_beam_search` is not supported"),
+        ({"stop_token_ids": [1]}, "stop_token_ids", "`stop_token_ids` is not supported"),
+        ({"options": {"num_predict": 5}}, "options", "beside `messages`"),
+        ({"structured_outputs": {"structural_tag": "{}"}}, "structured_outputs", "takes one of `json`"),
         ({"chat_template_kwargs": {"enable_thinking": False}}, "chat_template_kwargs", "chat template"),
         ({"modalities": ["text", "audio"]}, "modalities", "text only"),
         ({"max_tokens": -2}, "max_tokens", ">= -1"),

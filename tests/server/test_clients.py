@@ -118,6 +118,14 @@ def test_what_is_no_http_is_refused_like_all_else(impatient: Running, sent: str)
     assert json.loads(body)["error"]["code"] == "invalid_http"
 
 
+def test_what_has_two_lengths_is_refused_and_nothing_behind_it_is_read(impatient: Running) -> None:
+    lengths = "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    with closing(send(impatient, f"{HEAD}{lengths}GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")) as connection:
+        told = until_closed(connection)
+    assert told.startswith(b"HTTP/1.1 400 ")
+    assert told.count(b"HTTP/1.1") == 1
+
+
 def test_the_words_of_the_web_server_are_for_nobody(impatient: Running, caplog: pytest.LogCaptureFixture) -> None:
     upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\n"
     for asked in ("nonsense\r\n\r\n", f"GET /v1/models HTTP/1.1\r\nHost: localhost\r\n{upgrade}\r\n"):

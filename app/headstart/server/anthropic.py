@@ -90,7 +90,7 @@ class MessagesRequest:
     """Body of POST /v1/messages."""
 
     model: str
-    max_tokens: Annotated[int, Meta(ge=1, le=2**31 - 1)]
+    max_tokens: Annotated[int, Meta(ge=0, le=2**31 - 1)]
     messages: Annotated[list[Turn], Meta(min_length=1)]
     system: str | list[TextPart] | None = None
     stream: bool | None = None

@@ -67,7 +67,7 @@ class _NamesModel(Protocol):
 
 _Body = TypeVar("_Body", bound=_NamesModel)
 _USUAL_LENGTH = 4096  # tokens of an answer at most, where nothing is known of the context
-_MOST_DISCARDED = 64 * 2**20  # bytes
+_MOST_DISCARDED = 2**30  # bytes
 _MOST_NUMBERS = 2_500_000  # of the vectors of a request; the engine tells them in one line
 _CLOSING = {"connection": "close"}
 _PLACE = "#/components/schemas/{name}"

@@ -36,6 +36,9 @@ class Access:
         names itself in Origin. An address in Host is safe: no name was looked up.
         """
         headers = Headers(scope=scope)
+        if "content-length" in headers and "transfer-encoding" in headers:  # a proxy may go by the other one
+            sentence = "A request has one length: leave out `Content-Length` or `Transfer-Encoding`."
+            return RefusedError(400, Fault(sentence, INVALID, code="two_lengths"), {"connection": "close"})
         host = headers.get("host", "")
         if not self._is_known(host):
             sentence = f"This server is not called {host[:80]!r}: use its address, or start it with "

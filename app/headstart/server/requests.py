@@ -39,6 +39,9 @@ _Count = Annotated[int, Meta(ge=-1, le=_MOST, description=f"{_READ_ALONE} Defaul
 Length = Annotated[int, Meta(ge=-1, le=_MOST, description=f"{_READ_ALONE} Default: half the context.")]
 _Text = Annotated[str, Meta(min_length=1)]
 _None = Annotated[int, Meta(ge=0, le=0, description="Not supported: leave it out.")]
+_Off = Annotated[float, Meta(ge=0, le=0, description="Not supported: leave it out.")]
+_Whole = Annotated[float, Meta(ge=1, le=1, description="Not supported: leave it out.")]
+NoText = Annotated[str, Meta(max_length=0, description="Not supported: leave it out.")]
 NoObject = Annotated[dict[str, Any], Meta(max_length=0, description="Not supported: leave it out.")]
 Object = Annotated[dict[str, Any], Meta(examples=[{"type": "object"}])]
 _Grammar = Annotated[_Text, Meta(description="In Lark's notation or llama.cpp's.", examples=['start: "yes" | "no"'])]
@@ -206,9 +209,11 @@ class StructuredOutputs:
     """What an answer must keep to, as vLLM has it: one of these."""
 
     json: Object | None = None
+    json_object: bool | None = None
     regex: _Pattern | None = None
     choice: _Choice | None = None
     grammar: _Grammar | None = None
+    structural_tag: NoText | None = None
 
 
 ResponseFormat = AnyText | AnyObject | OfSchema
@@ -265,6 +270,16 @@ class AnswerRequest:
     min_tokens: _None | None = None
     ignore_eos: Literal[False] | None = None
     mirostat: _None | None = None
+    typical_p: _Whole | None = None
+    dynatemp_range: _Off | None = None
+    xtc_probability: _Off | None = None
+    dry_multiplier: _Off | None = None
+    use_beam_search: Literal[False] | None = None
+    stop_token_ids: _Nothing | None = None
+    allowed_token_ids: _Nothing | None = None
+    bad_words: _Nothing | None = None
+    include_stop_str_in_output: Literal[False] | None = None
+    options: NoObject | None = None
     chat_template_kwargs: NoObject | None = None
     modalities: list[Literal["text"]] | None = None
 
@@ -277,6 +292,7 @@ class ChatRequest(AnswerRequest):
     n: _Several | None = None
     max_tokens: Length | None = None
     max_completion_tokens: Length | None = None
+    n_predict: Length | None = None
     tools: list[OfferedTool] | None = None
     tool_choice: Literal["none", "auto", "required"] | ChosenTool | None = None
     parallel_tool_calls: Parallel | None = None
@@ -295,6 +311,7 @@ class TextRequest(AnswerRequest):
     prompt: Annotated[str | _Prompts, Meta(description="A text, its tokens, or a list of texts or of lists of tokens.")]
     n: _Several | None = None
     max_tokens: _Count | None = None
+    n_predict: _Count | None = None
     echo: Annotated[bool, Meta(description="Begin each answer with its prompt, and its `logprobs`.")] | None = None
     best_of: _One | None = None
     suffix: Annotated[str, Meta(description="The answer fills the gap before it, if the model can.")] | None = None
@@ -332,7 +349,22 @@ _KINDS = {
     "array": "a list",
     "object": "an object",
 }
+_UNSUPPORTED = (
+    "typical_p",
+    "dynatemp_range",
+    "xtc_probability",
+    "dry_multiplier",
+    "use_beam_search",
+    "stop_token_ids",
+    "allowed_token_ids",
+    "bad_words",
+    "include_stop_str_in_output",
+)
 _REFUSALS = {
+    **{name: f"`{name}` is not supported: leave it out." for name in _UNSUPPORTED},
+    "options": "`options` are not read here: send what is in them beside `messages`.",
+    "structured_outputs": "`structured_outputs` takes one of `json`, `json_object`, `regex`, `choice` and `grammar`: "
+    "correct it.",
     "stop": "`stop` takes a text, or a list of up to 16 that are not empty: correct it.",
     "output_format": "This route keeps to no schema: leave out `output_format`, or use /v1/chat/completions.",
     "output_config": "This route keeps to no schema: leave out `output_config`, or use /v1/chat/completions.",
@@ -390,7 +422,7 @@ def _with_whole_numbers(data: object) -> object:
 
 def chat_order(asked: ChatRequest, defaults: Defaults) -> Request:
     """The engine's request for a conversation."""
-    length = first_length(asked.max_completion_tokens, asked.max_tokens, defaults.length)
+    length = first_length(asked.max_completion_tokens, asked.max_tokens, asked.n_predict, defaults.length)
     schema = {"response_format": schema_of(asked.response_format)}
     return replace(
         order_of(asked, defaults, messages_of(asked.messages), length, _tools(asked), schema),
@@ -471,7 +503,7 @@ def text_orders(asked: TextRequest, defaults: Defaults) -> list[Request]:
         raise invalid(f"A request may ask for {MOST_ANSWERS} answers at most: send fewer prompts at a time.", "prompt")
     if asked.echo and asked.suffix:
         raise invalid("What fills a gap is told alone: leave out `echo` or `suffix`.", "echo")
-    length = first_length(asked.max_tokens, _USUAL_TEXT)
+    length = first_length(asked.max_tokens, asked.n_predict, _USUAL_TEXT)
     orders = (order_of(asked, defaults, (), length, prompt=prompt, suffix=asked.suffix or "") for prompt in prompts)
     told = (replace(order, likeliest=asked.logprobs, echo=bool(asked.echo)) for order in orders)
     return [each for order in told for each in several(order, asked.n)]
@@ -558,6 +590,7 @@ def _form(asked: AnswerRequest, schema: Mapping[str, dict[str, Any] | None], *, 
         "guided_json": asked.guided_json,
         "json_schema": asked.json_schema,
         "structured_outputs.json": outputs.json,
+        "structured_outputs.json_object": {"type": "object"} if outputs.json_object else None,
     }
     grammars = {
         "grammar": asked.grammar,

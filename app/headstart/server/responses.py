@@ -24,6 +24,7 @@ from headstart.server.requests import (
     Likeliest,
     Name,
     NoObject,
+    NoText,
     Object,
     Parallel,
     arguments_of,
@@ -37,7 +38,6 @@ from headstart.server.requests import (
 from headstart.tools.calls import CallReader
 
 _WITH_LOGPROBS = "message.output_text.logprobs"
-_NoText = Annotated[str, Meta(max_length=0, description="Not supported: leave it out.")]
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,8 @@ class ResponsesRequest(AnswerRequest):
     include: list[str] | None = None
     top_logprobs: Likeliest | None = None
     metadata: dict[str, str] | None = None
-    previous_response_id: _NoText | None = None
-    conversation: _NoText | NoObject | None = None
+    previous_response_id: NoText | None = None
+    conversation: NoText | NoObject | None = None
     background: Literal[False] | None = None
 
 
