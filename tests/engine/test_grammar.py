@@ -64,7 +64,7 @@ def test_answers_without_a_schema_stay_free(lone_engine: LocalEngine) -> None:
     assert ask(lone_engine, free).essence == before.essence
 
 
-@pytest.mark.parametrize("schema", ["{", "[]", '{"type": "foo"}', '{"type": "object", "not": {}}'])
+@pytest.mark.parametrize("schema", ["{", "[]", '{"type": "foo"}', '{"type": "object", "not": {}}', '{"$ref": "#"}'])
 def test_a_schema_that_cannot_be_kept_to_is_refused(lone_engine: LocalEngine, schema: str) -> None:
     with pytest.raises(SettingsError, match="JSON schema"):
         ask(lone_engine, formed(schema=schema))

@@ -113,6 +113,9 @@ def _form(
     matcher = LLMatcher(spelling.native, grammar, log_level=0)
     if matcher.is_error():
         raise unusable(matcher.get_error())
+    matcher.compute_bitmask()  # which the first token needs anyway, and keeps
+    if matcher.is_error():
+        raise unusable("nothing can keep to it")
     return Form(matcher, spelling.stop_ids, spelling if has_json else None)
 
 
