@@ -91,6 +91,14 @@ def regenerate(visit: Visit) -> None:
     assert {version.text for version in visit.versions(second.id)} == {first.text, second.text}
 
 
+def keep_the_first(visit: Visit) -> None:
+    """Both versions side by side, the keyboard on what keeps the second."""
+    first, second = visit.versions(visit.messages()[3].id)
+    assert visit.messages()[3] == second
+    visit.screen.keys("ctrl+shift+d", "shift+Tab", "shift+Tab", "space")
+    wait(lambda: visit.messages()[3] == first, "the first version")
+
+
 def find(visit: Visit, word: str) -> None:
     """Search all chats and open what is found first."""
     visit.screen.keys("ctrl+shift+f")
@@ -115,6 +123,7 @@ def test_a_first_day_and_the_next(visit: Visit) -> None:
     see_answer_stream(visit)
     see_origins(visit)
     regenerate(visit)
+    keep_the_first(visit)
     find(visit, "lighthouse")
     visit.quit()
     yesterday = visit.messages()

@@ -110,7 +110,8 @@ def test_the_menu_offers_the_rest(show: Show) -> None:
     for action in menu.actions():
         action.trigger()
     selects = [MessageAction.SELECT, MessageAction.SELECT_UP_TO]
-    assert asked == [MessageAction.CONTINUE, *selects, MessageAction.FORK, MessageAction.DELETE]
+    ways_on = [MessageAction.CONTINUE, MessageAction.COMPARE]
+    assert asked == [*ways_on, *selects, MessageAction.FORK, MessageAction.DELETE]
     assert QGuiApplication.clipboard().text() == "**x**"
     menu.deleteLater()
 

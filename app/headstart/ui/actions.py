@@ -81,6 +81,7 @@ COMMANDS = (
         ("stop", QT_TRANSLATE_NOOP("Actions", "&Stop"), "Esc"),
         ("regenerate", QT_TRANSLATE_NOOP("Actions", "&Regenerate Answer"), "Ctrl+R"),
         ("continue", QT_TRANSLATE_NOOP("Actions", "&Continue Answer"), "Ctrl+G"),
+        ("compare", QT_TRANSLATE_NOOP("Actions", "C&ompare Answers"), "Ctrl+Shift+D"),
         ("edit_last", QT_TRANSLATE_NOOP("Actions", "&Edit Last Question"), "Ctrl+E"),
         ("write", QT_TRANSLATE_NOOP("Actions", "&Go to Message Box"), "Ctrl+L"),
         ("attach", QT_TRANSLATE_NOOP("Actions", "&Attach Files…"), _Key.Open),

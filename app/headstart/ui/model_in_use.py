@@ -174,7 +174,8 @@ class ModelInUse(QObject):
 
     @Slot(str, bool)
     def _note_refusal(self, sentence: str, may_insist: bool) -> None:
-        act = partial(self._attempt, self._loader.load_anyway) if may_insist else self.load_again
+        wanted = self._loader.settings  # of a comparison, they are not those of the chat
+        act = partial(self._attempt, self._loader.load_anyway, wanted) if may_insist else self.load_again
         label = self.tr("Load anyway") if may_insist else self.tr("Load again")
         self._window.chat.notice.say(sentence, label, act, bad=True, cause=Cause.MODEL)
 
@@ -193,10 +194,10 @@ class ModelInUse(QObject):
         else:
             self._note_refusal(sentence, may_insist=False)
 
-    def _attempt(self, load: Callable[[Settings], None]) -> None:
+    def _attempt(self, load: Callable[[Settings], None], settings: Settings | None = None) -> None:
         assert self._chats.current
         try:
-            load(self._chats.current.settings)
+            load(settings or self._chats.current.settings)
         except HeadstartError as error:
             self.tell(said(error), Cause.MODEL)
 
@@ -212,8 +213,9 @@ class ModelInUse(QObject):
     @Slot()
     def _keep_choice(self) -> None:
         """New chats take the model last used."""
-        used = self._loader.settings
-        if used.model and used.model != self._settings.now.model:
+        used, session = self._loader.settings, self._chats.current
+        is_compared = session is not None and used.model != session.settings.model  # its chat keeps its model
+        if used.model and used.model != self._settings.now.model and not is_compared:
             self._settings.change(model=used.model, draft=used.draft)
 
     @Slot(str)

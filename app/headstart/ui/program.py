@@ -16,6 +16,7 @@ from headstart.engine.process.watch import Patience
 from headstart.settings import Settings
 from headstart.ui.chat.chat_controller import ChatController, PromptsController
 from headstart.ui.chat.chat_session import ChatSession
+from headstart.ui.chat.comparison_controller import ComparisonController
 from headstart.ui.chat.read_ahead import ReadAheadController
 from headstart.ui.chat.tools import ToolsController
 from headstart.ui.dialogs import Dialogs
@@ -118,6 +119,7 @@ class Program(QObject):
         self.attention = Attention(application, self.window, self.settings.now, lambda: self.quick.icon, self)
         self.motion = Motion(application, self.settings.now, self)
         self.choices = ModelChoices(lambda: free_memory(self.link.pid), self)
+        self.comparing = ComparisonController(self.window.chat, self.chat_controller, self.choices, self)
         self.projects = ProjectsController(store, self.window, self._models, self)
         self.models = ModelsController(self.window.models, self.choices, self._engine.find, self._another_engine, self)
         self.placement = SettingsController([self.window.models.placement], self.choices, self)
@@ -279,6 +281,8 @@ class Program(QObject):
         self.settings.changed.connect(self.placement.show_settings)
         self.switch.chosen.connect(lambda name: self._change_chat({"model": name, "draft": ""}))
         self.switch.page_requested.connect(self.window.actions_by_name["models"].trigger)
+        self.comparing.switch.page_requested.connect(self.window.actions_by_name["models"].trigger)
+        self.window.actions_by_name["compare"].triggered.connect(self._compare)
         self.window.actions_by_name["prompts"].triggered.connect(self.prompts.open_library)
         self.window.actions_by_name["tools"].triggered.connect(lambda: self.tools.show_dialog(self.window))
         self.tools.troubled.connect(lambda sentence: self.chat_controller.say(sentence, Cause.TOOLS))
@@ -294,6 +298,7 @@ class Program(QObject):
     @Slot(object)
     def _open(self, session: ChatSession) -> None:
         self.window.show_page(self.window.chat)
+        self.comparing.close()
         self.chat_controller.open(session)
         self.window.sidebar.list.mark(session.chat.id)
         self.panel.show_settings(session.settings)
@@ -313,6 +318,11 @@ class Program(QObject):
         self.chats.open_new()
         self.window.show_page(self.window.chat)
         self.window.chat.composer.setFocus()
+
+    @Slot()
+    def _compare(self) -> None:
+        self.window.show_page(self.window.chat)
+        self.comparing.open_last()
 
     @Slot(str, object)
     def _choose(self, chat_id: str, hit: Hit | None) -> None:

@@ -63,7 +63,8 @@ class WindowCommands(QObject):
         answering = bool(session and session.is_answering)
         for name in ("regenerate", "edit_last", "copy_last"):
             self._actions[name].setEnabled(bool(path) and not answering)
-        self._actions["continue"].setEnabled(bool(path) and path[-1].role is Role.ASSISTANT and not answering)
+        for name in ("continue", "compare"):
+            self._actions[name].setEnabled(bool(path) and path[-1].role is Role.ASSISTANT and not answering)
         self._actions["stop"].setEnabled(answering)
         self._leaving.setEnabled(not answering)
         done = self._undo_stack.next
@@ -151,7 +152,7 @@ class WindowCommands(QObject):
 
     @Slot()
     def _escape(self) -> None:
-        """The nearest thing first: page, search, find bar, selected messages, edit, answer."""
+        """The nearest thing first: page, search, find bar, comparison, selected messages, edit, answer."""
         window, chat_controller = self._window, self._chat_controller
         if window.pages.currentWidget() is not window.chat:
             window.show_page(window.chat)
@@ -159,6 +160,8 @@ class WindowCommands(QObject):
             return
         elif not window.chat.find_bar.isHidden():
             window.chat.find_bar.close_find()
+        elif not window.chat.comparison.isHidden() and not chat_controller.session.is_answering:
+            window.chat.comparison.closed.emit()
         elif window.chat.transcript.selected_messages():
             window.chat.transcript.clear_selection()
         elif not chat_controller.composing.cancel_edit():

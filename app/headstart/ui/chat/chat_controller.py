@@ -393,6 +393,7 @@ class ChatController(QObject):
     fork_requested = Signal(object)
     answered = Signal(object)  # MessageContent that has come to its end
     undoable = Signal(object)  # Undoable
+    updated = Signal()  # the messages shown are those of the chat
 
     def __init__(self, page: ChatPage, link: EngineLink, parent: QObject | None = None) -> None:
         """Nothing is open yet."""
@@ -528,6 +529,7 @@ class ChatController(QObject):
         _update(self._page, wanted)
         self._page.legend.show_origins({name for message in self.session.path for name in live_answer.origins(message)})
         self.composing.recount()
+        self.updated.emit()
 
     @Slot(object)
     def _show_record(self, chat: Chat) -> None:
@@ -546,13 +548,15 @@ class ChatController(QObject):
         if text:
             runs = live_answer.origin_runs(steps)
             self._page.legend.add_origins({run.origin for run in runs})
-            self._page.transcript.view_of(id_).append(text, runs)
+            for transcript in self._page.showing(id_):
+                transcript.view_of(id_).append(text, runs)
 
     @Slot(str)
     def _show_wait(self, words: str) -> None:
         live = self.session.live
         if live:
-            self._page.transcript.view_of(live.message).set_notice(words)
+            for transcript in self._page.showing(live.message):
+                transcript.view_of(live.message).set_notice(words)
 
     @Slot()
     def _show_question(self) -> None:
@@ -566,14 +570,17 @@ class ChatController(QObject):
     @Slot(int)
     def _show_calls(self, id_: int) -> None:
         message = self.session.message(id_)
-        self._page.transcript.view_of(id_).set_attached(content(self.session.conversation, message).attached)
+        attached = content(self.session.conversation, message).attached
+        for transcript in self._page.showing(id_):
+            transcript.view_of(id_).set_attached(attached)
 
     @Slot(int)
     def _end(self, id_: int) -> None:
         message = self.session.message(id_)
         ended = content(self.session.conversation, message)
         self._page.live.end(message.stats)
-        self._page.transcript.end_stream(ended)
+        for transcript in self._page.showing(id_):
+            transcript.end_stream(ended)
         self._show()
         self.answered.emit(ended)
 

@@ -1,6 +1,6 @@
 """The page of a chat: title, transcript, find bar, notices and composer, laid out."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
@@ -16,10 +16,11 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QPushButton, QToolButton, QVBoxLayout, QWidget
 
+from headstart.ui.chat.comparison import Comparison
 from headstart.ui.chat.composer import Composer
 from headstart.ui.chat.empty_page import EmptyPage
 from headstart.ui.chat.live_panel import LivePanel
-from headstart.ui.chat.message import MessageContent
+from headstart.ui.chat.message import MessageContent, MessageId
 from headstart.ui.chat.prompts import PromptPopup
 from headstart.ui.chat.tools import CallBar
 from headstart.ui.chat.transcript import Transcript
@@ -28,7 +29,7 @@ from headstart.ui.widgets.labels import ElidedLabel
 from headstart.ui.widgets.layouts import set_margins
 from headstart.ui.widgets.legend import Legend
 from headstart.ui.widgets.progress import NoticeBar, WorkBar
-from headstart.ui.widgets.stylesheet import dress, mark
+from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, TINY, Theme
 
 _Role = QPalette.ColorRole
@@ -159,6 +160,8 @@ class ChatPage(QFrame):
         self.live.hide()
         self.transcript = Transcript(theme, font, self)
         self.find_bar = FindBar(self.transcript, self)
+        self.comparison = Comparison(theme, font, self)
+        self.comparison.hide()
         self.empty = EmptyPage(self)
         self.notice = NoticeBar(self)
         self.selection = SelectionBar(self.transcript, self)
@@ -178,18 +181,30 @@ class ChatPage(QFrame):
     def show_empty(self, empty: bool) -> None:
         """Show what one can begin with, in place of messages."""
         self.empty.setVisible(empty)
-        self.transcript.setVisible(not empty)
+        self.transcript.setVisible(not empty and self.comparison.isHidden())
+
+    def show_comparison(self, *, shown: bool) -> None:
+        """Show two versions of an answer in place of the messages."""
+        self.comparison.setVisible(shown)
+        self.transcript.setVisible(not shown)
+
+    def showing(self, message: MessageId) -> Iterator[Transcript]:
+        """What shows a message: the transcript, a column of the comparison."""
+        columns = (column.transcript for column in self.comparison.columns)
+        return (each for each in (self.transcript, *columns) if each.shows(message))
 
     def show_origins(self, shown: bool) -> None:
         """Token colours and their legend."""
         self.legend.setVisible(shown)
         self.origins_button.setChecked(shown)
         self.transcript.set_origins_visible(shown)
+        self.comparison.set_origins_visible(shown)
 
     def chrome(self) -> tuple[QWidget, ...]:
         """The parts that the style sheet reaches: all but the transcript."""
         bar = self.transcript.verticalScrollBar()
-        return (self._header, self.live, self.find_bar, self.legend, self.empty, self._foot, self.prompts, bar)
+        parts = (self._header, self.live, self.find_bar, self.legend, self.empty, self._foot, self.prompts, bar)
+        return (*parts, *self.comparison.chrome())
 
     def set_looks(self, theme: Theme, font: QFont) -> None:
         """Another theme or font."""
@@ -197,6 +212,7 @@ class ChatPage(QFrame):
         bold.setBold(True)
         self._title.setFont(bold)
         self.transcript.set_looks(theme, font)
+        self.comparison.set_looks(theme, font)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         super().resizeEvent(event)
@@ -242,10 +258,8 @@ class ChatPage(QFrame):
         for part in (self._header, self.legend, self.live, self.find_bar):
             column.addWidget(part)
         column.addWidget(self.transcript, 1)
+        column.addWidget(self.comparison, 1)
         column.addWidget(self.empty, 1)
         column.addWidget(self._foot)
         for button in (self.origins_button, self.live_button, self.panel_button):
             button.setCheckable(True)
-        bar = self.transcript.verticalScrollBar()
-        mark(bar, "idle", value=True)
-        bar.rangeChanged.connect(lambda low, high: mark(bar, "idle", low == high))

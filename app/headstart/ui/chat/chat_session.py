@@ -1,7 +1,7 @@
 """One open chat: what it holds and what can be done to it."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -199,6 +199,13 @@ class ChatSession(QObject):
                 self.tr("At temperature 0 the same question gets the same answer; raise it to see others.")
             )
 
+    def answer_otherwise(self, id_: int, changed: Mapping[str, object]) -> None:
+        """Write another version of this answer with its own settings and seed but for what is `changed`."""
+        if self._is_free():
+            settings = self.settings.with_values({**self.message(id_).settings, **changed})
+            model = self._loader.name(settings)
+            self._answer(self.conversation.regenerate(id_, model, settings.chat_values()), settings)
+
     def _temperature(self, settings: Settings) -> float | None:
         """The temperature used: the model's own if it is automatic, None if that is unknown."""
         own = self._loader.link.facts.sampling if self._loader.link.facts else None
@@ -302,7 +309,7 @@ class ChatSession(QObject):
         if self._commit(conversation):
             self._asked = time.monotonic()
             loop = ToolLoop(request, message.text, message.calls)
-            self.live = live_answer.resumed(message, self._loader.link.generate(request), loop)
+            self.live = live_answer.resumed(message, self._loader.link.generate(request), loop, settings)
             self._saving.start()
             self.reset.emit()
             self.began.emit(message.id)
@@ -384,7 +391,7 @@ class ChatSession(QObject):
         try:
             if self._loader.link.generation is not None:
                 raise EngineBusyError("Another answer was begun meanwhile; continue this one when that has ended.")
-            self._loader.require(self.settings)
+            self._loader.require(live.settings)
         except HeadstartError as error:
             self._finish(State.INTERRUPTED, {**live.earlier, NOTICE: said(error)})
             return

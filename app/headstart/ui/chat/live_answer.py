@@ -8,6 +8,7 @@ from typing import overload
 
 from headstart.chat.conversation import Message, Run, extended
 from headstart.engine.engine import FinishReason, Origin, Stats, Step
+from headstart.settings import Settings
 from headstart.tools.loop import ToolLoop
 from headstart.ui.chat.message import OriginRun, RoundNote
 from headstart.ui.spelling import decimal, listed, whole
@@ -47,13 +48,25 @@ def gain(kept: Kept) -> str:
         return translate("AnswerReport", "nothing guessed ahead")
     if speedup is None:
         return ""
-    rounded = round(speedup, 1)
+    rounded, factor = round(speedup, 1), factor_of(speedup)
     if rounded == 1.0:
         return translate("AnswerReport", "as fast as without guessing")
-    factor = decimal(rounded, 0 if rounded.is_integer() else 1)
     if rounded > 1.0:
         return translate("AnswerReport", "about {}× as fast as without guessing").format(factor)
     return translate("AnswerReport", "slower than without guessing (about {}×)").format(factor)
+
+
+def factor_of(speedup: float) -> str:
+    """Rounded: such as "2" or "1.6"."""
+    rounded = round(speedup, 1)
+    return decimal(rounded, 0 if rounded.is_integer() else 1)
+
+
+def faster(kept: Kept, other: Kept) -> float | None:
+    """How many times as many tokens per second as the other answer had; None where that says nothing."""
+    speed, others = _number(kept, "tokens_per_second"), _number(other, "tokens_per_second")
+    repeats = _number(kept, REPEATS) or _number(other, REPEATS)
+    return speed / others if speed and others and not repeats else None
 
 
 def notice(kept: Kept) -> str:
@@ -210,6 +223,7 @@ class LiveAnswer:
     rounds: list[list[object]] = field(default_factory=list)  # [characters, drafter, drafted, accepted]
     saved: int = 0  # characters that are on disk
     earlier: Kept = field(default_factory=dict)  # the statistics of what was written before, continued or calling
+    settings: Settings = field(default_factory=Settings)  # with which it is written
 
     def grow(self, steps: Iterable[Step]) -> None:
         """Take the text of further rounds."""
@@ -235,12 +249,20 @@ def origins(message: Message) -> set[str]:
     return {run.origin for run in message.origins}
 
 
-def resumed(message: Message, generation: int, loop: ToolLoop) -> LiveAnswer:
+def resumed(message: Message, generation: int, loop: ToolLoop, settings: Settings) -> LiveAnswer:
     """The live form of a message that is being written, with what it had before."""
     earlier = message.stats.get(ROUNDS)
     rounds = list(earlier) if isinstance(earlier, list) else []
     return LiveAnswer(
-        message.id, generation, loop, message.text, message.origins, rounds, len(message.text), message.stats
+        message.id,
+        generation,
+        loop,
+        message.text,
+        message.origins,
+        rounds,
+        len(message.text),
+        message.stats,
+        settings,
     )
 
 

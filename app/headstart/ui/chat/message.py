@@ -35,6 +35,7 @@ class MessageAction(StrEnum):
     REGENERATE_WARMER = "regenerate warmer"  # the same at a higher temperature
     PREVIOUS = "previous"  # version
     NEXT = "next"
+    COMPARE = "compare"  # with another version
     EDIT = "edit"
     COPY = "copy"  # without markup
     COPY_MARKDOWN = "copy markdown"

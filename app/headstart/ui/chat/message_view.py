@@ -92,6 +92,7 @@ class Footer(QWidget):
         self._previous = self._button("previous", self.tr("Previous version"), MessageAction.PREVIOUS)
         self._count = QLabel(self)
         self._next = self._button("next", self.tr("Next version"), MessageAction.NEXT)
+        self._compare = self._button("compare", self.tr("Compare answers"), MessageAction.COMPARE)
         self._stats = ElidedLabel(self)
         self._stats.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self._details = self._button("details", self.tr("Show the details"))
@@ -111,6 +112,8 @@ class Footer(QWidget):
         self._regenerate.setVisible(content.role == "assistant")
         for widget in (self._previous, self._count, self._next):
             widget.setVisible(content.versions > 1)
+        self._compare.setVisible(content.versions > 1 and content.role == "assistant")
+        self._compare.setEnabled(not busy)
         self._count.setText(f"{content.version}/{content.versions}")
         self._count.setAccessibleName(
             self.tr("Version {number} of {count}").format(number=content.version, count=content.versions)
@@ -129,7 +132,7 @@ class Footer(QWidget):
             _wear(widget, theme.muted)
 
     def _icons(self) -> list[QToolButton]:
-        return [self._copy, self._edit, self._regenerate, self.more, self._previous, self._next]
+        return [self._copy, self._edit, self._regenerate, self.more, self._previous, self._next, self._compare]
 
     @Slot()
     def _show_details(self) -> None:
@@ -157,6 +160,7 @@ class Footer(QWidget):
         row.addWidget(self._previous)
         row.addWidget(self._count)
         row.addWidget(self._next)
+        row.addWidget(self._compare)
         row.addWidget(self._stats, 1)
         row.addWidget(self._details)
 
@@ -285,9 +289,10 @@ class MessageView(QWidget):
     action_requested = Signal(object, object)  # MessageAction, and the message's id
     height_changed = Signal(object)  # its id
 
-    def __init__(self, theme: Theme, font: QFont, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: Theme, font: QFont, parent: QWidget | None = None, *, is_bare: bool = False) -> None:
+        """`is_bare`: without author and buttons, because what is around it says and offers more."""
         super().__init__(parent)
-        self._theme, self._font = theme, font
+        self._theme, self._font, self._is_bare = theme, font, is_bare
         self._source = MessageSource(MessageContent("", "assistant", ""))
         self._content = self._source.content()
         self._origins_visible = False
@@ -470,7 +475,7 @@ class MessageView(QWidget):
 
     def _rows(self) -> list[QWidget]:
         """The parts that are shown, from top to bottom."""
-        parts: list[QWidget] = [self._header]
+        parts: list[QWidget] = [] if self._is_bare else [self._header]
         if not self._fold.isHidden():
             parts.append(self._fold)
             parts += [self._unfolded] if self._unfolded else []
@@ -479,7 +484,7 @@ class MessageView(QWidget):
         parts += [self._passage] if self._passage else []
         parts += [] if self._notice.isHidden() else [self._notice]
         parts += [self._offers] if self._offers and self._content.offers else []
-        return [*parts, self._footer]
+        return parts if self._is_bare else [*parts, self._footer]
 
     def paintEvent(self, _event: QPaintEvent) -> None:  # noqa: N802
         ground = self._theme.bubble if self._content.role != "assistant" else ""
@@ -501,6 +506,7 @@ class MessageView(QWidget):
         menu.addAction(self.tr("Copy as Markdown"), partial(self.ask, MessageAction.COPY_MARKDOWN))
         if self._content.role == "assistant":
             menu.addAction(self.tr("Continue This Answer"), partial(self.ask, MessageAction.CONTINUE))
+            menu.addAction(self.tr("Compare Answers…"), partial(self.ask, MessageAction.COMPARE))
         menu.addAction(self.tr("Select Message"), partial(self.ask, MessageAction.SELECT))
         menu.addAction(self.tr("Select up to Here"), partial(self.ask, MessageAction.SELECT_UP_TO))
         menu.addAction(self.tr("New Chat from Here"), partial(self.ask, MessageAction.FORK))
@@ -624,6 +630,8 @@ class MessageView(QWidget):
         content = self._content
         self._header.show_content(content)
         self._footer.show_content(content)
+        for part in (self._header, self._footer):
+            part.setVisible(not self._is_bare)
         self._describe_notice()
         self._describe_offers()
         self._text.setVisible(bool(self._source.blocks))
@@ -641,7 +649,7 @@ class MessageView(QWidget):
 
     def _describe_offers(self) -> None:
         offers = self._content.offers
-        if offers and self._offers is None:
+        if offers and self._offers is None and not self._is_bare:
             self._offers = Offers(self.ask, self)
             self._offers.set_looks(self._theme, self._font)
         if self._offers:

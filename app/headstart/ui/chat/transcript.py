@@ -17,7 +17,7 @@ from headstart.ui.chat.message_view import MessageView, author
 from headstart.ui.markdown.blocks import plain_text
 from headstart.ui.markdown.markdown import parse
 from headstart.ui.widgets.icons import icon
-from headstart.ui.widgets.stylesheet import dress, sheet
+from headstart.ui.widgets.stylesheet import dress, mark, sheet
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, Theme, palette
 
 _MARKUP = r"[*_`~\\]*"
@@ -170,9 +170,10 @@ class Transcript(QScrollArea):
     found_changed = Signal(int, int)  # number of the current match from 1 (0: none), matches in all
     selection_changed = Signal(int)  # selected messages
 
-    def __init__(self, theme: Theme, font: QFont, parent: QWidget | None = None) -> None:
+    def __init__(self, theme: Theme, font: QFont, parent: QWidget | None = None, *, is_bare: bool = False) -> None:
+        """`is_bare`: see MessageView."""
         super().__init__(parent)
-        self._theme, self._font = theme, font
+        self._theme, self._font, self._is_bare = theme, font, is_bare
         self._entries: list[Entry] = []
         self._index: dict[MessageId, int] = {}
         self._heights = Heights(MEDIUM)
@@ -192,6 +193,8 @@ class Transcript(QScrollArea):
         # A bar that comes and goes would change the width and with it every height.
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
         self.verticalScrollBar().setSingleStep(40)
+        self.verticalScrollBar().rangeChanged.connect(self._show_use)
+        self._show_use()
         self._newest = QToolButton(self)
         self._newest.setIcon(icon("unfolded", QPalette.ColorRole.WindowText))
         self._newest.setToolTip(self.tr("Jump to the newest message"))
@@ -260,6 +263,10 @@ class Transcript(QScrollArea):
         """Where a message stands."""
         return self._index[message]
 
+    def shows(self, message: MessageId) -> bool:
+        """Whether it is among the messages."""
+        return message in self._index
+
     def view(self, index: int) -> MessageView:
         """The widget of a message, built if need be."""
         entry = self._entries[index]
@@ -314,6 +321,12 @@ class Transcript(QScrollArea):
         """Mark places found elsewhere, in order, and go to one of them."""
         self._wanted, self._matches = "", list(found)
         self._go_to(self._matches.index(first))
+
+    def mark_places(self, found: Sequence[Match]) -> None:
+        """Mark places found elsewhere, and go to none."""
+        self._wanted, self._matches, self._current = "", list(found), -1
+        for index, view in self.views():
+            self._mark(index, view)
 
     def find_next(self) -> None:
         """Go to the next place, from the last to the first."""
@@ -447,7 +460,7 @@ class Transcript(QScrollArea):
         entry.width = width
 
     def _new_view(self) -> MessageView:
-        view = MessageView(self._theme, self._font, self._column)
+        view = MessageView(self._theme, self._font, self._column, is_bare=self._is_bare)
         view.height_changed.connect(self._measure)
         view.action_requested.connect(self._act)
         return view
@@ -541,11 +554,17 @@ class Transcript(QScrollArea):
         self._arranging = False
         self._show_newest()
 
+    @Slot()
+    def _show_use(self) -> None:
+        """A bar with nowhere to go shows no handle."""
+        bar = self.verticalScrollBar()
+        mark(bar, "idle", value=bar.minimum() == bar.maximum())
+
     def _show_newest(self) -> None:
         """The way back to the end, for who reads far above it."""
         button, room = self._newest, self.viewport()
         bar = self.verticalScrollBar()
-        button.setVisible(not self._at_end and bar.maximum() - bar.value() > room.height() // 2)
+        button.setVisible(not self._is_bare and not self._at_end and bar.maximum() - bar.value() > room.height() // 2)
         if not button.isHidden():
             size = button.sizeHint()
             button.setGeometry(

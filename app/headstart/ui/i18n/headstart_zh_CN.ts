@@ -211,6 +211,10 @@
         <translation>继续回答(&amp;C)</translation>
     </message>
     <message>
+        <source>C&amp;ompare Answers</source>
+        <translation>比较回答(&amp;O)</translation>
+    </message>
+    <message>
         <source>&amp;Edit Last Question</source>
         <translation>编辑上一个问题(&amp;E)</translation>
     </message>
@@ -516,6 +520,17 @@
     <message>
         <source>too little to tell: measure more</source>
         <translation>数据太少，无法判断：请多测一些</translation>
+    </message>
+</context>
+<context>
+    <name>AnswerColumn</name>
+    <message>
+        <source>Use this</source>
+        <translation>采用</translation>
+    </message>
+    <message>
+        <source>Use this answer</source>
+        <translation>采用此回答</translation>
     </message>
 </context>
 <context>
@@ -1324,6 +1339,84 @@
     <message>
         <source>No command or chat is called “{}”.</source>
         <translation>没有名为“{}”的命令或对话。</translation>
+    </message>
+</context>
+<context>
+    <name>Comparison</name>
+    <message>
+        <source>Compare answers</source>
+        <translation>比较回答</translation>
+    </message>
+    <message>
+        <source>Mark differences</source>
+        <translation>标出差异</translation>
+    </message>
+    <message>
+        <source>Answer again</source>
+        <translation>重新回答</translation>
+    </message>
+    <message>
+        <source>With another model</source>
+        <translation>用其他模型回答</translation>
+    </message>
+    <message>
+        <source>First answer</source>
+        <translation>第一个回答</translation>
+    </message>
+    <message>
+        <source>Second answer</source>
+        <translation>第二个回答</translation>
+    </message>
+</context>
+<context>
+    <name>ComparisonController</name>
+    <message>
+        <source>Guessing ahead</source>
+        <translation>预先猜测</translation>
+    </message>
+    <message>
+        <source>Without guessing ahead</source>
+        <translation>不预先猜测</translation>
+    </message>
+    <message>
+        <source>without guessing ahead</source>
+        <translation>不预先猜测</translation>
+    </message>
+    <message>
+        <source>guessing ahead</source>
+        <translation>预先猜测</translation>
+    </message>
+    <message>
+        <source>edited by you</source>
+        <translation>您已编辑过</translation>
+    </message>
+    <message>
+        <source>Version {}</source>
+        <translation>版本 {}</translation>
+    </message>
+    <message>
+        <source>Have another version written to compare with this one.</source>
+        <translation>请再生成一个版本，以便与此版本比较。</translation>
+    </message>
+    <message>
+        <source>writing…</source>
+        <translation>正在生成…</translation>
+    </message>
+    <message>
+        <source>Both texts are the same.</source>
+        <translation>两个回答的文本相同。</translation>
+    </message>
+    <message>
+        <source>About {} of the words are the same.</source>
+        <translation>约 {} 的词相同。</translation>
+    </message>
+    <message>
+        <source>Both were written equally fast.</source>
+        <translation>两者生成速度相同。</translation>
+    </message>
+    <message>
+        <source>Version {fast} was written about {factor}× as fast as version {slow}.</source>
+        <translation>版本 {fast} 的生成速度约为版本 {slow} 的 {factor} 倍。</translation>
     </message>
 </context>
 <context>
@@ -3562,6 +3655,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>下一个版本</translation>
     </message>
     <message>
+        <source>Compare answers</source>
+        <translation>比较回答</translation>
+    </message>
+    <message>
         <source>Show the details</source>
         <translation>显示详情</translation>
     </message>
@@ -3831,6 +3928,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Continue This Answer</source>
         <translation>继续此回答</translation>
+    </message>
+    <message>
+        <source>Compare Answers…</source>
+        <translation>比较回答…</translation>
     </message>
     <message>
         <source>Select Message</source>

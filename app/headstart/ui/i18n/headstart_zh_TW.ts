@@ -211,6 +211,10 @@
         <translation>繼續回答(&amp;C)</translation>
     </message>
     <message>
+        <source>C&amp;ompare Answers</source>
+        <translation>比較回答(&amp;O)</translation>
+    </message>
+    <message>
         <source>&amp;Edit Last Question</source>
         <translation>編輯上一個問題(&amp;E)</translation>
     </message>
@@ -516,6 +520,17 @@
     <message>
         <source>too little to tell: measure more</source>
         <translation>資料太少，無法判斷：請多測一些</translation>
+    </message>
+</context>
+<context>
+    <name>AnswerColumn</name>
+    <message>
+        <source>Use this</source>
+        <translation>採用</translation>
+    </message>
+    <message>
+        <source>Use this answer</source>
+        <translation>採用此回答</translation>
     </message>
 </context>
 <context>
@@ -1324,6 +1339,84 @@
     <message>
         <source>No command or chat is called “{}”.</source>
         <translation>沒有名為「{}」的命令或對話。</translation>
+    </message>
+</context>
+<context>
+    <name>Comparison</name>
+    <message>
+        <source>Compare answers</source>
+        <translation>比較回答</translation>
+    </message>
+    <message>
+        <source>Mark differences</source>
+        <translation>標出差異</translation>
+    </message>
+    <message>
+        <source>Answer again</source>
+        <translation>重新回答</translation>
+    </message>
+    <message>
+        <source>With another model</source>
+        <translation>以其他模型回答</translation>
+    </message>
+    <message>
+        <source>First answer</source>
+        <translation>第一個回答</translation>
+    </message>
+    <message>
+        <source>Second answer</source>
+        <translation>第二個回答</translation>
+    </message>
+</context>
+<context>
+    <name>ComparisonController</name>
+    <message>
+        <source>Guessing ahead</source>
+        <translation>預先猜測</translation>
+    </message>
+    <message>
+        <source>Without guessing ahead</source>
+        <translation>不預先猜測</translation>
+    </message>
+    <message>
+        <source>without guessing ahead</source>
+        <translation>不預先猜測</translation>
+    </message>
+    <message>
+        <source>guessing ahead</source>
+        <translation>預先猜測</translation>
+    </message>
+    <message>
+        <source>edited by you</source>
+        <translation>您已編輯過</translation>
+    </message>
+    <message>
+        <source>Version {}</source>
+        <translation>版本 {}</translation>
+    </message>
+    <message>
+        <source>Have another version written to compare with this one.</source>
+        <translation>請再產生一個版本，以便與此版本比較。</translation>
+    </message>
+    <message>
+        <source>writing…</source>
+        <translation>正在產生…</translation>
+    </message>
+    <message>
+        <source>Both texts are the same.</source>
+        <translation>兩個回答的文字相同。</translation>
+    </message>
+    <message>
+        <source>About {} of the words are the same.</source>
+        <translation>約 {} 的詞相同。</translation>
+    </message>
+    <message>
+        <source>Both were written equally fast.</source>
+        <translation>兩者產生速度相同。</translation>
+    </message>
+    <message>
+        <source>Version {fast} was written about {factor}× as fast as version {slow}.</source>
+        <translation>版本 {fast} 的產生速度約為版本 {slow} 的 {factor} 倍。</translation>
     </message>
 </context>
 <context>
@@ -3562,6 +3655,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>下一個版本</translation>
     </message>
     <message>
+        <source>Compare answers</source>
+        <translation>比較回答</translation>
+    </message>
+    <message>
         <source>Show the details</source>
         <translation>顯示詳細資料</translation>
     </message>
@@ -3831,6 +3928,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Continue This Answer</source>
         <translation>繼續此回答</translation>
+    </message>
+    <message>
+        <source>Compare Answers…</source>
+        <translation>比較回答…</translation>
     </message>
     <message>
         <source>Select Message</source>

@@ -6,7 +6,7 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QMenu, QToolButton
+from PySide6.QtWidgets import QMenu, QPushButton, QToolButton
 
 from headstart import library, remotes
 from headstart.engine import generation_config, memory
@@ -346,7 +346,7 @@ class ModelSwitch(QObject):
     chosen = Signal(str)
     page_requested = Signal()
 
-    def __init__(self, button: QToolButton, choices: ModelChoices, parent: QObject | None = None) -> None:
+    def __init__(self, button: QToolButton | QPushButton, choices: ModelChoices, parent: QObject | None = None) -> None:
         """Gives the button its menu."""
         super().__init__(parent)
         self.settings = Settings()  # of the open chat

@@ -22,6 +22,7 @@ _PATHS = MappingProxyType(
         "folded": "M9 6l6 6-6 6",
         "unfolded": "M6 9l6 6 6-6",
         "down": "M12 4v15 M6 13l6 6 6-6",
+        "compare": "M4 5h6.5v14H4z M13.5 5H20v14h-6.5z",
         "new": "M12 5v14 M5 12h14",
         "send": "M12 19V5 M6 11l6-6 6 6",
         "stop": "M6.5 6.5h11v11h-11z M9 9h6v6H9z M11 11h2v2h-2z",

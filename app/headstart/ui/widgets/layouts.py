@@ -195,6 +195,16 @@ def two_columns(name: str, parent: QWidget, *, widened: int) -> QTreeWidget:
     return columns
 
 
+def back_button(parent: QWidget) -> QToolButton:
+    """A button that leads back to the chat."""
+    made = QToolButton(parent)
+    made.setIcon(icon("previous", QPalette.ColorRole.WindowText))
+    made.setAccessibleName(QCoreApplication.translate("Page", "Back to the chat"))
+    made.setToolTip(QCoreApplication.translate("Page", "Back to the chat (Esc)"))
+    dress(made, "flat")
+    return made
+
+
 class Page(QFrame):
     """A page with a title and a way back; put its content into `column`, centred and at most `widest` wide."""
 
@@ -207,11 +217,7 @@ class Page(QFrame):
         self.setObjectName("page")
         self._title = Heading("", 1.5, self)
         self._widest = widest
-        self._back = QToolButton(self)
-        self._back.setIcon(icon("previous", QPalette.ColorRole.WindowText))
-        self._back.setAccessibleName(self.tr("Back to the chat"))
-        self._back.setToolTip(self.tr("Back to the chat (Esc)"))
-        dress(self._back, "flat")
+        self._back = back_button(self)
         self._back.clicked.connect(self.back_requested)
         self.inner = QWidget(self)
         self.column = QVBoxLayout(self.inner)

@@ -32,7 +32,7 @@ QToolButton[kind="round"] { icon-size: ${round_icon}px; }
 QToolButton[kind="flat"], QPushButton[kind="flat"] {
     border: 1px solid transparent; border-radius: ${small}px; padding: 5px; background: transparent; color: $text; }
 QToolButton[kind="flat"]:hover, QPushButton[kind="flat"]:hover { background: $raised; }
-QToolButton[kind="flat"]:checked { background: $raised; border-color: $border; }
+QToolButton[kind="flat"]:checked, QPushButton[kind="flat"]:checked { background: $raised; border-color: $border; }
 QToolButton[kind="flat"]:focus, QPushButton[kind="flat"]:focus { border-color: $link; }
 QToolButton[kind="flat"]:disabled, QPushButton[kind="flat"]:disabled { color: $disabled; }
 QToolButton[kind="flat"]::menu-indicator { image: none; width: 0; }
@@ -152,7 +152,7 @@ QPushButton[kind="plain"]:focus, QDialogButtonBox QPushButton:focus { border: 2p
 QToolButton[kind="flat"]:focus, QPushButton[kind="flat"]:focus { border: 2px solid $link; padding: 4px; }
 QLineEdit:focus, QPlainTextEdit[kind="field"]:focus, QComboBox:focus { border: 2px solid $link; padding: 3px 7px; }
 QAbstractSpinBox:focus { border: 2px solid $link; padding: 2px 7px 1px; }
-QToolButton[kind="flat"]:checked, QTabBar::tab:selected { border-color: $text; }
+QToolButton[kind="flat"]:checked, QPushButton[kind="flat"]:checked, QTabBar::tab:selected { border-color: $text; }
 QTabBar::tab:focus { border: 2px solid $link; }
 QFrame[kind="card"]:focus, QPushButton[kind="example"]:focus, #composer[focused="true"] { border: 2px solid $link; }
 QTreeWidget::item:selected, QDialog QListWidget::item:selected { background: $accent; color: $on_accent; }

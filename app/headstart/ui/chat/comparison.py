@@ -1,0 +1,185 @@
+"""Two versions of an answer side by side, and where their words differ."""
+
+import re
+from collections.abc import Iterable
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtGui import QFont, QPalette, QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QComboBox, QHBoxLayout, QToolButton, QWidget
+
+from headstart.ui.chat.message import MessageContent, MessageState
+from headstart.ui.chat.transcript import Match, Transcript
+from headstart.ui.widgets.focus import pass_wheel
+from headstart.ui.widgets.labels import ElidedLabel, StatusLine, button
+from headstart.ui.widgets.layouts import back_button, flowing, stacked
+from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY, Theme, scaled
+
+_LONE = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"  # characters of languages that put no spaces between words
+_WORD = re.compile(rf"{_LONE}|(?:(?!{_LONE})\w)+|[^\w\s]")
+
+
+class Differences(NamedTuple):
+    """What one text has and the other has not: [start, end) of each. `share` of the words, 0 to 1, is in both."""
+
+    share: float
+    first: tuple[tuple[int, int], ...]
+    second: tuple[tuple[int, int], ...]
+
+
+def differences(first: str, second: str) -> Differences:
+    """Of two texts, word by word; spaces and line ends do not count."""
+    if first == second:
+        return Differences(1.0, (), ())
+    places = [[found.span() for found in _WORD.finditer(text)] for text in (first, second)]
+    matcher = SequenceMatcher(None, _WORD.findall(first), _WORD.findall(second))
+    changed = [code for code in matcher.get_opcodes() if code[0] != "equal"]
+    return Differences(
+        matcher.ratio(),
+        _ranges(places[0], (code[1:3] for code in changed)),
+        _ranges(places[1], (code[3:5] for code in changed)),
+    )
+
+
+def _ranges(places: list[tuple[int, int]], spans: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Characters of these words."""
+    return tuple((places[start][0], places[end - 1][1]) for start, end in spans if start < end)
+
+
+class AnswerColumn(QWidget):
+    """One version: which it is, how fast it was written, and its text."""
+
+    chosen = Signal(int)  # the id of another version
+    used = Signal(int)  # the id of the version shown
+
+    def __init__(self, title: str, theme: Theme, font: QFont, parent: QWidget) -> None:
+        """`title` is for screen readers."""
+        super().__init__(parent)
+        self.setAccessibleName(title)
+        self.setAutoFillBackground(True)
+        self.setBackgroundRole(QPalette.ColorRole.Base)
+        self.head = QWidget(self)
+        self._chooser = QComboBox(self.head)
+        self._chooser.setAccessibleName(title)
+        self._chooser.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self._chooser.setMinimumContentsLength(4)
+        pass_wheel(self._chooser)
+        self.use = button(self.tr("Use this"), self.head)
+        self.use.setAccessibleName(self.tr("Use this answer"))
+        self._figures = ElidedLabel(self.head)
+        dress(self._figures, "muted")
+        self.transcript = Transcript(theme, font, self, is_bare=True)
+        self.transcript.setAccessibleName(title)
+        choice = QHBoxLayout()
+        choice.setSpacing(SMALL)
+        choice.addWidget(self._chooser, 1)
+        choice.addWidget(self.use)
+        head = stacked(self.head, spacing=TINY)
+        head.setContentsMargins(MEDIUM, SMALL, MEDIUM, SMALL)
+        head.addLayout(choice)
+        head.addWidget(self._figures)
+        stacked(self, self.head, spacing=0).addWidget(self.transcript, 1)
+        self._chooser.activated.connect(lambda _: self.chosen.emit(self._chooser.currentData()))
+        self.use.clicked.connect(lambda: self.used.emit(self._chooser.currentData()))
+
+    def show_versions(self, names: dict[int, str], shown: int | None) -> None:
+        """The versions to choose from, by their ids, and which of them is shown."""
+        self._chooser.clear()
+        for id_, name in names.items():
+            self._chooser.addItem(name, id_)
+        self._chooser.setCurrentIndex(self._chooser.findData(shown))
+        self._chooser.setToolTip(self._chooser.currentText())
+        for part in (self._chooser, self.use):
+            part.setVisible(shown is not None)
+
+    def show_figures(self, text: str, more: str = "") -> None:
+        """How fast it was written; `more` is in the tooltip."""
+        self._figures.show_text(text, more)
+
+    def show_answer(self, content: MessageContent | None) -> None:
+        """What is shown already keeps its place."""
+        shown = [(each.id, each.state) for each in self.transcript.contents()]
+        if shown == ([(content.id, content.state)] if content else []):
+            return
+        self.transcript.show_chat([content] if content else [])
+        if content and content.state is MessageState.STREAMING:
+            self.transcript.view_of(content.id).begin_stream()
+        elif content:
+            self.transcript.reveal(0, 0, 0)
+
+    def mark(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Mark these ranges of its text."""
+        self.transcript.mark_places([Match(0, start, end) for start, end in ranges])
+
+
+_NARROW = 440  # pixels, where text is as large as usual: below this one version stands above the other
+
+
+class Comparison(QWidget):
+    """Ways to another version, and two columns. A controller fills it."""
+
+    closed = Signal()
+
+    def __init__(self, theme: Theme, font: QFont, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAccessibleName(self.tr("Compare answers"))
+        self.bar = QWidget(self)
+        back = back_button(self.bar)
+        self.marks = button(self.tr("Mark differences"), self.bar, "flat")
+        self.marks.setCheckable(True)
+        self.again = button(self.tr("Answer again"), self.bar)
+        self.another_model = button(self.tr("With another model"), self.bar)
+        self.guessing = button("", self.bar)
+        self._verdict = StatusLine(self.bar)
+        self.columns = tuple(
+            AnswerColumn(title, theme, font, self) for title in (self.tr("First answer"), self.tr("Second answer"))
+        )
+        self._ground = QWidget(self)
+        self._beside = QBoxLayout(QBoxLayout.Direction.LeftToRight, self._ground)
+        self._lay_out(back)
+        back.clicked.connect(self.closed)
+
+    def show_verdict(self, text: str) -> None:
+        """How the two compare; empty while that is unknown."""
+        self._verdict.say(text)
+
+    def set_possible(self, *, possible: bool) -> None:
+        """Whether another answer can be written, or one be chosen, now."""
+        for part in (self.again, self.another_model, self.guessing, *(column.use for column in self.columns)):
+            part.setEnabled(possible)
+
+    def chrome(self) -> tuple[QWidget, ...]:
+        """The parts that the style sheet reaches: all but the answers."""
+        bars = (column.transcript.verticalScrollBar() for column in self.columns)
+        return (self.bar, *(column.head for column in self.columns), *bars)
+
+    def set_looks(self, theme: Theme, font: QFont) -> None:
+        """Another theme or font."""
+        for column in self.columns:
+            column.transcript.set_looks(theme, font)
+
+    @Slot(bool)
+    def set_origins_visible(self, visible: bool) -> None:
+        """Colour the text by who proposed it, or not."""
+        for column in self.columns:
+            column.transcript.set_origins_visible(visible)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        super().resizeEvent(event)
+        narrow = self.width() < scaled(_NARROW, self.font())
+        direction = QBoxLayout.Direction
+        self._beside.setDirection(direction.TopToBottom if narrow else direction.LeftToRight)
+
+    def _lay_out(self, back: QToolButton) -> None:
+        tools = flowing([back, self.again, self.another_model, self.guessing, self.marks], self.bar)
+        bar = stacked(self.bar, tools, self._verdict, spacing=SMALL)
+        bar.setContentsMargins(MEDIUM, SMALL, MEDIUM, SMALL)
+        self._ground.setAutoFillBackground(True)
+        self._ground.setBackgroundRole(QPalette.ColorRole.Mid)  # the line between the two
+        self._beside.setContentsMargins(0, 1, 0, 1)
+        self._beside.setSpacing(1)
+        for column in self.columns:
+            self._beside.addWidget(column, 1)
+        stacked(self, self.bar, spacing=0).addWidget(self._ground, 1)
