@@ -1,8 +1,10 @@
 """Larger text finds room: nothing is cut at twice the size, and what is larger than the rest stays so."""
 
+import gc
 from collections.abc import Callable
 
 import pytest
+from PySide6.QtCore import QEvent
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QAbstractButton, QApplication, QCheckBox, QDialog, QStyle
 from pytestqt.qtbot import QtBot
@@ -16,7 +18,7 @@ from headstart.ui.widgets.figure_table import FigureTable
 from headstart.ui.widgets.labels import Heading
 from headstart.ui.widgets.theme import LIGHT, MEDIUM
 from tests.ui import reach
-from tests.ui.person import preferences
+from tests.ui.person import ask, preferences
 
 DIALOGS = ("preferences", "about")
 
@@ -31,6 +33,16 @@ def test_nothing_is_cut(app: Program, qtbot: QtBot, zoom: int) -> None:
         app.window.show_page(page)
         # The model may have been loaded a moment ago: its button has its new place with the next events.
         qtbot.waitUntil(lambda: not reach.cut(app.window))
+
+
+def test_the_size_can_change_again_and_again_after_an_answer(app: Program, qtbot: QtBot) -> None:
+    ask(qtbot, app, "toy: words 300")
+    for zoom in (150, 200, 100, 200, 100):
+        app.settings.change(zoom=zoom)
+        QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)  # the views of the other size
+        QApplication.processEvents()
+        gc.collect()
+    assert app.window.chat.transcript.isVisible()
 
 
 @pytest.mark.parametrize("name", DIALOGS)

@@ -13,7 +13,7 @@ from headstart.ui.settings.presets import PresetButton
 from headstart.ui.translation import translate
 from headstart.ui.widgets.labels import Heading, button, muted
 from headstart.ui.widgets.layouts import Flow, row, scrolled
-from headstart.ui.widgets.stylesheet import dress, mark
+from headstart.ui.widgets.stylesheet import dress, hide_idle_bar
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, TINY, scaled
 
 _NARROW = 560  # pixels of room, at the usual size of text, below which one example stands in a row
@@ -219,7 +219,7 @@ class EmptyPage(QFrame):
     @Slot()
     def _arrange(self) -> None:
         """Two in a row where there is room; all as wide as messages."""
-        side = max((self.width() - self._bar.sizeHint().width() - TEXT_WIDTH) // 2, SMALL)
+        side = max((self.width() - self._scroll.verticalScrollBar().sizeHint().width() - TEXT_WIDTH) // 2, SMALL)
         self._column.setContentsMargins(side, MEDIUM, side, MEDIUM)
         columns = 1 if self.width() < scaled(_NARROW, self.font()) else 2
         for place, example in enumerate(self._examples):
@@ -243,9 +243,7 @@ class EmptyPage(QFrame):
         self._column.addStretch(1)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 0, 0)
-        scroll = scrolled(inner, self)
-        outer.addWidget(scroll)
-        self._bar = scroll.verticalScrollBar()
-        self._bar.rangeChanged.connect(lambda low, high: mark(self._bar, "idle", low == high))
-        mark(self._bar, "idle", value=True)
-        scroll.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)  # as beside messages
+        self._scroll = scrolled(inner, self)
+        outer.addWidget(self._scroll)
+        hide_idle_bar(self._scroll)
+        self._scroll.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)  # as beside messages

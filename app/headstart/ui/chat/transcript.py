@@ -17,7 +17,7 @@ from headstart.ui.chat.message_view import MessageView, author
 from headstart.ui.markdown.blocks import plain_text
 from headstart.ui.markdown.markdown import parse
 from headstart.ui.widgets.icons import icon
-from headstart.ui.widgets.stylesheet import dress, mark, sheet
+from headstart.ui.widgets.stylesheet import dress, hide_idle_bar, sheet
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, Theme, palette
 
 _MARKUP = r"[*_`~\\]*"
@@ -193,8 +193,7 @@ class Transcript(QScrollArea):
         # A bar that comes and goes would change the width and with it every height.
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
         self.verticalScrollBar().setSingleStep(40)
-        self.verticalScrollBar().rangeChanged.connect(self._show_use)
-        self._show_use()
+        hide_idle_bar(self)
         self._newest = QToolButton(self)
         self._newest.setIcon(icon("unfolded", QPalette.ColorRole.WindowText))
         self._newest.setToolTip(self.tr("Jump to the newest message"))
@@ -553,12 +552,6 @@ class Transcript(QScrollArea):
             bar.setValue(self._heights.top(min(anchor.index, len(self._entries) - 1)) + anchor.offset)
         self._arranging = False
         self._show_newest()
-
-    @Slot()
-    def _show_use(self) -> None:
-        """A bar with nowhere to go shows no handle."""
-        bar = self.verticalScrollBar()
-        mark(bar, "idle", value=bar.minimum() == bar.maximum())
 
     def _show_newest(self) -> None:
         """The way back to the end, for who reads far above it."""

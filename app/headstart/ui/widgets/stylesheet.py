@@ -4,7 +4,7 @@ from pathlib import Path
 from string import Template
 
 from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QDoubleSpinBox, QSpinBox, QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QDoubleSpinBox, QSpinBox, QWidget
 
 from headstart.ui.widgets.theme import ICON, LARGE, MEDIUM, RADIUS, ROW, SMALL, TINY, Theme, scaled
 
@@ -181,6 +181,16 @@ def dress(widget: QWidget, kind: str) -> None:
 def inset(spin: QSpinBox | QDoubleSpinBox) -> None:
     """Indent the number like text in fields, which the style sheet cannot."""
     spin.lineEdit().setTextMargins(SMALL, 0, 0, 0)
+
+
+def hide_idle_bar(area: QAbstractScrollArea) -> None:
+    """Show no handle on the vertical bar while there is nothing to scroll."""
+
+    def show(low: int, high: int) -> None:
+        mark(area.verticalScrollBar(), "idle", value=low == high)  # a kept bar would lose its C++ object
+
+    area.verticalScrollBar().rangeChanged.connect(show)
+    show(0, 0)
 
 
 def mark(widget: QWidget, name: str, value: object) -> None:
