@@ -16,6 +16,18 @@
         <translation>A file in place of the download fits the recipe of one model, which {source!r} is not; for a pair, choose both files.</translation>
     </message>
     <message>
+        <source>--group-size is a number of weights, such as 64, or -1 for those of a whole row.</source>
+        <translation>The group size is a number of weights, such as 64, or -1 for those of a whole row.</translation>
+    </message>
+    <message>
+        <source>--ratio is a share of the weights, above 0 and at most 1, such as 0.8.</source>
+        <translation>The ratio is a share of the weights, above 0 and at most 1, such as 0.8.</translation>
+    </message>
+    <message>
+        <source>--{option} belongs to INT4: add --weights int4.</source>
+        <translation>{option} belongs to INT4: choose INT4 weights.</translation>
+    </message>
+    <message>
         <source>--{option} needs --draft, or the recipe of a pair.</source>
         <translation>{option} needs a draft, or the recipe of a pair.</translation>
     </message>
@@ -160,8 +172,8 @@
         <translation>There is no server {name!r}; {there}. Add it on the page of models.</translation>
     </message>
     <message>
-        <source>These weights cannot be compressed to {weights} ({error}); try another --weights.</source>
-        <translation>These weights cannot be compressed to {weights} ({error}); try others under “Weights”.</translation>
+        <source>These weights cannot be compressed to {weights} ({error}); try another --weights or --group-size.</source>
+        <translation>These weights cannot be compressed to {weights} ({error}); try other weights or another group size.</translation>
     </message>
     <message>
         <source>With an NPU, model and draft run on it together: leave out --draft-device.</source>
@@ -206,6 +218,10 @@
     <message>
         <source>{folder} cannot be written to ({strerror}); choose another --output.</source>
         <translation>{folder} cannot be written to ({strerror}); make that folder writable for you.</translation>
+    </message>
+    <message>
+        <source>{folder} holds an adapter ({adapter_file}); name its model, and this folder with --adapter.</source>
+        <translation>{folder} holds an adapter ({adapter_file}); name its model, and this folder as the adapter.</translation>
     </message>
     <message>
         <source>{folder} is not a Headstart model: {file_name} is missing; export it with headstart-export.</source>
@@ -270,6 +286,10 @@
     <message>
         <source>{name} wants a key{in_brackets}; give it with {command}.</source>
         <translation>{name} wants a key{in_brackets}; add the server again with its “Key”.</translation>
+    </message>
+    <message>
+        <source>{name} was exported with {made}; name the same with --adapter.</source>
+        <translation>{name} was exported with {made}; name the same adapter.</translation>
     </message>
     <message>
         <source>{order} guesses among the tokens that it was made for: leave out --draft-vocab.</source>

@@ -2065,8 +2065,20 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>“草稿模型的设备”</translation>
     </message>
     <message>
+        <source>--group-size is a number of weights, such as 64, or -1 for those of a whole row.</source>
+        <translation>分组大小是权重的个数，例如 64；-1 表示一整行的权重。</translation>
+    </message>
+    <message>
+        <source>--ratio is a share of the weights, above 0 and at most 1, such as 0.8.</source>
+        <translation>比例是权重所占的份额，大于 0 且不超过 1，例如 0.8。</translation>
+    </message>
+    <message>
         <source>--{error}.</source>
         <translation>{error}。</translation>
+    </message>
+    <message>
+        <source>--{option} belongs to INT4: add --weights int4.</source>
+        <translation>{option} 只适用于 INT4：请选择 INT4 权重。</translation>
     </message>
     <message>
         <source>--{option} needs --draft, or the recipe of a pair.</source>
@@ -2553,6 +2565,30 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>还没有工具：请把您的 MCP 服务器写入 {path}，格式与其他程序的“mcpServers”相同。</translation>
     </message>
     <message>
+        <source>These weights cannot be compressed to {weights} ({error}); try another --weights or --group-size.</source>
+        <translation>这些权重不能压缩为 {weights}（{error}）；请尝试其他权重格式或分组大小。</translation>
+    </message>
+    <message>
+        <source>{adapter} is an adapter of a kind that cannot be merged ({what}); take a plain LoRA adapter.</source>
+        <translation>{adapter} 是一种无法合并的适配器（{what}）；请使用普通的 LoRA 适配器。</translation>
+    </message>
+    <message>
+        <source>{adapter} was not made for {name}: {place} is missing there or has another shape; name the adapter with the model that it was made for.</source>
+        <translation>{adapter} 不是为 {name} 制作的：那里缺少 {place}，或其形状不同；请将适配器与它所针对的模型一起指定。</translation>
+    </message>
+    <message>
+        <source>{file} of {adapter} cannot be read ({error}); fetch it again.</source>
+        <translation>无法读取 {adapter} 的 {file}（{error}）；请重新获取。</translation>
+    </message>
+    <message>
+        <source>{folder} holds an adapter ({adapter_file}); name its model, and this folder with --adapter.</source>
+        <translation>{folder} 中是适配器（{adapter_file}）；请指定它的模型，并将此文件夹作为适配器。</translation>
+    </message>
+    <message>
+        <source>{folder} is no LoRA adapter ({error}); name a folder with the {settings} and {weights} that PEFT saves.</source>
+        <translation>{folder} 不是 LoRA 适配器（{error}）；请指定含有 PEFT 所保存的 {settings} 和 {weights} 的文件夹。</translation>
+    </message>
+    <message>
         <source>{name!r} cannot be the name of a model; take letters, digits and dashes.</source>
         <translation>{name!r} 不能用作模型名称；请使用字母、数字和连字符。</translation>
     </message>
@@ -2595,6 +2631,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} wants words of its own before each text, which cannot be done here; choose another model.</source>
         <translation>{name} 要求在每段文本前加上它自己的词语，这里无法做到；请选择其他模型。</translation>
+    </message>
+    <message>
+        <source>{name} was exported with {made}; name the same with --adapter.</source>
+        <translation>{name} 导出时使用了 {made}；请指定同一个适配器。</translation>
+    </message>
+    <message>
+        <source>{name} writes nothing, so no adapter can be merged into it.</source>
+        <translation>{name} 不生成文本，因此无法将适配器合并到其中。</translation>
     </message>
     <message>
         <source>{path} cannot be read ({error}); fetch it again.</source>
@@ -2735,10 +2779,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>There is no tag “{name}” any more; make a new one.</source>
         <translation>标签“{name}”已不存在；请新建标签。</translation>
-    </message>
-    <message>
-        <source>These weights cannot be compressed to {weights} ({error}); try another --weights.</source>
-        <translation>无法将这些权重压缩为 {weights}（{error}）；请改选其他权重精度。</translation>
     </message>
     <message>
         <source>This chat no longer exists in the history; start a new one.</source>
@@ -3111,10 +3151,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{folder} holds a pair; name its {target_folder} or {draft_folder} folder instead.</source>
         <translation>{folder} 中是模型组合；请改用其中的 {target_folder} 或 {draft_folder} 文件夹。</translation>
-    </message>
-    <message>
-        <source>{folder} holds an adapter ({adapter_file}); merge it into its model first.</source>
-        <translation>{folder} 中是适配器（{adapter_file}）；请先将其合并到模型中。</translation>
     </message>
     <message>
         <source>{folder} holds neither {single_file} nor {index_file}; name the folder of the original model.</source>

@@ -2065,8 +2065,20 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>「草稿模型的裝置」</translation>
     </message>
     <message>
+        <source>--group-size is a number of weights, such as 64, or -1 for those of a whole row.</source>
+        <translation>分組大小是權重的個數，例如 64；-1 表示一整列的權重。</translation>
+    </message>
+    <message>
+        <source>--ratio is a share of the weights, above 0 and at most 1, such as 0.8.</source>
+        <translation>比例是權重所佔的份額，大於 0 且不超過 1，例如 0.8。</translation>
+    </message>
+    <message>
         <source>--{error}.</source>
         <translation>{error}。</translation>
+    </message>
+    <message>
+        <source>--{option} belongs to INT4: add --weights int4.</source>
+        <translation>{option} 只適用於 INT4：請選擇 INT4 權重。</translation>
     </message>
     <message>
         <source>--{option} needs --draft, or the recipe of a pair.</source>
@@ -2553,6 +2565,30 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>還沒有工具：請把您的 MCP 伺服器寫入 {path}，格式與其他程式的「mcpServers」相同。</translation>
     </message>
     <message>
+        <source>These weights cannot be compressed to {weights} ({error}); try another --weights or --group-size.</source>
+        <translation>這些權重不能壓縮為 {weights}（{error}）；請嘗試其他權重格式或分組大小。</translation>
+    </message>
+    <message>
+        <source>{adapter} is an adapter of a kind that cannot be merged ({what}); take a plain LoRA adapter.</source>
+        <translation>{adapter} 是一種無法合併的適配器（{what}）；請使用普通的 LoRA 適配器。</translation>
+    </message>
+    <message>
+        <source>{adapter} was not made for {name}: {place} is missing there or has another shape; name the adapter with the model that it was made for.</source>
+        <translation>{adapter} 不是為 {name} 製作的：那裡缺少 {place}，或其形狀不同；請將適配器與它所針對的模型一起指定。</translation>
+    </message>
+    <message>
+        <source>{file} of {adapter} cannot be read ({error}); fetch it again.</source>
+        <translation>無法讀取 {adapter} 的 {file}（{error}）；請重新取得。</translation>
+    </message>
+    <message>
+        <source>{folder} holds an adapter ({adapter_file}); name its model, and this folder with --adapter.</source>
+        <translation>{folder} 中是適配器（{adapter_file}）；請指定它的模型，並將此資料夾作為適配器。</translation>
+    </message>
+    <message>
+        <source>{folder} is no LoRA adapter ({error}); name a folder with the {settings} and {weights} that PEFT saves.</source>
+        <translation>{folder} 不是 LoRA 適配器（{error}）；請指定含有 PEFT 所儲存的 {settings} 和 {weights} 的資料夾。</translation>
+    </message>
+    <message>
         <source>{name!r} cannot be the name of a model; take letters, digits and dashes.</source>
         <translation>{name!r} 不能用作模型名稱；請使用字母、數字和連字號。</translation>
     </message>
@@ -2595,6 +2631,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name} wants words of its own before each text, which cannot be done here; choose another model.</source>
         <translation>{name} 要求在每段文字前加上它自己的詞語，這裡無法做到；請選擇其他模型。</translation>
+    </message>
+    <message>
+        <source>{name} was exported with {made}; name the same with --adapter.</source>
+        <translation>{name} 匯出時使用了 {made}；請指定同一個適配器。</translation>
+    </message>
+    <message>
+        <source>{name} writes nothing, so no adapter can be merged into it.</source>
+        <translation>{name} 不產生文字，因此無法將適配器合併到其中。</translation>
     </message>
     <message>
         <source>{path} cannot be read ({error}); fetch it again.</source>
@@ -2735,10 +2779,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>There is no tag “{name}” any more; make a new one.</source>
         <translation>標籤「{name}」已不存在；請新增標籤。</translation>
-    </message>
-    <message>
-        <source>These weights cannot be compressed to {weights} ({error}); try another --weights.</source>
-        <translation>無法將這些權重壓縮為 {weights}（{error}）；請改選其他權重精度。</translation>
     </message>
     <message>
         <source>This chat no longer exists in the history; start a new one.</source>
@@ -3111,10 +3151,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{folder} holds a pair; name its {target_folder} or {draft_folder} folder instead.</source>
         <translation>{folder} 中是模型組合；請改用其中的 {target_folder} 或 {draft_folder} 資料夾。</translation>
-    </message>
-    <message>
-        <source>{folder} holds an adapter ({adapter_file}); merge it into its model first.</source>
-        <translation>{folder} 中是適配器（{adapter_file}）；請先將其合併到模型中。</translation>
     </message>
     <message>
         <source>{folder} holds neither {single_file} nor {index_file}; name the folder of the original model.</source>
