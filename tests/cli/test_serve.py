@@ -195,9 +195,9 @@ def test_keys_that_were_given_count_beside_the_one_that_was_made(
     keys.write(paths.server_key(), keys.digest(made))
     (root / "keys").write_text("# of the team\none\n\n two \n", encoding="utf-8")
     monkeypatch.setenv(KEY_VARIABLE, "three")
-    with served("--key", "four", "--key-file", str(root / "keys")) as (_, lines):
+    with served("--key", "four", "--key", "five", "--key-file", str(root / "keys")) as (_, lines):
         (base,) = re.findall(r"http://\S+", "".join(lines))
-        for key in (made, "one", "two", "three", "four"):
+        for key in (made, "one", "two", "three", "four", "five"):
             with openai.OpenAI(base_url=base, api_key=key, max_retries=0) as client:
                 assert client.models.list().data
         wrong = openai.OpenAI(base_url=base, api_key="# of the team", max_retries=0)

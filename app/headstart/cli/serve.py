@@ -69,9 +69,10 @@ class ServeFlags:
     allow_network: bool = flag(
         default=False, help="with --host: let other computers connect, too; messages and the key travel unencrypted"
     )
-    key: str | None = flag(
-        None,
-        f"accept this key, too, as that in {KEY_VARIABLE}; other users of this computer may see a command line",
+    key: tuple[str, ...] = flag(
+        (),
+        f"accept this key, too, as that in {KEY_VARIABLE}; may be given several times; other users of this computer "
+        "may see a command line",
         group="access",
         metavar="KEY",
     )
@@ -260,7 +261,7 @@ def _keys(arguments: ServeFlags) -> tuple[str, ...]:
 
     One is made where there is none at all, and shown once.
     """
-    given = [] if arguments.key is None else [keys.checked(arguments.key, "--key")]
+    given = [keys.checked(key, "--key") for key in arguments.key]
     if KEY_VARIABLE in os.environ:
         given.append(keys.checked(os.environ[KEY_VARIABLE], KEY_VARIABLE))
     if arguments.key_file:
