@@ -56,7 +56,7 @@ def written(folder: Path, parameters: int) -> list[Text]:
     failure = Translatable("The model cannot write answers with OpenVINO GenAI ({reason}).")
     asked = prompts()
     asked += more_prompts()[: min(max(_WORK // (parameters * _TOKENS) - len(asked), 0), _MOST_MORE)]
-    request = {"tokens": _TOKENS, "temperature": TEMPERATURE}
+    request: dict[str, Any] = {"tokens": _TOKENS, "temperature": TEMPERATURE}
     texts = process.call(write, minutes=_MINUTES, failure=failure, folder=str(folder), asked=asked, **request)
     return [(prompt, answer) for prompt, answer in texts]
 

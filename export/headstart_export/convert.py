@@ -9,6 +9,7 @@ from headstart import vocabulary
 from headstart.engine.runners.graph import LEAST_LAYERS
 from headstart.errors import ExportError, MismatchedDraftError
 from headstart_export import gguf, process
+from headstart_export.progress import Advance, ignore
 
 MODEL_FILE = "openvino_model.xml"
 TASK = "text-generation-with-past"
@@ -64,7 +65,7 @@ def load_config(source: Path, *, code: bool) -> Any:
     return config.get_text_config()
 
 
-def load_weights(source: Path, *, code: bool) -> Any:
+def load_weights(source: Path, advance: Advance = ignore, *, code: bool) -> Any:
     """The source as a PyTorch model in its stored precision; f16 where it comes from a GGUF file."""
     process.prepare()
     from transformers import AutoModelForCausalLM  # noqa: PLC0415
@@ -72,7 +73,7 @@ def load_weights(source: Path, *, code: bool) -> Any:
     options = {"local_files_only": True, "trust_remote_code": code, "output_loading_info": True}
     try:
         if source.is_file():
-            model, info = gguf.load(source, **options)
+            model, info = gguf.load(source, advance, **options)
         else:
             model, info = AutoModelForCausalLM.from_pretrained(source, dtype="auto", use_safetensors=True, **options)
     except FAULTS as error:

@@ -101,7 +101,7 @@ class Store:
 
     def _answers(self, asked: list[str], tokens: int, temperature: float, seed: int) -> list[answers.Text]:
         failure = "The model cannot write with OpenVINO GenAI ({reason}), so no head can learn from it."
-        ways = {"tokens": tokens, "temperature": temperature, "seed": seed}
+        ways: dict[str, Any] = {"tokens": tokens, "temperature": temperature, "seed": seed}
         written = process.call(
             answers.write, minutes=_MINUTES, failure=failure, folder=str(self.target), asked=asked, **ways
         )
@@ -110,7 +110,7 @@ class Store:
     def _read(self, name: str) -> None:
         if not self._states(name).is_file():
             failure = "The model's hidden states cannot be read ({reason}), so no head can learn from them."
-            places = {"texts": str(self._texts(name)), "states": str(self._states(name))}
+            places: dict[str, Any] = {"texts": str(self._texts(name)), "states": str(self._states(name))}
             layers = list(self.layers)
             process.call(read, minutes=_MINUTES, failure=failure, folder=str(self.target), layers=layers, **places)
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from headstart.errors import ExportError
 from headstart_export import process
+from headstart_export.progress import Advance, ignore
 
 LONG = 1000  # entries; shorter arrays are left to the library
 ARRAY_HEAD = 12  # bytes: the kind of the entries and their number
@@ -45,12 +46,12 @@ def _probed(path: Path, _size: int, _written: int) -> dict[str, Any]:
     return found
 
 
-def load(path: Path, **options: Any) -> Any:
+def load(path: Path, advance: Advance = ignore, **options: Any) -> Any:
     """What `from_pretrained` gives for these options, the weights in f16; raises what that raises."""
     import torch  # noqa: PLC0415
     from transformers import AutoModelForCausalLM  # noqa: PLC0415
 
-    with _spared_work(path) as reader:
+    with _spared_work(path, advance) as reader:
         loaded = AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float16, **options)
     factors = [tensor.data for tensor in reader.tensors if tensor.name == ROPE_FACTORS]
     if factors:  # WORKAROUND transformers forgets them, and the model would lose the thread of long texts
@@ -136,7 +137,7 @@ def _strings(data: memoryview, start: int, count: int) -> tuple[list[str], int]:
 
 
 @contextlib.contextmanager
-def _spared_work(path: Path) -> Iterator[Any]:
+def _spared_work(path: Path, advance: Advance) -> Iterator[Any]:
     """WORKAROUND transformers 5.5 reads the vocabulary twice and holds all weights in f32 before it makes them f16.
 
     It takes these three functions from `gguf` anew at each call, so others can stand in for the time of one load:
@@ -146,9 +147,13 @@ def _spared_work(path: Path) -> Iterator[Any]:
     import gguf  # noqa: PLC0415
 
     reader, dequantize, names = gguf.GGUFReader, gguf.dequantize, gguf.get_tensor_name_map
-    already = read(path)
+    already, done = read(path), 0
+    total = sum(int(tensor.n_bytes) for tensor in already.tensors)
 
     def as_half(data: Any, kind: Any) -> Any:
+        nonlocal done
+        done += data.nbytes
+        advance(done, total)
         if kind.name in _IN_BLOCKS and data.ndim == 2:
             return in_half(data, kind.name)
         weights = dequantize(data, kind)

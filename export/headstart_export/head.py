@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from headstart_export.head_training import Trainer
 
 _WRITING = 0.6  # of the hours, at most: the rest is for the training
+_STEPS = 10  # write, train, the six of a conversion, try, move
 _PIECES = 2000  # of texts that were found
 _LOOKED_AT = 64  # texts that tell how large each channel usually is
 _PER_WEIGHT = 24  # bytes of each that learns: itself, gradient, two moments, mean, and a copy on the way
@@ -101,6 +102,7 @@ def run(options: argparse.Namespace, cache: Path, progress: Progress) -> Path:
     if int(config.get("num_hidden_layers", 0)) < LEAST_LAYERS:
         raise ExportError("{model} has fewer than {least} layers, too few for a head.",
                           model=described.name, least=LEAST_LAYERS)  # fmt: skip
+    progress.expect(_STEPS)
     store = Store(_kept(options, described, cache), target, tapped_layers(int(config["num_hidden_layers"])))
     _require_room(options, described.name, config, store.folder, progress)
     _gather(options, store, begun, progress)

@@ -32,7 +32,7 @@ from headstart_export import (
     workspace,
 )
 from headstart_export.answers import Text
-from headstart_export.progress import Progress, megabytes
+from headstart_export.progress import Advance, Progress, megabytes, of_nncf
 from headstart_export.recipe import LocalSource, ModelOrder, ModelRecipe, Order, PairOrder, Sampling
 from headstart_export.recipe import folder as recipes_folder
 from headstart_export.sources import Fetched
@@ -43,6 +43,9 @@ ENDS_OF_TEXT = ("<|endoftext|>", "<|end_of_text|>", "<eos>", "</s>")
 CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "seq_length", "max_sequence_length")
 PACKAGES = ("openvino", "openvino-tokenizers", "nncf", "optimum-intel", "transformers", "tokenizers", "torch", "gguf")
 TEXT_LIMIT = 768  # tokens of the fixed text that quality is measured on
+_STEPS = 8  # get, tokenizer, load, read, convert, compress, check, describe: what the progress counts of each model
+_VERIFYING = 6  # compare files, get, tokenizer, load, read, check
+_AFTER_READING = 6  # those that a copy of a model repeats
 FULL = 1 << 20  # a disk with fewer free bytes is what made a write fail
 
 
@@ -98,6 +101,7 @@ class Half:
 
 def export(order: Order, output: Path, cache: Path, progress: Progress, *, force: bool) -> Path:
     """Build what is ordered into a folder. Raises HeadstartError; whatever happens, nothing half done stays."""
+    progress.expect(_steps(order) + 1)
     with opened(order, output, cache, progress, force=force) as job:
         if isinstance(order, PairOrder):
             _export_pair(order, job)
@@ -105,7 +109,16 @@ def export(order: Order, output: Path, cache: Path, progress: Progress, *, force
             _build_embedding(found, found.vectors, job)
         else:
             build(found, job.space.result, job)
+    progress.finish()
     return output
+
+
+def _steps(order: Order) -> int:
+    """Those of an export in which each is needed; whoever leaves some out says so."""
+    if not isinstance(order, PairOrder):
+        return _STEPS if order.role == "draft" else _STEPS + 1 + (_STEPS if order.recipe.head else 0)
+    drafts = _AFTER_READING if order.draft.copy else _STEPS
+    return _steps(order.target) + drafts + (order.draft_vocab > 0)
 
 
 def _build_embedding(model: Prepared, recipe: embedding.Recipe, job: Job) -> None:
@@ -158,7 +171,8 @@ def opened(order: Order, output: Path, cache: Path, progress: Progress, *, force
     with workspace.opened(output, replace=force) as space, _full_disk_as_sentence(output, cache):
         job = Job(space, cache, progress)
         yield job
-        space.move_into_place()
+        with progress.step("Moving it into place"):
+            space.move_into_place()
 
 
 def _export_pair(order: PairOrder, job: Job) -> None:
@@ -200,6 +214,7 @@ def prepare(order: ModelOrder, job: Job, target: Prepared | None = None) -> Prep
     if facts.head:
         return _head(order, fetched, facts, job, target)
     if embedding.is_one(fetched.path):
+        job.progress.expect(2 - _steps(order))  # all that is left is one step
         if target or order.role == "target":
             raise ExportError(
                 "{name} turns texts into vectors: it writes nothing, and is no part of a pair.", name=order.name
@@ -207,14 +222,15 @@ def prepare(order: ModelOrder, job: Job, target: Prepared | None = None) -> Prep
         return Prepared(
             order, fetched, facts, None, Converted(fetched.path, 0, ""), vectors=embedding.understand(fetched.path)
         )
-    with job.progress.step(f"Reading the tokenizer of {order.recipe.title}"):
+    with job.progress.step(f"Converting the tokenizer of {order.recipe.title}, and proving it") as advance:
         tokenizer = _tokenizer(order, fetched, facts)
-    if order.role != "draft" and not tokenizer.chat_template:
-        job.progress.note(
-            f"{order.name} has no chat template, so it is a base model: it continues texts (/v1/completions of the "
-            "local server), but cannot chat. If you know its template, add --template FILE."
-        )
-    converted = _converted(order, fetched, tokenizer, job, target)
+        if order.role != "draft" and not tokenizer.chat_template:
+            job.progress.expect(-1)  # it writes nothing
+            job.progress.note(
+                f"{order.name} has no chat template, so it is a base model: it continues texts (/v1/completions of the "
+                "local server), but cannot chat. If you know its template, add --template FILE."
+            )
+        converted = _converted(order, fetched, tokenizer, job, advance, target)
     return Prepared(order, fetched, facts, tokenizer, converted, lora=merged)
 
 
@@ -228,16 +244,17 @@ def _tokenizer(order: ModelOrder, fetched: Fetched, facts: Facts) -> Any:
     return tokenizer
 
 
-def _converted(order: ModelOrder, fetched: Fetched, tokenizer: Any, job: Job, target: Prepared | None) -> Converted:
+def _converted(
+    order: ModelOrder, fetched: Fetched, tokenizer: Any, job: Job, advance: Advance, target: Prepared | None
+) -> Converted:
     """Convert and prove a tokenizer. What is its target's tokenizer, file by file, is proven already."""
     folder = job.space.scratch / f"{order.role}-tokenizer"
-    with job.progress.step(f"Converting the tokenizer of {order.recipe.title}, and proving it"):
-        chat = tokenizer_proof.render(tokenizer)
-        convert.convert_tokenizer(tokenizer, folder)
-        if target and manifest.hash_files(folder) == manifest.hash_files(target.converted.folder):
-            return target.converted
-        source = folder if fetched.path.is_file() else fetched.path
-        texts = tokenizer_proof.prove(folder, source, tokenizer, chat)
+    chat = tokenizer_proof.render(tokenizer)
+    convert.convert_tokenizer(tokenizer, folder)
+    if target and manifest.hash_files(folder) == manifest.hash_files(target.converted.folder):
+        return target.converted
+    source = folder if fetched.path.is_file() else fetched.path
+    texts = tokenizer_proof.prove(folder, source, tokenizer, chat, advance)
     return Converted(folder, texts, chat.tail if chat else "")
 
 
@@ -247,10 +264,11 @@ def _head(order: ModelOrder, fetched: Fetched, facts: Facts, job: Job, target: P
             "{order} is an EAGLE-3 head, no model by itself: name its target, and it with --draft.", order=order.name
         )
     names = (target.order.name, order.name)
-    convert.require_head_fits(fetched.path, target.fetched.path, names, code=target.order.code)
-    has_own = (fetched.path / vocabulary.FILE_NAME).is_file()
-    tokenizer = convert.load_tokenizer(fetched.path) if has_own else target.tokenizer
-    converted = _converted(order, fetched, tokenizer, job, target) if has_own else target.converted
+    with job.progress.step(f"Comparing {order.recipe.title} with its model") as advance:
+        convert.require_head_fits(fetched.path, target.fetched.path, names, code=target.order.code)
+        has_own = (fetched.path / vocabulary.FILE_NAME).is_file()
+        tokenizer = convert.load_tokenizer(fetched.path) if has_own else target.tokenizer
+        converted = _converted(order, fetched, tokenizer, job, advance, target) if has_own else target.converted
     return Prepared(order, fetched, facts, tokenizer, converted, head_of=target.fetched.path)
 
 
@@ -259,6 +277,7 @@ def _list_tokens(
 ) -> manifest.Shortlist | None:
     """Write the tokens that the target uses most into the draft's folder; None where the draft is to guess all."""
     if not 0 < rows < len(target.tokenizer):
+        job.progress.expect(-(rows > 0))
         return None
     if not texts:
         raise ExportError("The target writes no texts whose tokens could be counted; --draft-vocab full does without.")
@@ -292,6 +311,7 @@ def build(
     first = answers_chats and model.order.calibrated
     texts: list[Text] = []
     if first:  # INT8 is close enough to the source to write what INT4 is calibrated on
+        job.progress.expect(1)
         _compress_to(msgspec.structs.replace(model.order, weights="int8"), half, folder, (), job)
         texts = _have_it_write(folder, model.facts.parameters, job)
     read = [prompt + answer for prompt, answer in texts or target_texts] if not half.width else []
@@ -299,8 +319,9 @@ def build(
     shutil.rmtree(half.folder)
     if answers_chats and not first:
         texts = _have_it_write(folder, model.facts.parameters, job)
-    counted = table.make(texts, folder) if texts else None
-    written = _write_manifest(folder, model, precision, answer, stop_ids, shortlist, counted)
+    with job.progress.step("Describing the result"):
+        counted = table.make(texts, folder) if texts else None
+        written = _write_manifest(folder, model, precision, answer, stop_ids, shortlist, counted)
     job.progress.note(_in_a_line(written, answer.agreement))
     if model.order.role != "draft" and answer.agreement < quality.FLOOR:
         job.progress.note(_warning(written, answer.agreement))
@@ -349,17 +370,17 @@ def _convert(model: Prepared, job: Job) -> Half:
 def _read_reference(model: Prepared, ids: list[int], reference: Path, job: Job) -> tuple[Any, int]:
     """The source as a PyTorch model, and the width as `quality.run` has it."""
     source, code, width = model.fetched.path, model.order.code, 0
-    with job.progress.step(f"Loading {model.order.recipe.title}"):
+    with job.progress.step(f"Loading {model.order.recipe.title}") as advance:
         if model.head_of:
             loaded = convert.load_head(source, model.head_of, code=code)
             width = convert.HEAD_READS * int(loaded.config.hidden_size)
         else:
-            loaded = convert.load_weights(source, code=code)
+            loaded = convert.load_weights(source, advance, code=code)
         if model.lora:
             adapter.merge(model.lora, loaded, model.order.recipe.title)
-    with job.progress.step("Reading the test text with the source model"):
+    with job.progress.step("Reading the test text with the source model") as advance:
         further = {"hidden_states": quality.hidden_states(len(ids), width)} if width else {}
-        quality.write_reference(loaded, ids, reference, further)
+        quality.write_reference(loaded, ids, reference, further, advance)
     return loaded, width
 
 
@@ -368,11 +389,13 @@ def _compress(
 ) -> tuple[manifest.Precision, quality.Answer]:
     """Compress and check; where INT4 is not good enough, with fewer and fewer of the layers in INT4."""
     searched = order.role != "draft" and order.weights in quantize.GROUP_SIZES and order.int4.ratio is None
-    for ratio in quantize.RATIOS if searched else (order.int4.ratio,):
+    ratios = quantize.RATIOS if searched else (order.int4.ratio,)
+    for ratio in ratios:
+        job.progress.expect(0 if ratio == ratios[0] else 2)
         order = msgspec.structs.replace(order, int4=replace(order.int4, ratio=ratio))
         precision = _compress_to(order, half, folder, texts, job)
-        with job.progress.step("Checking the result against its source"):
-            answer = quality.run(folder, half.reference, half.ids, half.width)
+        with job.progress.step("Checking the result against its source") as advance:
+            answer = quality.run(folder, half.reference, half.ids, half.width, advance)
         if answer.agreement >= quality.FLOOR:
             break
     return replace(precision, activation_group=answer.activation_group), answer
@@ -384,7 +407,7 @@ def _compress_to(
     stored = quantize.of_a_draft(order.weights) if order.role == "draft" else order.weights
     ratio = order.int4.ratio or 1.0
     mixed = f", {1 - ratio:.0%} of them to int8" if ratio < 1 and stored in quantize.GROUP_SIZES else ""
-    with job.progress.step(f"Compressing the weights to {stored}{mixed}"):
+    with job.progress.step(f"Compressing the weights to {stored}{mixed}") as advance, of_nncf(advance):
         target = folder / convert.MODEL_FILE
         quantize.compress(half.folder / convert.MODEL_FILE, stored, target, int4=order.int4, texts=texts)
         precision = quantize.read_back(target)
@@ -457,6 +480,7 @@ def verify(order: Order, folder: Path, cache: Path, progress: Progress) -> list[
             "and --draft.",
             name=pair.name,
         )
+    progress.expect(2 * _VERIFYING if isinstance(order, PairOrder) else _VERIFYING)
     with workspace.opened(cache / f"verify-{pair.name}", replace=False) as space:
         job = Job(space, cache, progress)
         if not isinstance(order, PairOrder):
@@ -484,18 +508,19 @@ def _compared(order: ModelOrder, folder: Path, job: Job, target: Prepared | None
     sources.require_same(fetched.source, folder)
     facts = weights.inspect(fetched.path, code=order.code or order.recipe.native)
     if facts.head and target:  # it has its target's tokenizer, or one like it
+        job.progress.expect(-1)
         at = target.fetched.path
         return Prepared(
             order, fetched, facts, target.tokenizer, Converted(folder, target.converted.texts, ""), head_of=at
         )
-    tokenizer = _tokenizer(order, fetched, facts)
-    with job.progress.step(f"Proving the tokenizer of {recorded.name}"):
+    with job.progress.step(f"Proving the tokenizer of {recorded.name}") as advance:
+        tokenizer = _tokenizer(order, fetched, facts)
         source = fetched.path
         if facts.is_gguf:
             source = job.space.scratch / f"{order.role}-source"
             tokenizer.save_pretrained(source)
         chat = tokenizer_proof.render(tokenizer)
-        texts = tokenizer_proof.prove(folder, source, tokenizer, chat)
+        texts = tokenizer_proof.prove(folder, source, tokenizer, chat, advance)
     converted = Converted(folder, texts, chat.tail if chat else "")
     return Prepared(order, fetched, facts, tokenizer, converted, lora=merged)
 
@@ -517,8 +542,8 @@ def _verify(model: Prepared, job: Job) -> Verified:
             found=recorded.logit_rows,
             rows=rows,
         )
-    with job.progress.step("Checking the result against its source"):
-        answer = quality.run(folder, reference, ids, width)
+    with job.progress.step("Checking the result against its source") as advance:
+        answer = quality.run(folder, reference, ids, width, advance)
     found, before = answer.quality, recorded.quality
     if found and before and found.mean_kl > quality.WORSE * before.mean_kl + quality.UNLIKE:
         raise ExportError(

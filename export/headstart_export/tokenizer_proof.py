@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from headstart import vocabulary
 from headstart.errors import ExportError, Translatable
 from headstart_export import convert, process
+from headstart_export.progress import Advance, ignore
 
 Item = TypeVar("Item")
 
@@ -133,7 +134,7 @@ def _limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
 
 
-def prove(folder: Path, source: Path, tokenizer: Any, chat: Chat | None) -> int:
+def prove(folder: Path, source: Path, tokenizer: Any, chat: Chat | None, advance: Advance = ignore) -> int:
     """The number of texts that the tokenizer in `folder` reads and writes as the source does. Raises ExportError.
 
     `tokenizer` is the source's in transformers, `source` the folder with its `tokenizer.json`.
@@ -142,6 +143,7 @@ def prove(folder: Path, source: Path, tokenizer: Any, chat: Chat | None) -> int:
     answer = process.call(
         compare,
         minutes=_MINUTES,
+        advance=advance,
         failure=Translatable(
             "The converted tokenizer cannot be compared with its source ({reason}); nothing was kept."
         ),
@@ -207,7 +209,11 @@ def _mixtures(scripts: Sequence[str], emoji: Sequence[str]) -> Iterator[str]:
 
 
 def compare(
-    folder: str, source: str, documents: list[Document], turns: list[dict[str, str]], chat: str | None
+    folder: str,
+    source: str,
+    documents: list[Document],
+    turns: list[dict[str, str]],
+    chat: str | None,
 ) -> tuple[int, str]:
     """How many texts were compared, and the first difference in a sentence; empty where there is none.
 
@@ -256,7 +262,8 @@ def _chat_faults(ours: Any, turns: list[dict[str, str]], chat: str | None) -> It
 
 
 def _faults(ours: Any, source: Any, tried: Sequence[str], *, composes: bool) -> Iterator[str]:
-    for batch in _batches(tried):
+    for number, batch in enumerate(_batches(tried)):
+        process.tell(number * _BATCH, len(tried))
         expected = [encoding.ids for encoding in source.encode_batch_fast(batch, add_special_tokens=False)]
         # The engine composes characters itself: OpenVINO does so only where few marks stand on one letter.
         given = [unicodedata.normalize("NFC", text) for text in batch] if composes else batch

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -138,12 +139,51 @@ def test_what_was_not_expected_is_a_sentence_and_a_traceback_only_where_asked(
     assert verbose or not before
 
 
-def test_plain_progress_counts_bytes_now_and_then(spoken: Spoken, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def talkative(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever is counted is told at once, and nothing else while a test goes on."""
     monkeypatch.setattr(progress, "LINE_EVERY", 0.0)
-    with spoken.progress.step("Fetching") as advance:
+    monkeypatch.setattr(progress, "LOOK_EVERY", 1000.0)
+
+
+@pytest.mark.usefixtures("talkative")
+def test_plain_progress_counts_bytes_now_and_then(spoken: Spoken) -> None:
+    with spoken.progress.step("Fetching", in_bytes=True) as advance:
         advance(51_000_000, 1_200_000_000)
     assert spoken.lines[:2] == ["Fetching ...", "  51 MB of 1.2 GB"]
     assert spoken.lines[2].startswith("  done in ")
+
+
+@pytest.mark.usefixtures("talkative")
+def test_steps_are_counted_and_their_work_too(spoken: Spoken, monkeypatch: pytest.MonkeyPatch) -> None:
+    reporter = spoken.progress
+    reporter.expect(3)
+    with reporter.step("Reading"):
+        pass
+    reporter.expect(-1)
+    with reporter.step("Writing") as advance:
+        advance(1, 4)
+        monkeypatch.setattr(progress, "_FORESEEN", 0.0)
+        monkeypatch.setattr(progress.Step, "seconds", 100.0)
+        advance(1, 4)
+    reporter.finish()
+    assert [line for line in spoken.lines if "done in" not in line] == [
+        "1 of 3: Reading ...",
+        "2 of 2: Writing ...",
+        "  25 %",
+        "  25 %, about 5 min left",
+        spoken.lines[-1],
+    ]
+    assert spoken.lines[-1].startswith("Finished in 0 s; at most ")
+
+
+def test_no_step_is_silent(spoken: Spoken, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = threading.Event()
+    monkeypatch.setattr(progress, "LINE_EVERY", 0.0)
+    monkeypatch.setattr(progress, "LOOK_EVERY", 0.01)
+    monkeypatch.setattr(progress.Plain, "note", lambda _, line: told.set() if line == "  0 s" else None)
+    with spoken.progress.step("Converting"):
+        assert told.wait(60)
 
 
 def test_the_list_says_what_was_tried_and_how_large_it_is(capsys: pytest.CaptureFixture[str]) -> None:

@@ -39,6 +39,10 @@ part = root.with_name("part")
 print("  90 MB of 120 MB" if part.exists() else "  30 MB of 120 MB", flush=True)
 seconds = 0 if part.exists() else {seconds}
 part.touch()
+if "writes" in sys.argv:
+    print("2 of 8: Writing ...", flush=True)
+    print("  42 %, about 30 s left", flush=True)
+    print("  12 s", flush=True)
 leftover = root / ".headstart-export-x"
 leftover.mkdir(parents=True, exist_ok=True)
 (leftover / "owner.json").write_text(json.dumps(dict(pid=os.getpid())))
@@ -312,6 +316,17 @@ def test_an_export_shows_its_steps_and_can_be_cancelled(
     assert page.work._next.isHidden()  # one who cancels is not asked to try again
     press(page.work, "Dismiss")
     assert page.work.isHidden()
+
+
+def test_an_export_tells_how_far_a_step_is(qtbot: QtBot, open_program: Open, exporter: Callable[[int], None]) -> None:
+    exporter(60)
+    page = open_program(find=installed_model, loaded=False).window.models
+    page.catalogue.other.source.setText("writes")
+    press(page.catalogue.other, "Download and convert")
+    qtbot.waitUntil(lambda: "\n2 of 8: Writing · 42 %" in page.work.text, timeout=WAIT)
+    assert page.work._next.isHidden()  # only a download can be paused
+    press(page.work, "Cancel")
+    qtbot.waitUntil(lambda: "Cancelled." in page.work.text, timeout=WAIT)
 
 
 def test_an_exporter_that_is_killed_leaves_a_sentence_and_no_files(

@@ -125,6 +125,21 @@ def test_a_download_tells_its_bytes_its_rate_and_the_time_left(qtbot: QtBot, mon
     assert card.text.endswith("Done.")
 
 
+def test_a_step_that_counts_its_work_tells_the_share_and_the_time_left(
+    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    card = progress.WorkCard()
+    qtbot.addWidget(card)
+    card.begin("Exporting tiny")
+    card.show_step("3 of 8: Compressing")
+    monkeypatch.setattr(card._clock, "elapsed", lambda: 10_000)
+    card.show_share(25)
+    assert card.text.endswith("3 of 8: Compressing · 25 % · 30 s left")
+    assert card._bar.value() == 250
+    card.show_share(100)
+    assert card.text.endswith("3 of 8: Compressing · 100 %")
+
+
 def test_a_verification_tells_what_the_loading_is_at(
     qtbot: QtBot, headstart_home: Path, open_program: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,7 @@ _GRACE_MS = 3000
 _STEP = re.compile(r"^(\S.*) \.\.\.$")
 _BYTES = re.compile(r"^\s+([\d.]+) (MB|GB) of ([\d.]+) (MB|GB)$")
 _UNITS = {"MB": 1e6, "GB": 1e9}
+_SHARE = re.compile(r"^\s+(\d+) %(?:,.*)?$")
 _LEFTOVERS = ".headstart-export-*"  # folders in which the exporter works, with the owner's number in `owner.json`
 
 
@@ -32,6 +33,7 @@ class ExportRun(QObject):
     stepped = Signal(str)  # what is done now
     fetching = Signal(bool)  # whether the step is a download, which can end at any time and go on later
     progressed = Signal(object, object)  # bytes of this step, of how many
+    shared = Signal(int)  # hundredths of this step that are done
     ended = Signal(bool, str)  # whether a model was made, and its folder or the last sentence
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -81,6 +83,8 @@ class ExportRun(QObject):
             done, total = (float(counted[at]) * _UNITS[counted[at + 1]] for at in (1, 3))
             self.progressed.emit(int(done), int(total))
             self.fetching.emit(True)  # noqa: FBT003 - only downloads are counted in bytes
+        elif share := _SHARE.match(line):
+            self.shared.emit(int(share[1]))
 
     def _take_result(self, line: str) -> bool:
         """Whether this is the exporter's JSON: where the model lies, or what went wrong."""
@@ -232,6 +236,7 @@ class AddModelController(QObject):
             part.stepped.connect(card.show_step)
             part.progressed.connect(card.show_progress)
         self._run.fetching.connect(card.set_pausable)
+        self._run.shared.connect(card.show_share)
         self._run.ended.connect(self._note_export)
         self._setup.ended.connect(self._note_setup)
         card.cancel_requested.connect(self._cancel)

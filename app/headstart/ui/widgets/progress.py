@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from headstart.ui.spelling import amount, decimal, place, whole
+from headstart.ui.spelling import amount, decimal, percent, place, whole
 from headstart.ui.translation import translate
 from headstart.ui.widgets.focus import ends
 from headstart.ui.widgets.icons import icon
@@ -293,7 +293,8 @@ class WorkCard(Card):
         self._log = QPlainTextEdit(self)
         self._running = False
         self._current = ""  # step
-        self._bytes = (0, 0, 0)  # of the step: at its first report, now, in all
+        self._counted = (0, 0, 0)  # of the step: at its first report, now, in all
+        self._in_bytes = True  # else in hundredths
         self._clock = QElapsedTimer()
         self._tick = QTimer(self, interval=_TICK)
         self._tick.timeout.connect(self._show_time)
@@ -340,11 +341,21 @@ class WorkCard(Card):
     @Slot(object, object)
     def show_progress(self, done: int, total: int) -> None:
         """Show the progress of the step, in bytes."""
-        self._bar.show_share(done, total)
-        first = self._bytes[0] if self._bytes[2] == total else done  # else it goes on where the last time stopped
-        if self._bytes[2] != total:
+        first = self._counted[0] if self._counted[2] == total else done  # else it goes on where the last time stopped
+        if self._counted[2] != total:
             self._clock.start()
-        self._bytes = (first, done, total)
+        self._count(first, done, total, in_bytes=True)
+
+    @Slot(int)
+    def show_share(self, hundredths: int) -> None:
+        """Show the progress of the step, which is counted from its beginning; less than before: of its next part."""
+        if hundredths < self._counted[1]:
+            self._clock.start()
+        self._count(0, hundredths, 100, in_bytes=False)
+
+    def _count(self, first: int, done: int, total: int, *, in_bytes: bool) -> None:
+        self._bar.show_share(done, total)
+        self._counted, self._in_bytes = (first, done, total), in_bytes
         self._show_time()
 
     @Slot(str)
@@ -386,27 +397,31 @@ class WorkCard(Card):
 
     @Slot()
     def _show_time(self) -> None:
-        """Show the bytes of the step and the time that is left, or its own time as a sign that it goes on."""
+        """Show how much of the step is done and the time that is left, or its own time as a sign that it goes on."""
         seconds = self._clock.elapsed() / 1000
-        first, done, total = self._bytes
+        first, done, total = self._counted
         words = self._current
-        if total and words:
+        if total and words and self._in_bytes:
             words = self.tr("{step} · {done} of {total}").format(step=words, done=amount(done), total=amount(total))
+        elif total and words:
+            words = f"{words} · {percent(done / total)}"
         if seconds >= _LONG and done > first:
             rate = (done - first) / seconds
             left = (total - done) / rate
             minutes = left >= _MINUTES
             time = self.tr("{} min left") if minutes else self.tr("{} s left")
-            words += self.tr(" · {rate} MB/s · {left}").format(
-                rate=decimal(rate / 1e6, 1), left=time.format(whole(left / 60 if minutes else left))
-            )
+            time = time.format(whole(left / 60 if minutes else left))
+            if self._in_bytes:
+                words += self.tr(" · {rate} MB/s · {left}").format(rate=decimal(rate / 1e6, 1), left=time)
+            elif done < total:
+                words += f" · {time}"
         elif seconds >= _LONG and words and not total:
             words = self.tr("{step} · {seconds} s").format(step=words, seconds=whole(int(seconds)))
         if self._running and words:
             self._step.setText(words)
 
     def _show_step(self, text: str, kind: str = "muted") -> None:
-        self._current, self._bytes = text, (0, 0, 0)
+        self._current, self._counted = text, (0, 0, 0)
         self._clock.start()
         self._step.say(text, kind)
 
