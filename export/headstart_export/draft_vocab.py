@@ -1,68 +1,19 @@
 """The tokens that a draft guesses among: counted where a finished target writes, then ranked.
 
-The target reads its answers to a committed set of prompts again: minutes of writing name only a few thousand tokens,
-but at each place the model also says what else it might have written, which names the others. In the ranking most trust
-goes to these, less to the order of ids (merges were made by frequency, and counts name few of the words that each text
-has for itself), a little to text at hand (code and documentation of Python and its packages), which names identifiers.
+Minutes of writing name only a few thousand tokens, but at each place the target also says what else it might have
+written, which names the others. In the ranking most trust goes to these, less to the order of ids (merges were made by
+frequency, and counts name few of the words that each text has for itself), a little to text at hand (code and
+documentation of Python and its packages), which names identifiers.
 """
 
 import re
 import sysconfig
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from headstart.errors import Translatable
-from headstart_export import process, quality
-from headstart_export.answers import Text
-from headstart_export.convert import MODEL_FILE
-
-_MINUTES = 120
-_SOFTNESS = 2.0  # temperature at which alternatives count; 1 and 1.5 left more of other texts' tokens out, 3 as many
-_TOKENS = 64  # of an answer: reading takes as long as writing
-_ROWS = 32  # positions at once
-
-Counts = NDArray[np.float64]  # [2, logit rows]: times each token was written, and the sum of its softened chances
-
-
-def count(folder: Path, texts: Sequence[Text], output: Path) -> Counts:
-    """Count what a model wrote, and what it might have, in a process of its own. Raises ExportError when it fails."""
-    failure = Translatable(
-        "The target cannot read the texts whose tokens are counted ({reason}); --draft-vocab full does without."
-    )
-    begun = [(prompt, answer[:_TOKENS]) for prompt, answer in texts]
-    process.call(_count, minutes=_MINUTES, failure=failure, folder=str(folder), texts=begun, output=str(output))
-    counts: Counts = np.load(output)
-    return counts
-
-
-def _count(folder: str, texts: list[Text], output: str) -> None:
-    np.save(output, _read_again(folder, texts))
-
-
-def _read_again(folder: str, texts: list[Text]) -> Counts:
-    import openvino  # noqa: PLC0415
-
-    model = openvino.Core().compile_model(Path(folder) / MODEL_FILE, "CPU")
-    session = model.create_infer_request()
-    counts = np.zeros((2, model.output("logits").partial_shape[2].get_length()))
-    for prompt, answer in texts:
-        session.reset_state()
-        np.add.at(counts[0], answer, 1.0)
-        logits = quality.read(session, prompt + answer)[len(prompt) - 1 : -1]
-        for start in range(0, len(answer), _ROWS):
-            counts[1] += _chances(logits[start : start + _ROWS]).sum(axis=0)
-    return counts
-
-
-def _chances(logits: NDArray[np.float32]) -> NDArray[np.float32]:
-    weights = np.exp((logits - logits.max(axis=1, keepdims=True)) / np.float32(_SOFTNESS))
-    chances: NDArray[np.float32] = weights / weights.sum(axis=1, keepdims=True)
-    return chances
-
 
 FILE_NAME = "draft_vocab.npy"
 LONGEST = 65536  # entries written at least, so that other lengths can be tried

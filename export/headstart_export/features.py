@@ -100,7 +100,7 @@ class Store:
         return [("answer", prompt, answer) for prompt, answer in written if answer]
 
     def _answers(self, asked: list[str], tokens: int, temperature: float, seed: int) -> list[answers.Text]:
-        failure = "The model cannot write with OpenVINO GenAI ({reason}), so no head can learn from it."
+        failure = "The model cannot write with OpenVINO ({reason}), so no head can learn from it."
         ways: dict[str, Any] = {"tokens": tokens, "temperature": temperature, "seed": seed}
         written = process.call(
             answers.write, minutes=_MINUTES, failure=failure, folder=str(self.target), asked=asked, **ways

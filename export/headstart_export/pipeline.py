@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 import headstart
 from headstart import manifest, vocabulary
@@ -193,7 +194,7 @@ def _export_pair(order: PairOrder, job: Job) -> None:
         )
     target_folder, draft_folder = (job.space.result / name for name in (manifest.TARGET_FOLDER, manifest.DRAFT_FOLDER))
     texts = build(target, target_folder, job)
-    shortlist = _list_tokens(target, order.draft_vocab, texts, target_folder, draft_folder, job)
+    shortlist = _list_tokens(target, order.draft_vocab, texts, draft_folder, job)
     build(draft, draft_folder, job, shortlist, texts)
     write_pair(job.space.result, order.name, shared)
 
@@ -272,9 +273,7 @@ def _head(order: ModelOrder, fetched: Fetched, facts: Facts, job: Job, target: P
     return Prepared(order, fetched, facts, tokenizer, converted, head_of=target.fetched.path)
 
 
-def _list_tokens(
-    target: Prepared, rows: int, texts: list[Text], source: Path, folder: Path, job: Job
-) -> manifest.Shortlist | None:
+def _list_tokens(target: Prepared, rows: int, texts: list[Text], folder: Path, job: Job) -> manifest.Shortlist | None:
     """Write the tokens that the target uses most into the draft's folder; None where the draft is to guess all."""
     if not 0 < rows < len(target.tokenizer):
         job.progress.expect(-(rows > 0))
@@ -282,8 +281,8 @@ def _list_tokens(
     if not texts:
         raise ExportError("The target writes no texts whose tokens could be counted; --draft-vocab full does without.")
     folder.mkdir(exist_ok=True)
-    with job.progress.step("Counting the tokens that the target writes"):
-        counts = draft_vocab.count(source, texts[: len(answers.prompts())], job.space.scratch / "counts.npy")
+    with job.progress.step("Ranking the tokens that the target writes"):
+        counts = np.load(_counts(job))
         ranked = draft_vocab.rank(target.tokenizer, counts, draft_vocab.texts_at_hand())
     draft_vocab.write(ranked, rows, folder)
     return manifest.Shortlist(draft_vocab.FILE_NAME, rows)
@@ -347,13 +346,18 @@ def _add_head(model: Prepared, folder: Path, written: manifest.Manifest, job: Jo
 
 
 def _have_it_write(folder: Path, parameters: int, job: Job) -> list[Text]:
-    """What the model answers to as many prompts as its size permits; nothing where OpenVINO GenAI cannot run it."""
+    """What the model answers to as many prompts as its size permits; nothing where OpenVINO cannot run it so."""
     try:
-        with job.progress.step("Having the model write, to count what it usually says"):
-            return answers.written(folder, parameters)
+        with job.progress.step("Having the model write, to count what it usually says") as advance:
+            return answers.written(folder, parameters, _counts(job), advance)
     except ExportError as error:
         job.progress.note(f"{error} It gets no table of usual words.")
         return []
+
+
+def _counts(job: Job) -> Path:
+    """The file of `answers.Counts`."""
+    return job.space.scratch / "counts.npy"
 
 
 def _convert(model: Prepared, job: Job) -> Half:

@@ -36,8 +36,8 @@ def compress_nothing(source: Path, _weights: str, target: Path, **_options: Any)
 
 
 def write_nothing(*_arguments: Any) -> NoReturn:
-    """As where OpenVINO GenAI cannot run the model."""
-    raise ExportError("The model cannot write answers with OpenVINO GenAI (a test).")
+    """As where OpenVINO cannot run the model so."""
+    raise ExportError("The model cannot write answers with OpenVINO (a test).")
 
 
 def has_room(*_arguments: Any) -> None:

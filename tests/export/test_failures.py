@@ -41,7 +41,7 @@ def test_a_model_that_no_peer_runs_gets_no_table_and_lists_no_tokens_for_a_draft
     pair = [str(tiny_source), "--draft", str(tiny_source), "--draft-vocab", "300", "--output", str(tmp_path / "pair")]
     made, refused = offline.export(alone, pair, stage="writes nothing")
     assert made.code == 0, made.err
-    assert "cannot write answers with OpenVINO GenAI (a test). It gets no table of usual words." in made.err
+    assert "cannot write answers with OpenVINO (a test). It gets no table of usual words." in made.err
     assert made.result["manifest"]["table"] is None
     assert manifest.TABLE_FILE not in made.result["manifest"]["files"]
     assert refused.code == 1

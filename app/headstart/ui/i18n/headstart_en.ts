@@ -152,10 +152,6 @@
         <translation>The package {package} is damaged ({error}) and was deleted; export it again to fetch it anew.</translation>
     </message>
     <message>
-        <source>The target cannot read the texts whose tokens are counted ({reason}); --draft-vocab full does without.</source>
-        <translation>The target cannot read the texts whose tokens are counted ({reason}); export both models one by one, which does without.</translation>
-    </message>
-    <message>
         <source>The target writes no texts whose tokens could be counted; --draft-vocab full does without.</source>
         <translation>The target writes no texts whose tokens could be counted; export both models one by one, which does without.</translation>
     </message>

@@ -2545,10 +2545,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法将设置保存到 {path}（{strerror}）；请让该文件夹可写入，然后重试。</translation>
     </message>
     <message>
-        <source>The target cannot read the texts whose tokens are counted ({reason}); --draft-vocab full does without.</source>
-        <translation>目标模型无法读取用于统计 token 的文本（{reason}）；请分别导出两个模型，这样就不需要这些文本。</translation>
-    </message>
-    <message>
         <source>The target writes no texts whose tokens could be counted; --draft-vocab full does without.</source>
         <translation>目标模型没有写出可用于统计 token 的文本；请分别导出两个模型，这样就不需要这些文本。</translation>
     </message>
@@ -2657,8 +2653,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{path} 没有写明任何服务器：它需要一个“mcpServers”对象，每个服务器一项。</translation>
     </message>
     <message>
-        <source>The model cannot write answers with OpenVINO GenAI ({reason}).</source>
-        <translation>该模型无法用 OpenVINO GenAI 写出回答（{reason}）。</translation>
+        <source>The model cannot write answers with OpenVINO ({reason}).</source>
+        <translation>该模型无法用 OpenVINO 写出回答（{reason}）。</translation>
     </message>
     <message>
         <source>A benchmark times Headstart&apos;s own engine, and OpenVINO GenAI beside it: load the model on a CPU, and run it again.</source>

@@ -2545,10 +2545,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法將設定儲存到 {path}（{strerror}）；請讓該資料夾可寫入，然後再試一次。</translation>
     </message>
     <message>
-        <source>The target cannot read the texts whose tokens are counted ({reason}); --draft-vocab full does without.</source>
-        <translation>目標模型無法讀取用於統計 token 的文字（{reason}）；請分別匯出兩個模型，這樣就不需要這些文字。</translation>
-    </message>
-    <message>
         <source>The target writes no texts whose tokens could be counted; --draft-vocab full does without.</source>
         <translation>目標模型沒有寫出可用於統計 token 的文字；請分別匯出兩個模型，這樣就不需要這些文字。</translation>
     </message>
@@ -2657,8 +2653,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{path} 沒有寫明任何伺服器：它需要一個「mcpServers」物件，每個伺服器一項。</translation>
     </message>
     <message>
-        <source>The model cannot write answers with OpenVINO GenAI ({reason}).</source>
-        <translation>該模型無法用 OpenVINO GenAI 寫出回答（{reason}）。</translation>
+        <source>The model cannot write answers with OpenVINO ({reason}).</source>
+        <translation>該模型無法用 OpenVINO 寫出回答（{reason}）。</translation>
     </message>
     <message>
         <source>A benchmark times Headstart&apos;s own engine, and OpenVINO GenAI beside it: load the model on a CPU, and run it again.</source>

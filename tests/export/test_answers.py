@@ -1,0 +1,54 @@
+"""Answers that are written together are those that a model writes alone, and what is counted of them."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headstart.engine.runtime import openvino
+from headstart_export import answers, quality
+from headstart_export.convert import MODEL_FILE
+
+ASKED = ["Hello there", "A", "Count the words of this sentence, please, and say them again", "Hello you", "42"]
+
+
+@pytest.fixture(scope="module")
+def session(tiny_target: Path) -> Any:
+    """The model by itself, in f32."""
+    return openvino().Core().compile_model(tiny_target / MODEL_FILE, "CPU", quality.SETTINGS).create_infer_request()
+
+
+def test_answers_that_are_written_together_are_the_likeliest(tiny_target: Path, session: Any) -> None:
+    written = answers.write(str(tiny_target), ASKED, tokens=24, temperature=0.0)
+    assert len({tuple(prompt) for prompt, _ in written}) == len(ASKED)
+    for prompt, answer in written:
+        assert 0 < len(answer) <= 24
+        session.reset_state()
+        logits = quality.read(session, prompt + answer)[len(prompt) - 1 : -1]
+        missed = logits.max(axis=1) - logits[np.arange(len(answer)), answer]
+        assert missed.max() < 0.1  # they are rounded otherwise
+
+
+def test_an_answer_is_drawn_by_its_seed_alone(tiny_target: Path) -> None:
+    first, second = (answers.write(str(tiny_target), ASKED, 8, temperature=5.0, seed=seed) for seed in (1, 2))
+    assert first == answers.write(str(tiny_target), ASKED, 8, temperature=5.0, seed=1)
+    assert all(one[0] == other[0] for one, other in zip(first, second, strict=True))
+    assert first != second
+
+
+def test_what_was_written_is_counted_and_how_far_it_is_told(
+    tiny_target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "more_prompts", lambda: ASKED)
+    told: list[tuple[int, int]] = []
+    texts = answers.written(tiny_target, 1, tmp_path / "counts.npy", lambda *how: told.append(how))
+    asked = len(answers.prompts())
+    assert len(texts) == asked + len(ASKED)  # of which those that are like each other are not counted
+    counts = np.load(tmp_path / "counts.npy")
+    expected = np.bincount([token for _, answer in texts[:asked] for token in answer], minlength=counts.shape[1])
+    assert counts[0].tolist() == expected.tolist()
+    assert counts[1].sum() == pytest.approx(expected.sum())
+    assert (counts[1] > 0).mean() > (counts[0] > 0).mean()  # what might have been written names more
+    assert told == sorted(told)
+    assert told[-1][0] <= told[-1][1]
