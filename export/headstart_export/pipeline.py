@@ -1,6 +1,7 @@
 """The export itself, step by step: look, fetch, convert, compress, check, describe, move into place."""
 
 import errno
+import filecmp
 import gc
 import importlib.metadata
 import json
@@ -248,15 +249,20 @@ def _tokenizer(order: ModelOrder, fetched: Fetched, facts: Facts) -> Any:
 def _converted(
     order: ModelOrder, fetched: Fetched, tokenizer: Any, job: Job, advance: Advance, target: Prepared | None
 ) -> Converted:
-    """Convert and prove a tokenizer. What is its target's tokenizer, file by file, is proven already."""
+    """Convert and prove a tokenizer. Of one that is its target's but for the template, the texts are proven already."""
     folder = job.space.scratch / f"{order.role}-tokenizer"
     chat = tokenizer_proof.render(tokenizer)
     convert.convert_tokenizer(tokenizer, folder)
-    if target and manifest.hash_files(folder) == manifest.hash_files(target.converted.folder):
-        return target.converted
+    known = target.converted.texts if target and _is_equal(folder, target.converted.folder) else 0
     source = folder if fetched.path.is_file() else fetched.path
-    texts = tokenizer_proof.prove(folder, source, tokenizer, chat, advance)
+    texts = tokenizer_proof.prove(folder, source, tokenizer, chat, advance, known=known)
     return Converted(folder, texts, chat.tail if chat else "")
+
+
+def _is_equal(folder: Path, other: Path) -> bool:
+    """Whether two tokenizers are the same. Their graphs are not compared: they are numbered on, in one process."""
+    names = (vocabulary.FILE_NAME, "openvino_tokenizer.bin", "openvino_detokenizer.bin")
+    return all(filecmp.cmp(folder / name, other / name, shallow=False) for name in names)
 
 
 def _head(order: ModelOrder, fetched: Fetched, facts: Facts, job: Job, target: Prepared | None) -> Prepared:
