@@ -209,6 +209,7 @@ def test_what_a_first_start_offers_fits_the_memory_and_shows_the_head_start(open
         ends = [row.geometry().bottom() for row in welcome.rows if not row.isHidden()]
         gaps = {top - end for top, end in zip(tops[1:], ends, strict=False)}
         assert len(gaps) == 1  # whatever is hidden between them
+        assert len({row.get.width() for row in welcome.rows if not row.isHidden()}) == 1
 
 
 def test_the_list_of_the_window_is_that_of_the_exporter(capsys: pytest.CaptureFixture[str]) -> None:

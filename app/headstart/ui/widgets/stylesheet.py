@@ -50,9 +50,9 @@ QPushButton::menu-indicator {
     image: url("$resources/down.svg"); width: ${box}px; height: ${box}px;
     subcontrol-origin: padding; subcontrol-position: center right; right: ${tiny}px; }
 QPushButton[kind="primary"] {
-    border: 1px solid $accent; border-radius: ${small}px; padding: 6px ${large}px;
+    border: 1px solid $accent; border-radius: ${small}px; padding: 6px ${medium}px;
     background: $accent; color: $on_accent; }
-QPushButton[kind="primary"]:focus { border: 2px solid $text; padding: 5px 15px; }
+QPushButton[kind="primary"]:focus { border: 2px solid $text; padding: 5px 11px; }
 QPushButton[kind="primary"]:disabled { background: $raised; border-color: $border; color: $disabled; }
 QToolButton[kind="round"] { border: 2px solid transparent; border-radius: ${round}px; background: $accent; }
 QToolButton[kind="round"]:focus { border-color: $text; }
