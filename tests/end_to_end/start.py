@@ -27,8 +27,7 @@ def _export(folder: Path, words: list[str]) -> int:
     paths.models_folder().mkdir(parents=True, exist_ok=True)
     unfinished = paths.models_folder() / f".{words[0]}"
     shutil.copytree(folder, unfinished)
-    unfinished.rename(paths.models_folder() / words[0])
-    print("Done", flush=True)
+    print(unfinished.rename(paths.models_folder() / words[0]), flush=True)
     return 0
 
 
