@@ -214,6 +214,7 @@ def test_a_preset_is_chosen_on_the_empty_page(qtbot: QtBot, app: Program) -> Non
     next(action for action in button.menu().actions() if action.text() == "mine").trigger()
     assert app.chat_controller.session.settings.system_prompt == "Be kind."
     assert button.accessibleName() == "Preset: mine" == _presets(app).button.accessibleName()
+    assert button.menu().layoutDirection() is app.window.layoutDirection()
 
 
 @pytest.mark.parametrize(

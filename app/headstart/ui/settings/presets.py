@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 
 from headstart.ui.translation import translate
@@ -127,6 +128,7 @@ class PresetButton(QToolButton):
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.setToolTip(self.tr("What the model is told before the chat, and how freely it chooses words"))
         menu = QMenu(self)
+        menu.setLayoutDirection(QGuiApplication.layoutDirection())  # not that of the button
         menu.aboutToShow.connect(self.fill)
         self.setMenu(menu)
         self._show_name()
