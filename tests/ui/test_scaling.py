@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from PySide6.QtCore import QEvent
 from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QAbstractButton, QApplication, QCheckBox, QDialog, QStyle
+from PySide6.QtWidgets import QAbstractButton, QApplication, QCheckBox, QDialog, QPlainTextEdit, QStyle
 from pytestqt.qtbot import QtBot
 
 from headstart.engine.engine import Message, Request
@@ -15,7 +15,7 @@ from headstart.ui.chat.message import MessageContent
 from headstart.ui.program import Program
 from headstart.ui.widgets import stylesheet
 from headstart.ui.widgets.figure_table import FigureTable
-from headstart.ui.widgets.labels import Heading
+from headstart.ui.widgets.labels import Fold, Heading
 from headstart.ui.widgets.theme import LIGHT, MEDIUM
 from tests.ui import reach
 from tests.ui.person import ask, preferences
@@ -172,6 +172,20 @@ def test_the_buttons_of_the_panel_stay_within_it(app: Program, zoom: int, shown_
     for button in (panel.reset, panel.adopt):
         assert button.width() >= button.sizeHint().width()
         assert button.geometry().right() <= panel.width() - MEDIUM
+
+
+def test_the_fields_of_the_panel_end_where_its_buttons_end_whether_it_scrolls_or_not(app: Program) -> None:
+    app.window.resize(1180, 780)
+    app.window.actions_by_name["panel"].setChecked(True)
+    panel = app.window.panel
+    fold = next(button for button in panel.findChildren(Fold) if button.text() == "Advanced")
+    for unfolded in (False, True):
+        fold.setChecked(unfolded)
+        for _ in range(3):  # what is laid out may ask for another layout
+            QApplication.processEvents()
+        field = panel.forms[0].findChildren(QPlainTextEdit)[0]
+        end = field.mapTo(panel, field.rect().bottomRight()).x()
+        assert end == panel.adopt.geometry().right()
 
 
 def test_the_offer_to_undo_fits_into_the_sidebar(app: Program) -> None:

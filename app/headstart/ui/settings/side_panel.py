@@ -1,6 +1,6 @@
 """The settings of the open chat: model pair, system prompt, speculation, sampling."""
 
-from PySide6.QtCore import QEvent
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QWidget
 
@@ -9,6 +9,7 @@ from headstart.settings import in_section
 from headstart.ui.settings.settings_form import Section, SettingsForm
 from headstart.ui.widgets.labels import Fold, button
 from headstart.ui.widgets.layouts import row, scrolled, set_margins, stacked
+from headstart.ui.widgets.stylesheet import hide_idle_bar
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 
 SAMPLING = (*(each.name for each in declared(SamplingParams)), "max_new_tokens", "stop")
@@ -79,5 +80,8 @@ class SidePanel(QFrame):
         forms.addLayout(row(self._fold))
         forms.addWidget(self._advanced)
         forms.addStretch(1)
-        column.addWidget(scrolled(inner, self), 1)
+        scroll = scrolled(inner, self)
+        hide_idle_bar(scroll)
+        scroll.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)  # fields stay where they are
+        column.addWidget(scroll, 1)
         column.addLayout(self._buttons)
