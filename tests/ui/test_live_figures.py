@@ -9,7 +9,9 @@ from pytestqt.qtbot import QtBot
 from headstart.engine.engine import FinishReason, Origin, Round, Stats, Step, Timing, Token, joined
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.live_panel import LiveFigures, LivePanel, Sparkline
+from headstart.ui.program import Program
 from headstart.ui.widgets.labels import ElidedLabel
+from tests.ui.person import ask
 
 
 def step(tokens: int, drafted: int, accepted: int, timing: Timing, ledger_ms: float | None = None) -> Step:
@@ -99,6 +101,14 @@ def test_an_engine_without_a_ledger_is_said_to_have_none(panel: LivePanel) -> No
     panel.begin()
     panel.grow([earning(None), earning(None)])
     assert (ledger.text(), "does not reckon" in ledger.toolTip()) == ("–", True)
+
+
+def test_another_chat_begins_without_the_figures_of_the_last_one(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "toy: words 20")
+    speed = label_of(app.window.chat.live, "Speed")
+    assert speed.text() != "–"
+    app.window.actions_by_name["new"].trigger()
+    assert speed.text() == "–"
 
 
 def test_a_line_that_goes_below_zero_stays_in_its_frame(qtbot: QtBot) -> None:

@@ -420,6 +420,7 @@ class ChatController(QObject):
         self._page.find_bar.close_find()
         self._leave()
         self._session, self._made = session, Contents()
+        self._page.live.begin()  # the figures were those of another chat
         for signal, slot in self._slots(session):
             signal.connect(slot)
         self._page.transcript.show_chat(self._contents())
