@@ -26,6 +26,7 @@ from headstart.settings import Settings
 from headstart.ui.engine_request import Loadable
 from headstart.ui.performance.race_page import Lane, RacePage, RaceResult
 from headstart.ui.program import Program
+from headstart.ui.widgets.legend import Swatch
 from tests.ui.person import WAIT, ask, press, texts
 
 Open = Callable[..., Program]
@@ -69,6 +70,9 @@ def test_both_lanes_are_run_with_exact_numerics_and_proven_equal(qtbot: QtBot, o
     before, after = map(float, speeds.groups())
     assert float(page._speedup.text()[:-1]) == pytest.approx(after / before, rel=0.1)
     assert "mean of two answers" in page._measured.text()
+    marked = {piece.origin.value for step in speculative.steps for piece in step.pieces}
+    legend = {swatch.origin for swatch in page.legend.findChildren(Swatch) if not swatch.isHidden()}
+    assert marked <= legend == {*marked, "n-gram", "target"}
 
 
 def test_leaving_the_page_brings_the_usual_numerics_back(qtbot: QtBot, open_program: Open) -> None:

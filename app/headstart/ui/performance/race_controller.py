@@ -189,6 +189,7 @@ class RaceController(EngineJob):
         self._steps += steps
         if self._leg in _LANES:
             self._lane().grow(steps)
+            self._page.legend.add_origins({piece.origin.value for step in steps for piece in step.pieces})
             self._show_clock()
 
     @Slot()

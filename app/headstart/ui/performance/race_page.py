@@ -312,7 +312,9 @@ class RacePage(JobPage):
         for lane in self.lanes:
             lanes.addWidget(lane, 1)
         self.column.addLayout(lanes, 1)
-        self.column.addWidget(Legend(self))
+        self.legend = Legend(self)
+        self.legend.show_origins(())
+        self.column.addWidget(self.legend)
         self.entered.connect(self.form.prompt.setFocus)
         self.show_state(running=False)
         self.show_replay(possible=False)
