@@ -95,7 +95,11 @@ class Settings:
     )
     font_size: int = _option(11, "appearance", "Size of the text in points.", low=7, high=32)
     zoom: int = _option(100, "appearance", "Scale of the window in percent.", low=50, high=300)
-    show_origins: bool = _option(default=False, section="appearance", meaning="Colour tokens by who guessed them.")
+    show_origins: bool = _option(
+        default=False,
+        section="appearance",
+        meaning="Colours show which words were guessed ahead, and by whom.",
+    )
     reduced_motion: bool = _option(default=False, section="appearance", meaning="Nothing moves or blinks by itself.")
 
     enter_sends: bool = _option(default=True, section="chat", meaning="Enter sends; otherwise Ctrl+Enter does.")

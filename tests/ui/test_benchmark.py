@@ -114,7 +114,7 @@ def test_a_run_shows_its_progress(qtbot: QtBot, open_program: Open) -> None:
     qtbot.waitUntil(lambda: page.bar.value() > 0, timeout=WAIT)
     assert "of 180 answers" in page.sentence
     assert "left" in page.sentence
-    assert "ms/token" in page.heat.text()
+    assert "tokens/s" in page.heat.text()
     app.window.actions_by_name["write"].trigger()
     line = app.window.activity[page]
     assert line.text.startswith("Benchmark · ")

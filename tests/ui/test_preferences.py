@@ -173,7 +173,7 @@ def test_who_sets_a_value_begins_at_that_of_the_model_and_can_leave_it_again(ope
 
 
 def test_greedy_is_one_click_away(qtbot: QtBot, app: Program) -> None:
-    next(each for each in app.window.panel.findChildren(QPushButton) if each.text() == "Greedy").click()
+    next(each for each in app.window.panel.findChildren(QPushButton) if each.text() == "Likeliest words").click()
     assert app.chat_controller.session.settings.sampling.temperature == 0.0
     assert told(app, "temperature") == ["0.00"]
     assert not field(app, "temperature")._automatic.isChecked()

@@ -66,7 +66,7 @@ COMMANDS = (
         VIEW,
         ("sidebar", QT_TRANSLATE_NOOP("Actions", "&Sidebar"), "Ctrl+B", True),
         ("panel", QT_TRANSLATE_NOOP("Actions", "Chat Se&ttings"), "Ctrl+J", True),
-        ("origins", QT_TRANSLATE_NOOP("Actions", "Token &Origins"), "Ctrl+Shift+T", True),
+        ("origins", QT_TRANSLATE_NOOP("Actions", "Mark &Guesses"), "Ctrl+Shift+T", True),
         ("live", QT_TRANSLATE_NOOP("Actions", "Li&ve Figures"), "Ctrl+Shift+L", True),
         ("zoom_in", QT_TRANSLATE_NOOP("Actions", "Zoom &In"), "Ctrl++", False, True),
         ("zoom_out", QT_TRANSLATE_NOOP("Actions", "Zoom O&ut"), "Ctrl+-"),

@@ -160,7 +160,7 @@ class ModelInUse(QObject):
             words = self.tr("{model} of the server {server}").format(model=facts.model, server=facts.server)
             return name, words, ""
         guessing = [self.tr("draft model {}").format(facts.draft)] if facts.draft else []
-        guessing += [self.tr("EAGLE-3 head")] if facts.head else []
+        guessing += [self.tr("draft head")] if facts.head else []
         guessing = guessing or [self.tr("earlier text")]
         words = self.tr("{model} on {device}, {numerics} arithmetic; guesses come from: {guessing}").format(
             model=facts.model, device=facts.device, numerics=word(facts.numerics).lower(), guessing=listed(guessing)

@@ -152,7 +152,7 @@ class ChatPage(QFrame):
         self.setAutoFillBackground(True)
         self._title = ElidedLabel(self)
         self.sidebar_button = _button("sidebar", self.tr("Show or hide the sidebar"), self, _Role.WindowText)
-        self.origins_button = _button("origins", self.tr("Colour tokens by origin"), self, _Role.WindowText)
+        self.origins_button = _button("origins", self.tr("Mark what was guessed ahead"), self, _Role.WindowText)
         self.live_button = _button("chart", self.tr("Live figures"), self, _Role.WindowText)
         self.panel_button = _button("panel", self.tr("Settings of this chat"), self, _Role.WindowText)
         self.legend = Legend(self)

@@ -150,7 +150,7 @@ def _origins(kept: Kept) -> str:
         return ""
     names = {
         "draft": translate("AnswerReport", "draft model"),
-        "eagle": translate("AnswerReport", "EAGLE-3 head"),
+        "eagle": translate("AnswerReport", "draft head"),
         "n-gram": translate("AnswerReport", "earlier text"),
         "table": translate("AnswerReport", "usual words"),
         "target": translate("AnswerReport", "the model itself"),

@@ -319,7 +319,7 @@ class TextView(QTextBrowser):
     def _describe(self, run: OriginRun) -> str:
         names = {
             "draft": self.tr("Draft model"),
-            "eagle": self.tr("EAGLE-3 head"),
+            "eagle": self.tr("draft head"),
             "n-gram": self.tr("Earlier text"),
             "table": self.tr("Usual words"),
             "target": self.tr("The model itself"),

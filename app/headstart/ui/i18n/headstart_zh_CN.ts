@@ -163,8 +163,8 @@
         <translation>对话设置(&amp;T)</translation>
     </message>
     <message>
-        <source>Token &amp;Origins</source>
-        <translation>token 来源(&amp;O)</translation>
+        <source>Mark &amp;Guesses</source>
+        <translation>标记猜测(&amp;G)</translation>
     </message>
     <message>
         <source>Li&amp;ve Figures</source>
@@ -636,8 +636,8 @@
         <translation>{} 秒</translation>
     </message>
     <message>
-        <source>EAGLE-3 head</source>
-        <translation>EAGLE-3 草稿头</translation>
+        <source>draft head</source>
+        <translation>草稿头</translation>
     </message>
     <message>
         <source>usual words</source>
@@ -851,8 +851,8 @@
         <translation>{}，剩余{}</translation>
     </message>
     <message>
-        <source>{} ms/token</source>
-        <translation>{} 毫秒/token</translation>
+        <source>{} tokens/s</source>
+        <translation>{} token/秒</translation>
     </message>
     <message>
         <source>{prompt}, repeat {repeat}, {contestant}: {speed}</source>
@@ -953,7 +953,7 @@
         <translation>开始基准测试</translation>
     </message>
     <message>
-        <source>Measures on this computer what guessing ahead brings, with the model of the open chat. Every way to guess answers the same prompts, in changing order. Chats wait until it has ended.</source>
+        <source>Measures on this computer what guessing ahead brings, with the model of the open chat. Each way of guessing answers the same prompts, in changing order. Chats wait until it has ended.</source>
         <translation>用当前对话的模型，测量预先猜测在这台电脑上的效果。每种猜测方式都以轮换的顺序回答相同的提示词。测试结束之前，对话需要等待。</translation>
     </message>
     <message>
@@ -1074,8 +1074,8 @@
         <translation>知识最丰富，但速度较慢。</translation>
     </message>
     <message>
-        <source>A small draft model guesses ahead.</source>
-        <translation>小型草稿模型会预先猜测。</translation>
+        <source>A small draft model guesses ahead to speed it up.</source>
+        <translation>小型草稿模型会预先猜测，使其更快。</translation>
     </message>
     <message>
         <source>Can guess ahead for a larger one.</source>
@@ -1198,8 +1198,8 @@
         <translation>显示或隐藏侧边栏</translation>
     </message>
     <message>
-        <source>Colour tokens by origin</source>
-        <translation>按来源为 token 着色</translation>
+        <source>Mark what was guessed ahead</source>
+        <translation>标出预先猜出的部分</translation>
     </message>
     <message>
         <source>Live figures</source>
@@ -3752,8 +3752,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>猜测来源</translation>
     </message>
     <message>
-        <source>EAGLE-3 head</source>
-        <translation>EAGLE-3 草稿头</translation>
+        <source>draft head</source>
+        <translation>草稿头</translation>
     </message>
     <message>
         <source>earlier text</source>
@@ -3764,8 +3764,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无标记：模型自己</translation>
     </message>
     <message>
-        <source>The model checked every token. Colours show who guessed it: the draft model (a small model), the EAGLE-3 head, earlier text that is repeated, or a table of what usually follows what. What has no colour nobody guessed: the model wrote it itself.</source>
-        <translation>每个 token 都经过模型检查。颜色表示它由谁猜出：草稿模型（一个小模型）、EAGLE-3 草稿头、重复出现的前文，或统计常见后续的词表。没有颜色的部分没有被猜出，由模型自己生成。</translation>
+        <source>The model checked every token. Colours show who guessed it: the draft model (a small model), the draft head (a small addition to the model), earlier text that is repeated, or a table of what usually follows what. Nobody guessed what has no colour: the model wrote it itself.</source>
+        <translation>每个 token 都经过模型检查。颜色表示它由谁猜出：草稿模型（一个小模型）、草稿头（模型的小型附加部分）、重复出现的前文，或统计常见后续的词表。没有颜色的部分没有被猜出，由模型自己生成。</translation>
     </message>
     <message>
         <source>draft model</source>
@@ -4182,8 +4182,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>草稿模型 {}</translation>
     </message>
     <message>
-        <source>EAGLE-3 head</source>
-        <translation>EAGLE-3 草稿头</translation>
+        <source>draft head</source>
+        <translation>草稿头</translation>
     </message>
     <message>
         <source>earlier text</source>
@@ -5020,8 +5020,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>草稿模型</translation>
     </message>
     <message>
-        <source>an EAGLE-3 head</source>
-        <translation>EAGLE-3 草稿头</translation>
+        <source>a draft head</source>
+        <translation>草稿头</translation>
     </message>
     <message>
         <source>{model}, guesses from: {guessing}; on {device}, {numerics} arithmetic</source>
@@ -5584,8 +5584,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>减弱动态效果</translation>
     </message>
     <message>
-        <source>Token origins</source>
-        <translation>token 来源</translation>
+        <source>Mark guesses</source>
+        <translation>标记猜测</translation>
     </message>
     <message>
         <source>Enter sends</source>
@@ -5808,8 +5808,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>界面语言，下次启动时生效。</translation>
     </message>
     <message>
-        <source>Colour tokens by who guessed them.</source>
-        <translation>按猜测来源为 token 着色。</translation>
+        <source>Colours show which words were guessed ahead, and by whom.</source>
+        <translation>用颜色标出哪些词是预先猜出的，以及由谁猜出。</translation>
     </message>
     <message>
         <source>Nothing moves or blinks by itself.</source>
@@ -5947,8 +5947,8 @@ The model is loaded a second time there and takes its memory again.</source>
 <context>
     <name>SettingsForm</name>
     <message>
-        <source>Greedy</source>
-        <translation>贪心</translation>
+        <source>Likeliest words</source>
+        <translation>最可能的词</translation>
     </message>
     <message>
         <source>Temperature 0: the likeliest word each time</source>
@@ -6229,8 +6229,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>草稿模型</translation>
     </message>
     <message>
-        <source>EAGLE-3 head</source>
-        <translation>EAGLE-3 草稿头</translation>
+        <source>draft head</source>
+        <translation>草稿头</translation>
     </message>
     <message>
         <source>Earlier text</source>

@@ -163,8 +163,8 @@
         <translation>對話設定(&amp;T)</translation>
     </message>
     <message>
-        <source>Token &amp;Origins</source>
-        <translation>token 來源(&amp;O)</translation>
+        <source>Mark &amp;Guesses</source>
+        <translation>標記猜測(&amp;G)</translation>
     </message>
     <message>
         <source>Li&amp;ve Figures</source>
@@ -636,8 +636,8 @@
         <translation>{} 秒</translation>
     </message>
     <message>
-        <source>EAGLE-3 head</source>
-        <translation>EAGLE-3 草稿頭</translation>
+        <source>draft head</source>
+        <translation>草稿頭</translation>
     </message>
     <message>
         <source>usual words</source>
@@ -851,8 +851,8 @@
         <translation>{}，剩餘{}</translation>
     </message>
     <message>
-        <source>{} ms/token</source>
-        <translation>{} 毫秒/token</translation>
+        <source>{} tokens/s</source>
+        <translation>{} token/秒</translation>
     </message>
     <message>
         <source>{prompt}, repeat {repeat}, {contestant}: {speed}</source>
@@ -953,7 +953,7 @@
         <translation>開始基準測試</translation>
     </message>
     <message>
-        <source>Measures on this computer what guessing ahead brings, with the model of the open chat. Every way to guess answers the same prompts, in changing order. Chats wait until it has ended.</source>
+        <source>Measures on this computer what guessing ahead brings, with the model of the open chat. Each way of guessing answers the same prompts, in changing order. Chats wait until it has ended.</source>
         <translation>用目前對話的模型，測量預先猜測在這台電腦上的效果。每種猜測方式都以輪換的順序回答相同的提示詞。測試結束之前，對話需要等待。</translation>
     </message>
     <message>
@@ -1074,8 +1074,8 @@
         <translation>知識最豐富，但速度較慢。</translation>
     </message>
     <message>
-        <source>A small draft model guesses ahead.</source>
-        <translation>小型草稿模型會預先猜測。</translation>
+        <source>A small draft model guesses ahead to speed it up.</source>
+        <translation>小型草稿模型會預先猜測，使其更快。</translation>
     </message>
     <message>
         <source>Can guess ahead for a larger one.</source>
@@ -1198,8 +1198,8 @@
         <translation>顯示或隱藏側邊欄</translation>
     </message>
     <message>
-        <source>Colour tokens by origin</source>
-        <translation>依來源為 token 上色</translation>
+        <source>Mark what was guessed ahead</source>
+        <translation>標出預先猜出的部分</translation>
     </message>
     <message>
         <source>Live figures</source>
@@ -3752,8 +3752,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>猜測來源</translation>
     </message>
     <message>
-        <source>EAGLE-3 head</source>
-        <translation>EAGLE-3 草稿頭</translation>
+        <source>draft head</source>
+        <translation>草稿頭</translation>
     </message>
     <message>
         <source>earlier text</source>
@@ -3764,8 +3764,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無標記：模型自己</translation>
     </message>
     <message>
-        <source>The model checked every token. Colours show who guessed it: the draft model (a small model), the EAGLE-3 head, earlier text that is repeated, or a table of what usually follows what. What has no colour nobody guessed: the model wrote it itself.</source>
-        <translation>每個 token 都經過模型檢查。顏色表示它由誰猜出：草稿模型（一個小模型）、EAGLE-3 草稿頭、重複出現的前文，或統計常見後續的詞表。沒有顏色的部分沒有被猜出，由模型自己產生。</translation>
+        <source>The model checked every token. Colours show who guessed it: the draft model (a small model), the draft head (a small addition to the model), earlier text that is repeated, or a table of what usually follows what. Nobody guessed what has no colour: the model wrote it itself.</source>
+        <translation>每個 token 都經過模型檢查。顏色表示它由誰猜出：草稿模型（一個小模型）、草稿頭（模型的小型附加部分）、重複出現的前文，或統計常見後續的詞表。沒有顏色的部分沒有被猜出，由模型自己產生。</translation>
     </message>
     <message>
         <source>draft model</source>
@@ -4182,8 +4182,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>草稿模型 {}</translation>
     </message>
     <message>
-        <source>EAGLE-3 head</source>
-        <translation>EAGLE-3 草稿頭</translation>
+        <source>draft head</source>
+        <translation>草稿頭</translation>
     </message>
     <message>
         <source>earlier text</source>
@@ -5020,8 +5020,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>草稿模型</translation>
     </message>
     <message>
-        <source>an EAGLE-3 head</source>
-        <translation>EAGLE-3 草稿頭</translation>
+        <source>a draft head</source>
+        <translation>草稿頭</translation>
     </message>
     <message>
         <source>{model}, guesses from: {guessing}; on {device}, {numerics} arithmetic</source>
@@ -5584,8 +5584,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>減少動態效果</translation>
     </message>
     <message>
-        <source>Token origins</source>
-        <translation>token 來源</translation>
+        <source>Mark guesses</source>
+        <translation>標記猜測</translation>
     </message>
     <message>
         <source>Enter sends</source>
@@ -5808,8 +5808,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>介面語言，下次啟動時生效。</translation>
     </message>
     <message>
-        <source>Colour tokens by who guessed them.</source>
-        <translation>依猜測來源為 token 著色。</translation>
+        <source>Colours show which words were guessed ahead, and by whom.</source>
+        <translation>用顏色標出哪些詞是預先猜出的，以及由誰猜出。</translation>
     </message>
     <message>
         <source>Nothing moves or blinks by itself.</source>
@@ -5947,8 +5947,8 @@ The model is loaded a second time there and takes its memory again.</source>
 <context>
     <name>SettingsForm</name>
     <message>
-        <source>Greedy</source>
-        <translation>貪婪</translation>
+        <source>Likeliest words</source>
+        <translation>最可能的詞</translation>
     </message>
     <message>
         <source>Temperature 0: the likeliest word each time</source>
@@ -6229,8 +6229,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>草稿模型</translation>
     </message>
     <message>
-        <source>EAGLE-3 head</source>
-        <translation>EAGLE-3 草稿頭</translation>
+        <source>draft head</source>
+        <translation>草稿頭</translation>
     </message>
     <message>
         <source>Earlier text</source>

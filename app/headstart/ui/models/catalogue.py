@@ -102,7 +102,7 @@ def good_at(recipe: Recipe) -> str:
         case Strength.GENERAL if recipe.parameters >= _LARGE:
             words = translate("Catalogue", "Knows the most, and takes its time.")
     if recipe.kind == "pair":
-        return sentences(words, translate("Catalogue", "A small draft model guesses ahead."))
+        return sentences(words, translate("Catalogue", "A small draft model guesses ahead to speed it up."))
     if recipe.role == "draft":
         return sentences(words, translate("Catalogue", "Can guess ahead for a larger one."))
     return words

@@ -137,7 +137,7 @@ class BenchmarkController(EngineJob):
         self._page.say(words)
 
     def _heat(self, heat: BenchHeat) -> str:
-        speed = "–" if heat.ms_per_token is None else self.tr("{} ms/token").format(decimal(heat.ms_per_token, 1))
+        speed = self.tr("{} tokens/s").format(decimal(1000 / heat.ms_per_token, 1)) if heat.ms_per_token else "–"
         return self.tr("{prompt}, repeat {repeat}, {contestant}: {speed}").format(
             prompt=heat.prompt, repeat=heat.repeat + 1, contestant=contestant_word(heat.contestant), speed=speed
         )

@@ -354,8 +354,8 @@ class BenchmarkPage(JobPage):
             self.tr("Benchmark"),
             self.tr("Start the benchmark"),
             self.tr(
-                "Measures on this computer what guessing ahead brings, with the model of the open chat. Every way to "
-                "guess answers the same prompts, in changing order. Chats wait until it has ended."
+                "Measures on this computer what guessing ahead brings, with the model of the open chat. Each way of "
+                "guessing answers the same prompts, in changing order. Chats wait until it has ended."
             ),
             parent,
         )

@@ -235,7 +235,7 @@ class RaceController(EngineJob):
         assert facts
         guessing = self.tr("earlier text")
         if facts.draft or facts.head:
-            guessing = self.tr("a draft model") if facts.draft else self.tr("an EAGLE-3 head")
+            guessing = self.tr("a draft model") if facts.draft else self.tr("a draft head")
         return self.tr("{model}, guesses from: {guessing}; on {device}, {numerics} arithmetic").format(
             model=self._loader.name(self._settings()),
             guessing=guessing,

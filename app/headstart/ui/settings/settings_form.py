@@ -39,7 +39,7 @@ _TITLES: Mapping[str, Any] = {
     "zoom": QT_TRANSLATE_NOOP("Settings", "Zoom"),
     "language": QT_TRANSLATE_NOOP("Settings", "Language"),
     "reduced_motion": QT_TRANSLATE_NOOP("Settings", "Reduced motion"),
-    "show_origins": QT_TRANSLATE_NOOP("Settings", "Token origins"),
+    "show_origins": QT_TRANSLATE_NOOP("Settings", "Mark guesses"),
     "enter_sends": QT_TRANSLATE_NOOP("Settings", "Enter sends"),
     "restore_chat": QT_TRANSLATE_NOOP("Settings", "Last chat"),
     "notifications": QT_TRANSLATE_NOOP("Settings", "Notifications"),
@@ -567,7 +567,7 @@ class SettingsForm(QWidget):
 
     def _offer_greedy(self) -> QHBoxLayout:
         """The row above the settings of sampling."""
-        greedy = button(self.tr("Greedy"), self)
+        greedy = button(self.tr("Likeliest words"), self)
         greedy.setToolTip(self.tr("Temperature 0: the likeliest word each time"))
         greedy.clicked.connect(lambda: self.edited.emit("temperature", 0.0))
         row = QHBoxLayout()

@@ -54,7 +54,7 @@ class Legend(QWidget):
         lead.setContentsMargins(0, _MARGIN, 0, _MARGIN)
         self._swatches = (
             Swatch(self.tr("draft model"), "draft", self),
-            Swatch(self.tr("EAGLE-3 head"), "eagle", self),
+            Swatch(self.tr("draft head"), "eagle", self),
             Swatch(self.tr("earlier text"), "n-gram", self),
             Swatch(self.tr("usual words"), "table", self),
             Swatch(self.tr("unmarked: the model itself"), "target", self),
@@ -69,8 +69,8 @@ class Legend(QWidget):
         self.setToolTip(
             self.tr(
                 "The model checked every token. Colours show who guessed it: the draft model (a small model), the "
-                "EAGLE-3 head, earlier text that is repeated, or a table of what usually follows what. What has no "
-                "colour nobody guessed: the model wrote it itself."
+                "draft head (a small addition to the model), earlier text that is repeated, or a table of what usually "
+                "follows what. Nobody guessed what has no colour: the model wrote it itself."
             )
         )
 
