@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import QMimeData, QModelIndex, QPoint, QPointF, Qt
 from PySide6.QtGui import QDropEvent, QFontMetrics
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QFileDialog, QInputDialog, QLineEdit, QMenu
+from PySide6.QtWidgets import QApplication, QDialogButtonBox, QFileDialog, QInputDialog, QLineEdit, QMenu
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Chat
@@ -220,6 +220,14 @@ def test_several_chats_are_exported_as_what_was_chosen(
     app.window.sidebar.export_requested.emit(tuple(chat.id for chat in app.store.chats()))
     assert (tmp_path / name).read_text(encoding="utf-8").startswith(BEGINNINGS[Path(name).suffix])
     assert [file.name for file in tmp_path.iterdir() if file.is_file()] == [name]
+
+
+def test_the_dialog_that_exports_has_the_looks_of_the_window(app: Program) -> None:
+    app.window.sidebar.export_requested.emit(tuple(_chats(app, "a")))
+    (dialog,) = app.window.findChildren(QFileDialog)
+    buttons = dialog.findChildren(QDialogButtonBox)[0].buttons()
+    assert buttons and all(button.icon().isNull() for button in buttons)
+    dialog.reject()
 
 
 def test_the_menu_of_several_chats_pins_and_exports_all(

@@ -44,6 +44,7 @@ from headstart.ui.history.encryption import EncryptionWork, Order
 from headstart.ui.history.maintenance import Maintenance, Recovery
 from headstart.ui.program import Program
 from headstart.ui.translation import Translation
+from headstart.ui.widgets.layouts import dress_dialog
 from headstart.ui.widgets.stylesheet import RESOURCES
 from headstart.ui.widgets.theme import Appearance
 
@@ -204,6 +205,7 @@ def _tell(summary: str, text: str, path: Path) -> None:
     box = QMessageBox(
         QMessageBox.Icon.Warning, "Headstart", f"{sentence}\n\n{summary}", parent=QApplication.activeWindow()
     )
+    dress_dialog(box)
     box.setDetailedText(text)
     box.open()
 

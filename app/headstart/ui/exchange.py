@@ -51,7 +51,7 @@ from headstart.ui.settings.settings_form import title, word
 from headstart.ui.spelling import titled
 from headstart.ui.translation import said, translate
 from headstart.ui.widgets import theme
-from headstart.ui.widgets.layouts import file_place, keep_place
+from headstart.ui.widgets.layouts import dress_dialog, file_place, keep_place
 from headstart.ui.widgets.progress import Cause, tell_saved
 from headstart.ui.widgets.theme import LIGHT
 
@@ -297,6 +297,7 @@ class Exchange(QObject):
         if not chat:
             return
         dialog = QFileDialog(self._page.window(), self.tr("Export chat"))
+        dress_dialog(dialog)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setNameFilters(list(self._kinds()))
@@ -384,7 +385,7 @@ class Exchange(QObject):
         kinds = {kind: ending for kind, ending in self._kinds().items() if ending in _JOINABLE}
         first = next(kind for kind, ending in kinds.items() if ending == OWN_ENDING)
         chosen, kind = QFileDialog.getSaveFileName(
-            self._page.window(), self.tr("Export chats"), file_place(f"chats{OWN_ENDING}"), ";;".join(kinds), first
+            self._page.composer, self.tr("Export chats"), file_place(f"chats{OWN_ENDING}"), ";;".join(kinds), first
         )
         if chosen:
             keep_place(chosen)
@@ -435,7 +436,7 @@ class Exchange(QObject):
     def bring_in(self) -> None:
         """Ask for a file and add its chats."""
         kinds = self.tr("Chats of Headstart or ChatGPT (*.json)")
-        chosen, _ = QFileDialog.getOpenFileName(self._page.window(), self.tr("Import chats"), file_place(), kinds)
+        chosen, _ = QFileDialog.getOpenFileName(self._page.composer, self.tr("Import chats"), file_place(), kinds)
         if chosen:
             keep_place(chosen)
             self.read(Path(chosen))

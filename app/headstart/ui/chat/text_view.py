@@ -43,7 +43,7 @@ from headstart.ui.markdown.markdown import safe_address
 from headstart.ui.markdown.mathematics import SIGN
 from headstart.ui.markdown.preview import PreviewDialog, ending
 from headstart.ui.translation import said
-from headstart.ui.widgets.layouts import file_place, keep_place
+from headstart.ui.widgets.layouts import dress_dialog, file_place, keep_place
 from headstart.ui.widgets.progress import saved
 from headstart.ui.widgets.stylesheet import sheet
 from headstart.ui.widgets.theme import Theme
@@ -295,6 +295,7 @@ class TextView(QTextBrowser):
         """A link from a model leaves this computer only when a person says so."""
         question = self.tr("Open this address in the browser?\n\n{}").format(address)
         box = QMessageBox(QMessageBox.Icon.Question, self.tr("Open link"), question, parent=self.window())
+        dress_dialog(box)
         box.setTextFormat(Qt.TextFormat.PlainText)
         box.setStandardButtons(QMessageBox.StandardButton.Open | QMessageBox.StandardButton.Cancel)
         box.setDefaultButton(QMessageBox.StandardButton.Cancel)

@@ -22,7 +22,7 @@ from headstart.errors import HistoryError
 from headstart.ui.chat.attachments import AttachmentTray
 from headstart.ui.translation import said
 from headstart.ui.widgets.labels import StatusLine, button, muted
-from headstart.ui.widgets.layouts import Dialog, file_place, keep_place
+from headstart.ui.widgets.layouts import Dialog, dress_dialog, file_place, keep_place
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 
@@ -162,6 +162,7 @@ class ProjectsController(QObject):
         question = self.tr("Delete the project “{}” with its system prompt and files?").format(name)
         stay = self.tr("Its chat stays.") if count == 1 else self.tr("Its {} chats stay.").format(count)
         box = QMessageBox(QMessageBox.Icon.Question, self.tr("Delete project"), question, parent=self._window)
+        dress_dialog(box)
         box.setInformativeText(stay if count else "")
         delete = box.addButton(self.tr("Delete"), QMessageBox.ButtonRole.DestructiveRole)
         box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))

@@ -257,17 +257,22 @@ class Page(QFrame):
         return head
 
 
+def dress_dialog(dialog: QDialog) -> None:
+    """Give it the looks of the window, which it does not inherit where its parent has no style sheet."""
+    dialog.setStyleSheet(stylesheet.sheet(current(), QApplication.font()))
+
+
 class Dialog(QDialog):
     """A dialog that follows theme and font."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setStyleSheet(stylesheet.sheet(current(), QApplication.font()))
+        dress_dialog(self)
         QShortcut(QKeySequence("Ctrl+Q"), self).activated.connect(self._quit)  # that of the window rests meanwhile
 
     def event(self, event: QEvent) -> bool:
         if event.type() in {QEvent.Type.ApplicationPaletteChange, QEvent.Type.ApplicationFontChange}:
-            self.setStyleSheet(stylesheet.sheet(current(), QApplication.font()))
+            dress_dialog(self)
         return super().event(event)
 
     @Slot()
