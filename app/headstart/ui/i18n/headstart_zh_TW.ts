@@ -5246,8 +5246,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>檢查 {}</translation>
     </message>
     <message>
-        <source>the only model it has</source>
-        <translation>它唯一的模型</translation>
+        <source>default model</source>
+        <translation>預設模型</translation>
     </message>
     <message>
         <source>http does not encrypt: others can read the messages and the key on the way.</source>

@@ -113,7 +113,7 @@ class RemoteServerCard(NamedCard):
     def _lay_out(self, server: Remote) -> None:
         self.column.addLayout(self.heading())
         self.column.addLayout(
-            self.badges([model_choices.place_of(server), server.model or self.tr("the only model it has")])
+            self.badges([model_choices.place_of(server), server.model or self.tr("default model")])
         )
         self.column.addWidget(muted(server.url, self))
         if remotes.is_exposed(server):
