@@ -257,7 +257,7 @@ class Composer(QFrame):
         """Which model will answer, and whether it is there; `progress` of its loading, in all words and in few."""
         button = self.model_button
         text = f"{name} · {state}" if state else name
-        short = button.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, _MODEL_WIDTH)
+        short = button.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, scaled(_MODEL_WIDTH, self.font()))
         brief = self.tr("not loaded")
         self._model = (f"{short} · {state}", f"{short} · {brief}", short) if state else (short,)
         self._progress = progress
@@ -338,7 +338,7 @@ class Composer(QFrame):
         self._fit()
 
     def _fit(self) -> None:
-        """Where words find no room, "Offline" goes first, the size of the context next: tooltips have them."""
+        """Where words find no room, "Offline" goes first, then the size of the context, which may make room for it."""
         room = self._fit_model()
         full, short = self._progress if self._progress[0] else self._counted
         metrics = self._count.fontMetrics()
@@ -346,6 +346,8 @@ class Composer(QFrame):
             full = short = ""
         self._count.setText(full)
         self._count.setMinimumWidth(metrics.horizontalAdvance(short) + TINY)
+        if self._count.sizeHint().width() > room:
+            self._count.setText(short)
         count, reach = self._count.sizeHint().width(), self._reach.sizeHint().width()
         has_room = self._leaves or count + reach <= room
         self._reach.setVisible(bool(self._reach.text()) and has_room)

@@ -112,9 +112,7 @@ class RemoteServerCard(NamedCard):
 
     def _lay_out(self, server: Remote) -> None:
         self.column.addLayout(self.heading())
-        self.column.addLayout(
-            self.badges([model_choices.place_of(server), server.model or self.tr("default model")])
-        )
+        self.column.addLayout(self.badges([model_choices.place_of(server), server.model or self.tr("default model")]))
         self.column.addWidget(muted(server.url, self))
         if remotes.is_exposed(server):
             readable = self.tr("http does not encrypt: others can read the messages and the key on the way.")
