@@ -226,7 +226,8 @@ def test_the_dialog_that_exports_has_the_looks_of_the_window(app: Program) -> No
     app.window.sidebar.export_requested.emit(tuple(_chats(app, "a")))
     (dialog,) = app.window.findChildren(QFileDialog)
     buttons = dialog.findChildren(QDialogButtonBox)[0].buttons()
-    assert buttons and all(button.icon().isNull() for button in buttons)
+    assert buttons
+    assert all(button.icon().isNull() for button in buttons)
     dialog.reject()
 
 

@@ -968,10 +968,6 @@
 <context>
     <name>BenchmarkReport</name>
     <message>
-        <source>no draft model</source>
-        <translation>无草稿模型</translation>
-    </message>
-    <message>
         <source>{device}, {cores} cores · {system} · OpenVINO {openvino} · Headstart {headstart} · {when}</source>
         <translation>{device}，{cores} 核 · {system} · OpenVINO {openvino} · Headstart {headstart} · {when}</translation>
     </message>
@@ -992,8 +988,12 @@
         <translation>各类别的加速比</translation>
     </message>
     <message>
-        <source>{target} with {draft}: speed against writing without guessing</source>
-        <translation>{target}，搭配 {draft}：与不预先猜测相比的速度</translation>
+        <source>speed against writing without guessing</source>
+        <translation>与不预先猜测相比的速度</translation>
+    </message>
+    <message>
+        <source>{} with {}</source>
+        <translation>{}，搭配 {}</translation>
     </message>
     <message>
         <source>The answers are too short for a speed.</source>

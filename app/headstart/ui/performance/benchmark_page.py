@@ -264,10 +264,8 @@ class BenchmarkReport(Card):
 
     def _heading(self, record: BenchmarkRecord) -> str:
         setting = record.result.setting
-        draft = setting.draft or self.tr("no draft model")
-        return self.tr("{target} with {draft}: speed against writing without guessing").format(
-            target=setting.target, draft=draft
-        )
+        models = self.tr("{} with {}").format(setting.target, setting.draft) if setting.draft else setting.target
+        return titled(models, self.tr("speed against writing without guessing"))
 
     def _gain(self, result: BenchResult) -> str:
         """What guessing ahead brings, in one number."""
