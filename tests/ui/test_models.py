@@ -350,7 +350,7 @@ def test_what_no_list_has_is_named_and_a_refused_export_says_why(
     app = open_program(find=installed_model, loaded=False)
     catalogue, work = app.window.models.catalogue, app.window.models.work
     assert catalogue.other.isHidden()
-    press(catalogue, "Something else: a Hugging Face name, a folder or a .gguf file")
+    press(catalogue, "Another model, by name or file")
     catalogue.other.source.setText("bad")
     catalogue.other.draft.setText("small one")
     catalogue.other.weights.setCurrentText("INT4")

@@ -188,6 +188,15 @@ def test_the_fields_of_the_panel_end_where_its_buttons_end_whether_it_scrolls_or
         assert end == panel.adopt.geometry().right()
 
 
+def test_a_narrow_window_shows_the_page_of_models_without_scrolling_sideways(app: Program) -> None:
+    app.window.actions_by_name["models"].trigger()
+    app.window.resize(520, 700)
+    for _ in range(3):  # what is laid out may ask for another layout
+        QApplication.processEvents()
+    assert app.window.width() == 520
+    assert app.window.models.scroll_area.horizontalScrollBar().maximum() == 0
+
+
 def test_the_offer_to_undo_fits_into_the_sidebar(app: Program) -> None:
     app.settings.change(zoom=200)
     bar = app.window.sidebar.undo_bar

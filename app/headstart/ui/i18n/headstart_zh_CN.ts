@@ -1118,8 +1118,8 @@
         <translation>列表中没有这样的模型。</translation>
     </message>
     <message>
-        <source>Something else: a Hugging Face name, a folder or a .gguf file</source>
-        <translation>其他：Hugging Face 名称、文件夹或 .gguf 文件</translation>
+        <source>Another model, by name or file</source>
+        <translation>其他模型：按名称或文件</translation>
     </message>
     <message>
         <source>Show all {}</source>

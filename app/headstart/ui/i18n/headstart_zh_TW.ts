@@ -1118,8 +1118,8 @@
         <translation>清單中沒有這樣的模型。</translation>
     </message>
     <message>
-        <source>Something else: a Hugging Face name, a folder or a .gguf file</source>
-        <translation>其他：Hugging Face 名稱、資料夾或 .gguf 檔案</translation>
+        <source>Another model, by name or file</source>
+        <translation>其他模型：依名稱或檔案</translation>
     </message>
     <message>
         <source>Show all {}</source>

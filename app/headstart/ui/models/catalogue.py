@@ -243,7 +243,7 @@ class Catalogue(_RecipeCard):
         self._all = button("", self, "flat")
         self._none = muted(self.tr("No model of the list is like that."), self)
         self.other = AddModel(self)
-        self.fold = Fold(self.tr("Something else: a Hugging Face name, a folder or a .gguf file"), self.other, self)
+        self.fold = Fold(self.tr("Another model, by name or file"), self.other, self)
         self.column.addWidget(self.search)
         self.column.addWidget(self.fitting, 0, Qt.AlignmentFlag.AlignLeft)
         self.column.addLayout(self.add_rows(recipes()))
