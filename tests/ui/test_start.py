@@ -205,6 +205,7 @@ class Watched(application.Program):
 
     def act(self):
         print(self.window.menuBar().actions()[0].text(), self.chats.current.chat.title)
+        print(self.window.width() <= self.window.screen().availableSize().width())
         if len(opened) == 1:
             self.chats.open(chats[0])
             self.settings.change(language="zh_CN", restore_chat=False)
@@ -219,7 +220,7 @@ raise SystemExit(application.run())
 
 
 @pytest.mark.slow
-def test_the_window_is_built_anew_in_another_language_with_its_chat(headstart_home: Path) -> None:
+def test_the_window_fits_the_screen_and_is_built_anew_in_another_language_with_its_chat(headstart_home: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", ANOTHER_LANGUAGE],
         env=os.environ | {"QT_QPA_PLATFORM": "offscreen", "HEADSTART_HOME": str(headstart_home), "LANGUAGE": "en"},
@@ -228,7 +229,8 @@ def test_the_window_is_built_anew_in_another_language_with_its_chat(headstart_ho
         check=False,
         timeout=120,
     )
-    first, second = done.stdout.splitlines()
+    first, first_fits, second, second_fits = done.stdout.splitlines()
     assert first.startswith("&File")
     assert second == "文件(&F) first"
+    assert first_fits == second_fits == "True"
     assert done.returncode == 0

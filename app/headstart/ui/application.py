@@ -279,6 +279,8 @@ def _show(application: QApplication, program: Program, outcome: str, chat: str, 
     application.setQuitOnLastWindowClosed(False)  # a hidden window and the small one are no reason to end
     program.window.closing.connect(application.quit, Qt.ConnectionType.QueuedConnection)
     program.start()
+    window = program.window
+    window.resize(window.size().boundedTo(window.screen().availableSize()))
     if chat and program.store.chat(chat):
         program.chats.open(chat)
     if outcome:
