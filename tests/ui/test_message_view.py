@@ -289,7 +289,7 @@ def test_every_origin_has_a_look_a_place_in_the_legend_and_words(show: Show) -> 
         assert said.endswith(" guessed 2, 1 accepted.")
         assert f" {origin} " not in said
     told = details({"by_origin": dict.fromkeys(known, 7)})
-    assert told == "Tokens from: draft model 7, EAGLE-3 head 7, earlier text 7, usual words 7, the model itself 7"
+    assert told == "Tokens from: draft model 7, draft head 7, earlier text 7, usual words 7, the model itself 7"
 
 
 def _grounds(text: TextView) -> dict[str, str]:

@@ -158,6 +158,16 @@ def test_verifying_reads_loads_and_asks(qtbot: QtBot, root: Path, open_program: 
     app.window.close()  # ends a verification
 
 
+@pytest.mark.parametrize("before", ["write", "bench", "server"])
+def test_no_button_has_the_focus_when_the_page_is_entered(root: Path, open_program: Open, before: str) -> None:
+    write_model(root / "smol")
+    app = open_program(find=installed_model)
+    for name in ("models", before, "models"):
+        app.window.actions_by_name[name].trigger()
+        QApplication.processEvents()
+    assert app.window.focusWidget() is app.window.models
+
+
 def test_removing_asks_first_and_falls_back_to_another_model(
     qtbot: QtBot, root: Path, open_program: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:

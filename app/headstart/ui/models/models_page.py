@@ -141,6 +141,8 @@ class ModelsPage(Page):
         super().showEvent(event)
         if not self.welcome.isHidden():
             self.welcome.setFocus()
+        elif not event.spontaneous():
+            self.setFocus()  # Qt would choose any button, such as one that removes a model
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802
         if any(url.isLocalFile() for url in event.mimeData().urls()):
