@@ -59,6 +59,10 @@ class Screen:
         """Pixels of exactly this colour, "#rrggbb"."""
         return int(_where(self.picture(), colour).sum())
 
+    def widest(self, colour: str) -> int:
+        """The most pixels of exactly this colour in one row."""
+        return int(_where(self.picture(), colour).sum(axis=1).max())
+
     def keys(self, *names: str) -> None:
         """Press keys, such as "ctrl+k"."""
         self._do("key", "--clearmodifiers", "--delay", "40", *names)

@@ -48,7 +48,7 @@ def get_default_model(visit: Visit) -> None:
     """The first start shows the page of models; its one button brings a model, and then the chat."""
     visit.start()
     visit.screen.click(LIGHT.accent)
-    wait(lambda: visit.engine() and not visit.screen.count(LIGHT.accent) > 1000, "the chat in place of the page")
+    wait(lambda: visit.engine() and visit.screen.widest(LIGHT.accent) > 400, "a message box that waits for words")
 
 
 def see_answer_stream(visit: Visit) -> None:

@@ -10,12 +10,18 @@ from safetensors.numpy import save_file
 
 from headstart import manifest
 from headstart.errors import ExportError
-from headstart_export import adapter
+from headstart_export import adapter, process
 
 PLACE = "base_model.model.layers.0.q_proj"
 FIRST = np.array([[1, 0, 2], [0, 1, 1]], np.float32)  # rank 2, 3 inputs
 SECOND = np.array([[1, 0], [0, 2], [1, 1], [0, 0]], np.float32)  # 4 outputs
 CHANGE = SECOND @ FIRST  # of an alpha that is the rank
+
+
+@pytest.fixture(autouse=True, scope="module")
+def prepared() -> None:
+    """Libraries as the exporter has them: what one of them finds at its first import holds for later tests, too."""
+    process.prepare()
 
 
 def write(folder: Path, tensors: dict[str, Any] | None = None, **settings: Any) -> Path:
