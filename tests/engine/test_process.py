@@ -35,7 +35,6 @@ from headstart.engine.engine import (
 from headstart.engine.opening import Opened, Tell
 from headstart.engine.process import client as process_client
 from headstart.engine.process.client import EngineClient
-from headstart.engine.process.host import Places
 from headstart.engine.process.watch import Patience
 from headstart.engine.supervision import Journal, RestartBudget, program
 from headstart.errors import BrokenModelError, EngineLostError, HeadstartError, ProtocolError, Translatable
@@ -448,22 +447,24 @@ def test_a_title_keeps_nobody_waiting_where_several_answers_are_written() -> Non
 
 
 def test_the_end_of_all_answers_keeps_no_new_ones_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    give_back = Places.give_back
-
-    def asking_meanwhile(self: Places, place: int) -> bool:
-        are_free = give_back(self, place)
-        if are_free:
-            both.say(asking("toy: words 5000", 2, 5000))
-            time.sleep(0.2)  # it begins
-        return are_free
-
-    monkeypatch.setattr(Places, "give_back", asking_meanwhile)
     with hosted(TwoToys(0.01), LOAD_TOY) as both:
+        both.hear(protocol.Loaded)
+        places = both.host._places  # its own: an answer of an earlier test may just be ending
+        give_back = places.give_back
+
+        def asking_meanwhile(place: int) -> bool:
+            are_free = give_back(place)
+            if are_free:
+                both.say(asking("toy: words 5000", 2, 5000))
+                time.sleep(0.2)  # it begins
+            return are_free
+
+        monkeypatch.setattr(places, "give_back", asking_meanwhile)
         both.say(asking("toy: words 3", 1))
         reports = both.hear(protocol.Finished)
         while not (isinstance(reports[-1], protocol.Stepped) and reports[-1].generation == 2):
             reports += both.hear()
-        monkeypatch.setattr(Places, "give_back", give_back)
+        monkeypatch.setattr(places, "give_back", give_back)
         time.sleep(0.3)  # until the end of all is told
         both.say(asking("toy: words 3", 3))
         reports += both.hear(protocol.Finished)
