@@ -20,7 +20,7 @@ from headstart_export.convert import MODEL_FILE
 from headstart_export.progress import Advance
 
 PROMPTS_FILE = Path(__file__).parent / "counting_prompts.toml"
-AT_ONCE = 54  # answers written together: many times the tokens per second of one
+AT_ONCE = 54  # answers written together: half of the first prompts, many times the tokens per second of one
 TEMPERATURE = 0.8  # some variety, as users have it
 _TOKENS = 64  # longest answer: more prompts teach more than longer answers
 _MOST_MORE = 330  # more prompts; 720 made the table of SmolLM2 hardly better

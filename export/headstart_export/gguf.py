@@ -141,8 +141,8 @@ def _spared_work(path: Path, advance: Advance) -> Iterator[Any]:
     """WORKAROUND transformers 5.5 reads the vocabulary twice and holds all weights in f32 before it makes them f16.
 
     It takes these three functions from `gguf` anew at each call, so others can stand in for the time of one load:
-    the file is read once, quickly; weights become f16 one by one, which halves the memory, those of the usual kinds on
-    all cores; and the table of names, made once per module otherwise, is kept. The result is the same, bit by bit.
+    the file is read once, quickly; weights become f16 one by one, which halves the memory; and the table of names,
+    made once per module otherwise, is kept. The result is the same, bit by bit.
     """
     import gguf  # noqa: PLC0415
 
@@ -154,8 +154,6 @@ def _spared_work(path: Path, advance: Advance) -> Iterator[Any]:
         nonlocal done
         done += data.nbytes
         advance(done, total)
-        if kind.name in _IN_BLOCKS and data.ndim == 2:
-            return in_half(data, kind.name)
         weights = dequantize(data, kind)
         return weights.astype("float16") if weights.ndim == 2 else weights
 
@@ -165,52 +163,6 @@ def _spared_work(path: Path, advance: Advance) -> Iterator[Any]:
         yield already
     finally:
         gguf.GGUFReader, gguf.dequantize, gguf.get_tensor_name_map = reader, dequantize, names
-
-
-_NUMBERS = 256  # of a block
-_TOGETHER = 4096  # blocks: what fits into a processor's cache
-
-
-def in_half(data: Any, kind: str) -> Any:
-    """What `gguf.dequantize` gives, in f16, for the blocks of a matrix."""
-    import numpy as np  # noqa: PLC0415
-    import torch  # noqa: PLC0415
-
-    size, numbers = _IN_BLOCKS[kind]
-    blocks = data.reshape(-1, size)
-    found = np.empty((len(blocks), _NUMBERS), np.float16)
-    for start in range(0, len(blocks), _TOGETHER):
-        some = slice(start, start + _TOGETHER)
-        found[some] = numbers(torch.from_numpy(blocks[some].copy())).half().reshape(-1, _NUMBERS)
-    return found.reshape(len(data), -1)
-
-
-def _q4_k(blocks: Any) -> Any:
-    """Two scales, 8 pairs of 6 bits that refine them, and 4 bits for each number."""
-    import torch  # noqa: PLC0415
-
-    scale, offset = blocks[:, :4].contiguous().view(torch.float16).float().split(1, dim=1)
-    first, second, both = blocks[:, 4:16].split(4, dim=1)
-    scales = scale * torch.cat([first & 63, (both & 15) | ((first >> 2) & 48)], 1)
-    offsets = offset * torch.cat([second & 63, (both >> 4) | ((second >> 2) & 48)], 1)
-    packed = blocks[:, 16:].reshape(-1, 4, 1, 32)
-    numbers = torch.cat([packed & 15, packed >> 4], 2).view(-1, 8, 32)
-    return scales[:, :, None] * numbers - offsets[:, :, None]
-
-
-def _q6_k(blocks: Any) -> Any:
-    """For each number 4 bits and 2 bits, 16 scales of 8 bits, and one for all of them."""
-    import torch  # noqa: PLC0415
-
-    low, high = blocks[:, :128].reshape(-1, 2, 1, 64), blocks[:, 128:192].reshape(-1, 2, 1, 32)
-    low = torch.cat([low & 15, low >> 4], 2).view(-1, 2, 4, 32)
-    high = torch.cat([(high >> bits) & 3 for bits in (0, 2, 4, 6)], 2)
-    numbers = (low | (high << 4)).to(torch.int8) - 32
-    scales = blocks[:, 208:].contiguous().view(torch.float16).float() * blocks[:, 192:208].contiguous().view(torch.int8)
-    return scales[:, :, None] * numbers.view(-1, 16, 16)
-
-
-_IN_BLOCKS = {"Q4_K": (144, _q4_k), "Q6_K": (210, _q6_k)}  # bytes of a block, and what makes numbers of some
 
 
 def _look(path: str) -> dict[str, Any]:

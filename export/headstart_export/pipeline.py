@@ -282,7 +282,8 @@ def _head(order: ModelOrder, fetched: Fetched, facts: Facts, job: Job, target: P
 def _list_tokens(target: Prepared, rows: int, texts: list[Text], folder: Path, job: Job) -> manifest.Shortlist | None:
     """Write the tokens that the target uses most into the draft's folder; None where the draft is to guess all."""
     if not 0 < rows < len(target.tokenizer):
-        job.progress.expect(-(rows > 0))
+        if rows:
+            job.progress.expect(-1)
         return None
     if not texts:
         raise ExportError("The target writes no texts whose tokens could be counted; --draft-vocab full does without.")
@@ -401,7 +402,8 @@ def _compress(
     searched = order.role != "draft" and order.weights in quantize.GROUP_SIZES and order.int4.ratio is None
     ratios = quantize.RATIOS if searched else (order.int4.ratio,)
     for ratio in ratios:
-        job.progress.expect(0 if ratio == ratios[0] else 2)
+        if ratio != ratios[0]:
+            job.progress.expect(2)
         order = msgspec.structs.replace(order, int4=replace(order.int4, ratio=ratio))
         precision = _compress_to(order, half, folder, texts, job)
         with job.progress.step("Checking the result against its source") as advance:

@@ -114,27 +114,6 @@ def test_sentencepiece_without_a_space_in_front_and_with_runs_of_spaces_of_its_o
     assert tokenizer.decode(tokenizer.encode("  the").ids) == "  the"
 
 
-BLOCKS = """
-import json, sys
-import numpy as np
-from headstart_export import gguf, process
-process.prepare()
-import gguf as library
-for kind in (library.GGMLQuantizationType.Q4_K, library.GGMLQuantizationType.Q6_K):
-    size = library.GGML_QUANT_SIZES[kind][1]
-    data = np.random.default_rng(kind).integers(0, 256, (24, 3 * size), np.uint8)
-    with np.errstate(all="ignore"):
-        expected = library.dequantize(data, kind).astype("float16")
-    print(json.dumps([expected.shape, bool(np.array_equal(gguf.in_half(data, kind.name), expected, equal_nan=True))]))
-"""
-
-
-@pytest.mark.slow
-def test_weights_are_those_that_the_library_reads() -> None:
-    done = subprocess.run([sys.executable, "-c", BLOCKS], capture_output=True, text=True, check=True)
-    assert [json.loads(line) for line in done.stdout.splitlines()] == [[[24, 768], True]] * 2
-
-
 FREQUENCIES = """
 import json, pathlib, sys
 from headstart_export import gguf, process

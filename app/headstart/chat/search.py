@@ -10,9 +10,9 @@ VERSION = 1
 AROUND = 60  # characters shown on each side of a hit
 
 # Written without spaces, so each character is a word of its own, and a word typed is a phrase of characters.
-_CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-_SINGLE = re.compile(f"([{_CJK}])")
-_RUN = re.compile(rf"[{_CJK}]+|[^\W_{_CJK}]+")
+CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+_SINGLE = re.compile(f"([{CJK}])")
+_RUN = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+")
 # Full-text search drops symbols, so pictures get a name; the selector behind some of them only chooses colour.
 _PICTURE = re.compile("[\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]")
 _SELECTOR = re.compile("[\ufe0e\ufe0f]")
@@ -129,7 +129,7 @@ def _term_pattern(term: _Term) -> str:
     body = r"\s+".join(re.escape(word) for word in _folded(term.text).split())
     begins_word = _is_letter(term.text[0])
     ends_word = term.whole and _is_letter(term.text[-1])
-    return (rf"(?<![^\W_{_CJK}])" if begins_word else "") + body + (rf"(?![^\W_{_CJK}])" if ends_word else "")
+    return (rf"(?<![^\W_{CJK}])" if begins_word else "") + body + (rf"(?![^\W_{CJK}])" if ends_word else "")
 
 
 def _is_letter(character: str) -> bool:

@@ -541,18 +541,19 @@ def joined(stats: Stats, earlier: Mapping[str, object]) -> Stats:
     if not earlier:
         return stats
     counts = ("output_tokens", "rounds", "drafted", "accepted", "decode_ms", "ledger_ms")
-    sums: dict[str, Any] = {name: getattr(stats, name) + (_number(earlier, name) or 0) for name in counts}
+    sums: dict[str, Any] = {name: getattr(stats, name) + (number(earlier, name) or 0) for name in counts}
     for name in ("by_origin", "by_part"):
         before, found = earlier.get(name), getattr(stats, name)
         before = before if isinstance(before, Mapping) else {}
         sums[name] = {part: before.get(part, 0) + found.get(part, 0) for part in (*before, *found)}
-    plain_ms = stats.plain_ms or _number(earlier, "plain_ms")
+    plain_ms = stats.plain_ms or number(earlier, "plain_ms")
     if plain_ms and sums["drafted"] and sums["output_tokens"] > 1:  # see Tally.stats
         plain_ms = (sums["decode_ms"] + sums["ledger_ms"]) / (sums["output_tokens"] - 1)
-    return replace(stats, ttft_ms=_number(earlier, "ttft_ms") or stats.ttft_ms, plain_ms=plain_ms, **sums)
+    return replace(stats, ttft_ms=number(earlier, "ttft_ms") or stats.ttft_ms, plain_ms=plain_ms, **sums)
 
 
-def _number(kept: Mapping[str, object], name: str) -> int | float | None:
+def number(kept: Mapping[str, object], name: str) -> int | float | None:
+    """One of the figures that are kept of an answer; None if it is missing, or no number."""
     value = kept.get(name)
     return value if isinstance(value, int | float) else None
 

@@ -9,6 +9,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QFont, QPalette, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QComboBox, QHBoxLayout, QToolButton, QWidget
 
+from headstart.chat.search import CJK
 from headstart.ui.chat.message import MessageContent, MessageState
 from headstart.ui.chat.transcript import Match, Transcript
 from headstart.ui.widgets.focus import pass_wheel
@@ -17,8 +18,7 @@ from headstart.ui.widgets.layouts import back_button, flowing, stacked
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY, Theme, scaled
 
-_LONE = r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"  # characters of languages that put no spaces between words
-_WORD = re.compile(rf"{_LONE}|(?:(?!{_LONE})\w)+|[^\w\s]")
+_WORD = re.compile(rf"[{CJK}]|[^\W{CJK}]+|[^\w\s]")
 
 
 class Differences(NamedTuple):
@@ -31,20 +31,18 @@ class Differences(NamedTuple):
 
 def differences(first: str, second: str) -> Differences:
     """Of two texts, word by word; spaces and line ends do not count."""
-    if first == second:
-        return Differences(1.0, (), ())
-    places = [[found.span() for found in _WORD.finditer(text)] for text in (first, second)]
     matcher = SequenceMatcher(None, _WORD.findall(first), _WORD.findall(second))
     changed = [code for code in matcher.get_opcodes() if code[0] != "equal"]
     return Differences(
         matcher.ratio(),
-        _ranges(places[0], (code[1:3] for code in changed)),
-        _ranges(places[1], (code[3:5] for code in changed)),
+        _ranges(first, (code[1:3] for code in changed)),
+        _ranges(second, (code[3:5] for code in changed)),
     )
 
 
-def _ranges(places: list[tuple[int, int]], spans: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Characters of these words."""
+def _ranges(text: str, spans: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Characters of these words of a text."""
+    places = [found.span() for found in _WORD.finditer(text)]
     return tuple((places[start][0], places[end - 1][1]) for start, end in spans if start < end)
 
 

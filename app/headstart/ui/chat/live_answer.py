@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import overload
 
 from headstart.chat.conversation import Message, Run, extended
-from headstart.engine.engine import FinishReason, Origin, Stats, Step
+from headstart.engine.engine import FinishReason, Origin, Stats, Step, number
 from headstart.settings import Settings
 from headstart.tools.loop import ToolLoop
 from headstart.ui.chat.message import OriginRun, RoundNote
@@ -30,7 +30,7 @@ def keep(stats: Stats, reason: FinishReason) -> dict[str, object]:
 
 def line(kept: Kept) -> str:
     """Speed, and what guessing ahead gave, for people in a hurry; empty where nothing was measured."""
-    return listed(part for part in (_speed(kept), gain(kept)) if part) if _number(kept, "output_tokens") else ""
+    return listed(part for part in (_speed(kept), gain(kept)) if part) if number(kept, "output_tokens") else ""
 
 
 def lines(kept: Kept) -> str:
@@ -41,10 +41,10 @@ def lines(kept: Kept) -> str:
 
 def gain(kept: Kept) -> str:
     """What guessing ahead gave for this answer, rounded."""
-    speedup = _number(kept, "speedup")
-    if _is_untold(kept) or _number(kept, REPEATS):  # to be fast at repeating oneself is no gain
+    speedup = number(kept, "speedup")
+    if _is_untold(kept) or number(kept, REPEATS):  # to be fast at repeating oneself is no gain
         return ""
-    if not _number(kept, "drafted"):
+    if not number(kept, "drafted"):
         return translate("AnswerReport", "nothing guessed ahead")
     if speedup is None:
         return ""
@@ -64,8 +64,8 @@ def factor_of(speedup: float) -> str:
 
 def faster(kept: Kept, other: Kept) -> float | None:
     """How many times as many tokens per second as the other answer had; None where that says nothing."""
-    speed, others = _number(kept, "tokens_per_second"), _number(other, "tokens_per_second")
-    repeats = _number(kept, REPEATS) or _number(other, REPEATS)
+    speed, others = number(kept, "tokens_per_second"), number(other, "tokens_per_second")
+    repeats = number(kept, REPEATS) or number(other, REPEATS)
     return speed / others if speed and others and not repeats else None
 
 
@@ -88,10 +88,10 @@ def notice(kept: Kept) -> str:
         case FinishReason.CANCELLED.value:
             return (
                 translate("AnswerReport", "Stopped.")
-                if _number(kept, "output_tokens")
+                if number(kept, "output_tokens")
                 else translate("AnswerReport", "Stopped before the first word.")
             )
-        case FinishReason.STOP.value if not _number(kept, "output_tokens"):
+        case FinishReason.STOP.value if not number(kept, "output_tokens"):
             return translate("AnswerReport", "The model ended its answer without a word.")
     return ""
 
@@ -109,24 +109,24 @@ def _is_untold(kept: Kept) -> bool:
 
 
 def _speed(kept: Kept) -> str:
-    speed = _number(kept, "tokens_per_second")
+    speed = number(kept, "tokens_per_second")
     return translate("AnswerReport", "{} tokens/s").format(decimal(speed, 1)) if speed else ""
 
 
 def _exact_gain(kept: Kept) -> str:
-    speedup = _number(kept, "speedup")
-    if speedup is None or not gain(kept) or not _number(kept, "drafted"):
+    speedup = number(kept, "speedup")
+    if speedup is None or not gain(kept) or not number(kept, "drafted"):
         return ""
     return translate("AnswerReport", "{}× as fast as without guessing, on this computer").format(decimal(speedup, 2))
 
 
 def _wait(kept: Kept) -> str:
-    wait = _number(kept, "ttft_ms")
+    wait = number(kept, "ttft_ms")
     return translate("AnswerReport", "First token after {}").format(_seconds(wait)) if wait else ""
 
 
 def _acceptance(kept: Kept) -> str:
-    rate = _number(kept, "acceptance_rate")
+    rate = number(kept, "acceptance_rate")
     if rate is None:
         return ""
     accepted, drafted = kept.get("accepted"), kept.get("drafted")
@@ -136,10 +136,10 @@ def _acceptance(kept: Kept) -> str:
 
 
 def _length(kept: Kept) -> str:
-    length = _number(kept, "mean_accepted_length")
+    length = number(kept, "mean_accepted_length")
     return (
         translate("AnswerReport", "{} tokens per step").format(decimal(length, 2))
-        if length and _number(kept, "drafted")
+        if length and number(kept, "drafted")
         else ""
     )
 
@@ -175,8 +175,8 @@ def _time(kept: Kept) -> str:
 
 
 def _saved(kept: Kept) -> str:
-    earned = _number(kept, "ledger_ms")
-    if not earned or not _number(kept, "drafted"):
+    earned = number(kept, "ledger_ms")
+    if not earned or not number(kept, "drafted"):
         return ""
     words = (
         translate("AnswerReport", "Time saved (estimate): {}")
@@ -191,7 +191,7 @@ def _seconds(milliseconds: float) -> str:
 
 
 def _prompt(kept: Kept) -> str:
-    tokens, known = _number(kept, "prompt_tokens"), _number(kept, "reused_tokens")
+    tokens, known = number(kept, "prompt_tokens"), number(kept, "reused_tokens")
     if not tokens or not known:
         return ""
     return translate("AnswerReport", "Prompt: {tokens} tokens, {known} of them read before").format(
@@ -200,15 +200,10 @@ def _prompt(kept: Kept) -> str:
 
 
 def _context(kept: Kept) -> str:
-    used, room = _number(kept, "context_used"), _number(kept, "context_length")
+    used, room = number(kept, "context_used"), number(kept, "context_length")
     if used is None or not room:  # a server need not tell
         return ""
     return translate("AnswerReport", "Context: {used} of {room} tokens").format(used=whole(used), room=whole(room))
-
-
-def _number(kept: Kept, name: str) -> float | None:
-    value = kept.get(name)
-    return float(value) if isinstance(value, int | float) else None
 
 
 @dataclass
