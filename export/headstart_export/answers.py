@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.engine.runners.graph import output_head
+from headstart.engine.runners.graph import HIDDEN_STATES, add_taps, output_head
 from headstart.errors import Translatable
-from headstart_export import process
+from headstart_export import process, quality
 from headstart_export.convert import MODEL_FILE
 from headstart_export.progress import Advance
 
@@ -31,7 +31,9 @@ _MORE = "more"
 
 Text = tuple[list[int], list[int]]  # a prompt and its answer, as ids
 Counts = NDArray[np.float64]  # [2, logit rows]: times each token was written, and the sum of its softened chances
+Hidden = NDArray[np.float16]  # of each token the states of some layers and what the output head reads, side by side
 Ids = NDArray[np.int64]
+_READ_BY_HEAD = "read_by_head"  # output: what the output head reads
 
 
 def prompts() -> list[str]:
@@ -85,18 +87,22 @@ def write(
     seed: int = 0,
     counts: str = "",
     counted: int = 0,
+    states: tuple[str, Sequence[int]] | None = None,
 ) -> list[Text]:
     """Prompts and what a finished model answers, as ids. Answer n is drawn with the seed `seed` + n, if at all.
 
-    `counts`: a file for `Counts` of the first `counted` answers.
+    `counts`: a file for `Counts` of the first `counted` answers. `states`: one for the `Hidden` states of all
+    tokens behind these layers, text by text; the last token of each answer is left out, as nothing has read it.
     """
     import openvino_genai as genai  # noqa: PLC0415
 
     tokenizer = genai.Tokenizer(folder)
     texts = [tokenizer.apply_chat_template([{"role": "user", "content": prompt}], True) for prompt in asked]  # noqa: FBT003
     given = [tokenizer.encode(text, add_special_tokens=False).input_ids.data[0].tolist() for text in texts]
-    writer = _Writer(Path(folder), temperature)
+    written_to, layers = states or ("", ())
+    writer = _Writer(Path(folder), temperature, layers)
     found: dict[int, list[int]] = {}
+    read: dict[int, Hidden] = {}
     by_length = sorted(range(len(given)), key=lambda number: len(given[number]))  # so that little is padding
     for start in range(0, len(given), AT_ONCE):
         numbers = by_length[start : start + AT_ONCE]
@@ -105,15 +111,42 @@ def write(
         for place in writer.write([given[number] for number in numbers], luck, is_counted, tokens):
             process.tell(start * tokens + place * len(numbers), len(given) * tokens)
         found |= zip(numbers, writer.answers, strict=True)
+        read |= zip(numbers, map(np.concatenate, writer.states), strict=True) if layers else {}
     if counts:
         np.save(counts, writer.counts)
-    return [(ids, found[number]) for number, ids in enumerate(given)]
+    if layers:
+        with Path(written_to).open("wb") as stream:
+            np.save(stream, np.concatenate([read[number] for number in range(len(given))]))
+    return [(ids, found[number][:-1] if layers else found[number]) for number, ids in enumerate(given)]
+
+
+def give_states(model: Any, layers: Sequence[int]) -> None:
+    """Let a model as it was read give `Hidden` states, too. Raises RuntimeError where there are no such layers."""
+    import openvino  # noqa: PLC0415
+
+    head = output_head(model)
+    if head is None or not add_taps(model, layers):
+        raise RuntimeError("its layers were not found")
+    read = head.input_value(0)
+    read.get_tensor().add_names({_READ_BY_HEAD})
+    model.add_results([openvino.opset13.result(read)])
+
+
+def states_of(session: Any) -> Hidden:
+    """Those of the last pass: [texts, tokens, states]."""
+    largest = np.finfo(np.float16).max
+    both = [session.get_tensor(name).data for name in (HIDDEN_STATES, _READ_BY_HEAD)]
+    states: Hidden = np.clip(np.concatenate(both, axis=-1), -largest, largest).astype(np.float16)
+    return states
 
 
 class _Writer:
-    """A finished model that answers several prompts at once. `counts`: of those answers that are to be counted."""
+    """A finished model that answers several prompts at once. `counts`: of those answers that are to be counted.
 
-    def __init__(self, folder: Path, temperature: float) -> None:
+    `states`: of each prompt and answer, in pieces, if there are `layers` to read.
+    """
+
+    def __init__(self, folder: Path, temperature: float, layers: Sequence[int] = ()) -> None:
         """Compile it, so that it gives the logits of the last place alone."""
         import openvino  # noqa: PLC0415
 
@@ -121,14 +154,19 @@ class _Writer:
         model = core.read_model(folder / MODEL_FILE)
         self.counts: Counts = np.zeros((2, model.output("logits").partial_shape[2].get_length()))
         self.answers: list[list[int]] = []
+        self.states: list[list[Hidden]] = []
+        self._layers = layers
         self._sums = np.empty(self.counts.shape[1])  # kept, as making it anew for each token takes longer than the sums
         self._temperature = temperature
         generation = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
         self._stop = generation["eos_token_id"]
+        if layers:
+            give_states(model, layers)
         if head := output_head(model):
             last = openvino.opset13.slice(head.input_value(0), *([number] for number in (-1, 2**31 - 1, 1, 1)))
             head.input(0).replace_source_output(last.output(0))
-        self._session = core.compile_model(model, "CPU").create_infer_request()
+        settings = quality.SETTINGS if layers else {}
+        self._session = core.compile_model(model, "CPU", settings).create_infer_request()
         self._inputs = {name for port in self._session.model_inputs for name in port.names}
 
     def write(
@@ -140,13 +178,14 @@ class _Writer:
     ) -> Iterator[int]:
         """Put at most so many tokens for each prompt into `answers`, stop ids included; yield how many are there."""
         self._session.reset_state()
-        self.answers = [[] for _ in prompts]
+        self.answers, self.states = [[] for _ in prompts], [[] for _ in prompts]
         shortest = [*zip(*prompts, strict=False)][:-1]  # the last token of a prompt is read for its logits
         shared = next((place for place, each in enumerate(shortest) if len(set(each)) > 1), len(shortest))
         rows, width = len(prompts), max(map(len, prompts)) - shared
         beams = np.arange(rows)
         if shared:
             self._read(np.array([prompts[0][:shared]]), np.ones((1, shared), np.int64), beams[:1])
+            self.states = [[states_of(self._session)[0]] for _ in prompts] if self._layers else self.states
             beams = np.zeros_like(beams)
         ids, mask = np.zeros((rows, width), np.int64), np.ones((rows, shared + width), np.int64)
         for row, prompt in enumerate(prompts):
@@ -155,6 +194,9 @@ class _Writer:
         living = list(range(rows))
         for place in range(tokens):
             logits = self._read(ids, mask, beams)
+            if self._layers:
+                for number, read in zip(living, states_of(self._session), strict=True):
+                    self.states[number].append(read[shared - len(prompts[number]) :])  # without what is padding
             chosen = []
             for row, number in zip(logits, living, strict=True):
                 below = row - row.max()

@@ -3,6 +3,7 @@
 Everything lies in one folder, in pairs of files that are written whole or not at all, so that a stopped run goes on.
 """
 
+import contextlib
 import json
 import tomllib
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,15 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headstart import vocabulary
-from headstart.engine.runners.graph import HIDDEN_STATES, add_taps, output_head
 from headstart_export import answers, process, quality
+from headstart_export.answers import Hidden
 from headstart_export.convert import MODEL_FILE
 
 PROMPTS_FILE = Path(__file__).parent / "head_prompts.toml"
-AT_ONCE = 128  # texts of a file: what an interruption costs
+AT_ONCE = 2 * answers.AT_ONCE  # texts of a file: what an interruption costs
 LONGEST = 160  # tokens of an answer
 TRIAL = 96  # tokens of an answer that the head is tried on
 PER_ANSWER = 1.5  # tokens to read for each that is learned from, about: prompts are read too
@@ -29,8 +29,6 @@ _PIECE = 256  # tokens of a text that was found
 _SEEN = 8  # of these that are not guessed
 _READ_EVERY = 5  # one file in so many holds texts that were found
 _MINUTES = 240
-
-Hidden = NDArray[np.float16]
 
 
 @dataclass(frozen=True)
@@ -67,11 +65,9 @@ class Store:
 
     def write_trials(self) -> None:
         """Have the target answer what the head is tried on."""
-        asked = trials()
-        if not self._texts(TRIALS).is_file():
-            written = self._answers([prompt for _, prompt in asked], TRIAL, 0.0, 0)
-            self._save(TRIALS, [(kind, *text) for (kind, _), text in zip(asked, written, strict=True)])
-        self._read(TRIALS)
+        if not self._states(TRIALS).is_file():
+            kinds, asked = zip(*trials(), strict=True)
+            self._ask(TRIALS, kinds, asked, tokens=TRIAL)
 
     def has(self, number: int) -> bool:
         """Whether file `number` is there."""
@@ -80,39 +76,45 @@ class Store:
     def write(self, number: int, found: Sequence[Sequence[int]]) -> int:
         """Make file `number` unless it is there: answers to prompts, or pieces of `found` texts; its learned tokens."""
         name = f"{number:04}"
-        if not self._texts(name).is_file():
+        if not self.has(number):
             turn, place = divmod(number, _READ_EVERY)
             if place == _READ_EVERY - 1 and found:
-                pieces = [found[(turn * AT_ONCE + index) % len(found)] for index in range(AT_ONCE)]
-                self._save(name, [("found", list(ids[:_SEEN]), list(ids[_SEEN:])) for ids in pieces])
+                self._read(name, [found[(turn * AT_ONCE + index) % len(found)] for index in range(AT_ONCE)])
             else:
-                self._save(name, self._asked(number - turn if found else number))
-        self._read(name)
+                self._answer(name, number - turn if found else number)
         return sum(len(answer) for _, _, answer in self._load(name))
 
-    def _asked(self, number: int) -> list[tuple[str, list[int], list[int]]]:
+    def _answer(self, name: str, number: int) -> None:
         """Half of the first answers to a prompt are the likeliest ones; all others are drawn, as users have it."""
         asked = prompts()
         files = -(-len(asked) // AT_ONCE)
         again, place = divmod(number, files)
         temperature = 0.0 if again < 2 and number % 2 == again else answers.TEMPERATURE
-        written = self._answers(asked[place * AT_ONCE : (place + 1) * AT_ONCE], LONGEST, temperature, number * AT_ONCE)
-        return [("answer", prompt, answer) for prompt, answer in written if answer]
+        some = asked[place * AT_ONCE : (place + 1) * AT_ONCE]
+        self._ask(name, ["answer"] * len(some), some, tokens=LONGEST, temperature=temperature, seed=number * AT_ONCE)
 
-    def _answers(self, asked: list[str], tokens: int, temperature: float, seed: int) -> list[answers.Text]:
+    def _ask(self, name: str, kinds: Sequence[str], asked: Sequence[str], temperature: float = 0.0, **how: int) -> None:
         failure = "The model cannot write with OpenVINO ({reason}), so no head can learn from it."
-        ways: dict[str, Any] = {"tokens": tokens, "temperature": temperature, "seed": seed}
-        written = process.call(
-            answers.write, minutes=_MINUTES, failure=failure, folder=str(self.target), asked=asked, **ways
-        )
-        return [(prompt, answer) for prompt, answer in written]
+        request: dict[str, Any] = {"folder": str(self.target), "asked": asked, "temperature": temperature, **how}
+        with self._file(name) as (half, texts):
+            request["states"] = str(half), self.layers
+            written = process.call(answers.write, minutes=_MINUTES, failure=failure, **request)
+            texts += [(kind, *text) for kind, text in zip(kinds, written, strict=True)]
 
-    def _read(self, name: str) -> None:
-        if not self._states(name).is_file():
-            failure = "The model's hidden states cannot be read ({reason}), so no head can learn from them."
-            places: dict[str, Any] = {"texts": str(self._texts(name)), "states": str(self._states(name))}
-            layers = list(self.layers)
-            process.call(read, minutes=_MINUTES, failure=failure, folder=str(self.target), layers=layers, **places)
+    def _read(self, name: str, pieces: Sequence[Sequence[int]]) -> None:
+        failure = "The model's hidden states cannot be read ({reason}), so no head can learn from them."
+        with self._file(name) as (half, texts):
+            request: dict[str, Any] = {"folder": str(self.target), "layers": self.layers, "texts": pieces}
+            process.call(read, minutes=_MINUTES, failure=failure, states=str(half), **request)
+            texts += [("found", ids[:_SEEN], ids[_SEEN:]) for ids in pieces]
+
+    @contextlib.contextmanager
+    def _file(self, name: str) -> Iterator[tuple[Path, list[object]]]:
+        """Where to write the states of a file and its texts: it is there once both are."""
+        half, texts = self.folder / f".{name}.npy", list[object]()
+        yield half, texts
+        self._texts(name).write_text(json.dumps(texts), encoding="utf-8")
+        half.replace(self._states(name))
 
     def texts(self, names: Iterable[str]) -> Iterator[Text]:
         """The texts of some files that are finished; their states stay on the disk until they are used."""
@@ -138,11 +140,6 @@ class Store:
             (kind, prompt, answer) for kind, prompt, answer in json.loads(self._texts(name).read_text(encoding="utf-8"))
         ]
 
-    def _save(self, name: str, texts: Sequence[object]) -> None:
-        half = self.folder / f".{name}.new"
-        half.write_text(json.dumps(texts), encoding="utf-8")
-        half.replace(self._texts(name))
-
 
 def pieces(folder: Path, texts: Iterable[str], most: int) -> list[list[int]]:
     """At most so many pieces of texts as the ids of the target in `folder`, none of them too short to learn from."""
@@ -161,14 +158,11 @@ def pieces(folder: Path, texts: Iterable[str], most: int) -> list[list[int]]:
     return found
 
 
-def read(folder: str, layers: list[int], texts: str, states: str) -> None:
-    """Read the texts of a file with the graph that will run, and write its hidden states."""
+def read(folder: str, layers: list[int], texts: list[list[int]], states: str) -> None:
+    """Read texts with the graph that will run, and write their hidden states into a file."""
     session = _tapped(Path(folder), layers).create_infer_request()
-    content = json.loads(Path(texts).read_text(encoding="utf-8"))
-    half = Path(states).with_name(f".{Path(states).name}.new")
-    with half.open("wb") as stream:
-        np.save(stream, np.concatenate([_states_of(session, prompt + answer) for _, prompt, answer in content]))
-    half.replace(states)
+    with Path(states).open("wb") as stream:
+        np.save(stream, np.concatenate([_states_of(session, ids) for ids in texts]))
 
 
 def _tapped(folder: Path, layers: Sequence[int]) -> Any:
@@ -176,10 +170,8 @@ def _tapped(folder: Path, layers: Sequence[int]) -> Any:
     import openvino  # noqa: PLC0415
 
     model = openvino.Core().read_model(folder / MODEL_FILE)
-    head, logits = output_head(model), model.get_results()[0]
-    if head is None or not add_taps(model, layers):
-        raise RuntimeError("its layers were not found")
-    model.add_results([openvino.opset13.result(head.input_value(0))])
+    logits = model.get_results()[0]
+    answers.give_states(model, layers)
     model.remove_result(logits)
     return openvino.Core().compile_model(model, "CPU", quality.SETTINGS)
 
@@ -195,7 +187,5 @@ def _states_of(session: Any, ids: list[int]) -> Hidden:
     }
     wanted = {name for port in session.model_inputs for name in port.names}
     session.infer({name: value for name, value in inputs.items() if name in wanted})
-    taps, last = session.get_tensor(HIDDEN_STATES).data[0], session.get_output_tensor(1).data[0]
-    largest = np.finfo(np.float16).max
-    states: Hidden = np.clip(np.concatenate([taps, last], axis=1), -largest, largest).astype(np.float16)
+    states: Hidden = answers.states_of(session)[0]
     return states

@@ -70,7 +70,9 @@ class Trainer:
         self.tokens = sum(map(_learned, self._texts))
         self._weights = list(head.parameters())
         self._mean = [weight.detach().clone() for weight in self._weights]
-        self._optimizer = torch.optim.AdamW(self._weights, lr=plan.rate, betas=(0.9, 0.95), weight_decay=0.01)
+        self._optimizer = torch.optim.AdamW(
+            self._weights, lr=plan.rate, betas=(0.9, 0.95), weight_decay=0.01, fused=True
+        )
         self._state = _State()
         self._resume()
 
@@ -210,14 +212,15 @@ def _computing() -> Any:
 
 def _loss(head: Head, texts: Sequence[Text]) -> Tensor:
     """How unlike the target's the head's expectations are, in nats a guess: the weighted sum of the steps."""
-    hidden = head.measures.hidden
-    states = [torch.from_numpy(text.states[:, HEAD_READS * hidden :].astype(np.float32)) for text in texts]
+    read = [text.states[text.given :, HEAD_READS * head.measures.hidden :] for text in texts]
     loss = torch.zeros(())
     with _computing():
+        with torch.no_grad():
+            states = torch.from_numpy(np.concatenate(read).astype(np.float32))
+            expected = torch.nn.functional.linear(states, head.rows).float().softmax(dim=-1).split([*map(len, read)])
         for step, (normed, places) in enumerate(head.unroll(texts, STEPS)):
-            with torch.no_grad():
-                behind = torch.cat([each[place] for each, place in zip(states, places, strict=True)])
-                wanted = torch.nn.functional.linear(behind, head.rows).float().softmax(dim=-1)
+            behind = zip(expected, texts, places, strict=True)
+            wanted = torch.cat([each[place - text.given] for each, text, place in behind])
             found = torch.nn.functional.linear(normed, head.rows).float()
             unlike = torch.logsumexp(found, dim=-1) - (wanted * found).sum(dim=-1)
             loss = loss + _LESS**step * unlike.mean()

@@ -28,10 +28,9 @@ LAYERS = (2, 5, 7)
 def texts(folder: Path, count: int, seed: int) -> Iterator[Text]:
     """Endings of random texts, with the states of the model in `folder`."""
     drawn = random.Random(seed)
-    path, states = folder / f"{seed}.json", folder / f"{seed}.npy"
+    states = folder / f"{seed}.npy"
     ids = [[drawn.randrange(3, 3 + ROWS) for _ in range(40)] for _ in range(count)]
-    path.write_text(json.dumps([("answer", each[:6], each[6:]) for each in ids]), encoding="utf-8")
-    features.read(sys.argv[1], list(LAYERS), str(path), str(states))
+    features.read(sys.argv[1], list(LAYERS), ids, str(states))
     start = 0
     for each in ids:
         yield Text("answer", each, 6, np.load(states)[start : start + len(each)])
