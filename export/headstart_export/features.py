@@ -17,6 +17,7 @@ from headstart import vocabulary
 from headstart_export import answers, process, quality
 from headstart_export.answers import Hidden
 from headstart_export.convert import MODEL_FILE
+from headstart_export.progress import Advance, ignore
 
 PROMPTS_FILE = Path(__file__).parent / "head_prompts.toml"
 AT_ONCE = 2 * answers.AT_ONCE  # texts of a file: what an interruption costs
@@ -67,45 +68,49 @@ class Store:
         """Have the target answer what the head is tried on."""
         if not self._states(TRIALS).is_file():
             kinds, asked = zip(*trials(), strict=True)
-            self._ask(TRIALS, kinds, asked, tokens=TRIAL)
+            self._ask(TRIALS, kinds, asked, ignore, tokens=TRIAL, temperature=0.0)
 
     def has(self, number: int) -> bool:
         """Whether file `number` is there."""
         return self._states(f"{number:04}").is_file()
 
-    def write(self, number: int, found: Sequence[Sequence[int]]) -> int:
-        """Make file `number` unless it is there: answers to prompts, or pieces of `found` texts; its learned tokens."""
+    def write(self, number: int, found: Sequence[Sequence[int]], advance: Advance) -> int:
+        """Make file `number` unless it is there: answers to prompts, or pieces of `found` texts; its learned tokens.
+
+        `advance` hears of the tokens of this file.
+        """
         name = f"{number:04}"
         if not self.has(number):
             turn, place = divmod(number, _READ_EVERY)
             if place == _READ_EVERY - 1 and found:
-                self._read(name, [found[(turn * AT_ONCE + index) % len(found)] for index in range(AT_ONCE)])
+                self._read(name, [found[(turn * AT_ONCE + index) % len(found)] for index in range(AT_ONCE)], advance)
             else:
-                self._answer(name, number - turn if found else number)
+                self._answer(name, number - turn if found else number, advance)
         return sum(len(answer) for _, _, answer in self._load(name))
 
-    def _answer(self, name: str, number: int) -> None:
+    def _answer(self, name: str, number: int, advance: Advance) -> None:
         """Half of the first answers to a prompt are the likeliest ones; all others are drawn, as users have it."""
         asked = prompts()
         files = -(-len(asked) // AT_ONCE)
         again, place = divmod(number, files)
         temperature = 0.0 if again < 2 and number % 2 == again else answers.TEMPERATURE
         some = asked[place * AT_ONCE : (place + 1) * AT_ONCE]
-        self._ask(name, ["answer"] * len(some), some, tokens=LONGEST, temperature=temperature, seed=number * AT_ONCE)
+        ways = {"tokens": LONGEST, "temperature": temperature, "seed": number * AT_ONCE}
+        self._ask(name, ["answer"] * len(some), some, advance, **ways)
 
-    def _ask(self, name: str, kinds: Sequence[str], asked: Sequence[str], temperature: float = 0.0, **how: int) -> None:
+    def _ask(self, name: str, kinds: Sequence[str], asked: Sequence[str], advance: Advance, **ways: float) -> None:
         failure = "The model cannot write with OpenVINO ({reason}), so no head can learn from it."
-        request: dict[str, Any] = {"folder": str(self.target), "asked": asked, "temperature": temperature, **how}
+        request: dict[str, Any] = {"folder": str(self.target), "asked": asked, **ways}
         with self._file(name) as (half, texts):
             request["states"] = str(half), self.layers
-            written = process.call(answers.write, minutes=_MINUTES, failure=failure, **request)
+            written = process.call(answers.write, minutes=_MINUTES, failure=failure, advance=advance, **request)
             texts += [(kind, *text) for kind, text in zip(kinds, written, strict=True)]
 
-    def _read(self, name: str, pieces: Sequence[Sequence[int]]) -> None:
+    def _read(self, name: str, pieces: Sequence[Sequence[int]], advance: Advance) -> None:
         failure = "The model's hidden states cannot be read ({reason}), so no head can learn from them."
         with self._file(name) as (half, texts):
             request: dict[str, Any] = {"folder": str(self.target), "layers": self.layers, "texts": pieces}
-            process.call(read, minutes=_MINUTES, failure=failure, states=str(half), **request)
+            process.call(read, minutes=_MINUTES, failure=failure, advance=advance, states=str(half), **request)
             texts += [("found", ids[:_SEEN], ids[_SEEN:]) for ids in pieces]
 
     @contextlib.contextmanager
@@ -161,8 +166,13 @@ def pieces(folder: Path, texts: Iterable[str], most: int) -> list[list[int]]:
 def read(folder: str, layers: list[int], texts: list[list[int]], states: str) -> None:
     """Read texts with the graph that will run, and write their hidden states into a file."""
     session = _tapped(Path(folder), layers).create_infer_request()
+    found, done = [], 0
+    for ids in texts:
+        found.append(_states_of(session, ids))
+        done += len(ids)
+        process.tell(done, sum(map(len, texts)))
     with Path(states).open("wb") as stream:
-        np.save(stream, np.concatenate([_states_of(session, ids) for ids in texts]))
+        np.save(stream, np.concatenate(found))
 
 
 def _tapped(folder: Path, layers: Sequence[int]) -> Any:

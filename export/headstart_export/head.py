@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 _WRITING = 0.6  # of the hours, at most: the rest is for the training
 _STEPS = 10  # write, train, the six of a conversion, try, move
+_PARTS = 1000  # that a step is shown in
 _PIECES = 2000  # of texts that were found
 _LOOKED_AT = 64  # texts that tell how large each channel usually is
 _PER_WEIGHT = 24  # bytes of each that learns: itself, gradient, two moments, mean, and a copy on the way
@@ -157,19 +158,20 @@ def _require_room(
 def _gather(options: argparse.Namespace, store: Store, begun: float, progress: Progress) -> None:
     """Texts and hidden states, until there are enough or the time for them is over."""
     allowed = _WRITING * options.hours * 3600
-    with progress.step("Having the model write, and reading its hidden states"):
+    with progress.step("Having the model write, and reading its hidden states") as advance:
+        number = tokens = 0
+        share = 0.0
+
+        def tell(more: int, _all: int) -> None:
+            nonlocal share  # which never falls, though answers may turn out shorter than was told
+            share = max(share, (tokens + more) / options.tokens, (time.monotonic() - begun) / allowed)
+            advance(round(_PARTS * min(share, 1.0)), _PARTS)
+
         found = _found(store.target, options.text)
         store.write_trials()
-        number = tokens = new = 0
-        since = time.monotonic()
         while tokens < options.tokens and (not number or time.monotonic() - begun < allowed):
-            is_new = not store.has(number)
-            learned = store.write(number, found)
-            number, tokens, new = number + 1, tokens + learned, new + learned * is_new
-            if is_new:
-                spent = time.monotonic() - since
-                left = min((options.tokens - tokens) * spent / max(new, 1), allowed - (time.monotonic() - begun))
-                progress.note(f"  {tokens:,} tokens, about {max(1, round(left / 60))} min left")
+            tokens += store.write(number, found, tell)
+            number += 1
     if not tokens:
         raise ExportError("The model answers nothing, so there is nothing to learn from; choose another.")
 
@@ -265,7 +267,7 @@ def _prepared(order: ModelOrder, source: Path, target: Path, described: Manifest
     tokenizer, folder = convert.load_tokenizer(target), job.space.scratch / "tokenizer"
     folder.mkdir()
     for name in described.files:
-        if "tokenizer" in name or name.startswith("chat_template"):
+        if "/" not in name and ("tokenizer" in name or name.startswith("chat_template")):  # else it is an older head's
             shutil.copy2(target / name, folder / name)
     chat = tokenizer_proof.render(tokenizer)
     converted = Converted(folder, described.tokenizer.proof or 0, chat.tail if chat else "")

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from headstart.errors import ExportError
-from headstart_export.convert import HEAD_READS, MODEL_FILE
+from headstart_export.convert import HEAD_READS, MODEL_FILE, SCALES
 from headstart_export.features import Text
 
 ARCHITECTURE = "LlamaForCausalLMEagle3"
@@ -353,17 +353,31 @@ def _look_at_the_token(head: Head, texts: Sequence[Text], first: int) -> None:
 
 
 def save(head: Head, folder: Path, *, whole: bool) -> None:
-    """Write a head as those on the hub are. `whole`: with the embeddings and output rows, which are its target's."""
+    """Write a head as those on the hub are. `whole`: with the embeddings and output rows, which are its target's.
+
+    Otherwise its matrices are in 8 bits.
+    """
     from safetensors.torch import save_file  # noqa: PLC0415
 
     folder.mkdir(parents=True, exist_ok=True)
     known = torch.zeros(len(head.embeddings), dtype=torch.bool)
     known[head.chosen] = True
-    tensors = {name: weight.detach().half().contiguous() for name, weight in head.named_parameters()}
-    tensors["fc.weight"] = (head.fc.weight.detach() * head.writing / head.reading).half().contiguous()
-    tensors |= {"d2t": head.chosen - torch.arange(len(head.chosen)), "t2d": known}
+    tensors = {name: weight.detach() for name, weight in head.named_parameters()}
+    tensors["fc.weight"] = head.fc.weight.detach() * head.writing / head.reading
     if whole:
-        tensors |= {"lm_head.weight": head.rows.half(), "embed_tokens.weight": head.embeddings.half()}
+        tensors |= {"lm_head.weight": head.rows, "embed_tokens.weight": head.embeddings}
+        tensors = {name: weight.half() for name, weight in tensors.items()}
+    else:
+        tensors = dict(each for pair in tensors.items() for each in _in_8_bits(*pair).items())
+    tensors |= {"d2t": head.chosen - torch.arange(len(head.chosen)), "t2d": known}
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
     config = llama_config(head.measures).to_dict()
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+
+
+def _in_8_bits(name: str, weight: Tensor) -> dict[str, Tensor]:
+    """A matrix as whole numbers, with the scale of each of its rows; all else in 16 bits."""
+    if weight.dim() < 2:
+        return {name: weight.half()}
+    scales = weight.abs().amax(dim=1).clamp_min(1e-12) / 127
+    return {name: (weight / scales[:, None]).round().to(torch.int8), name + SCALES: scales}
