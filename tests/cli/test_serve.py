@@ -123,7 +123,7 @@ def test_running_servers_say_what_they_have_loaded(root: Path) -> None:
         assert model["memory"] > 1_000_000
         assert re.search(rf"^smol  +\d{{4}}-\d\d-\d\d \d\d:\d\d  +\d+ MB  +0  +{base}$", told(), re.MULTILINE)
         with openai.OpenAI(base_url=base, api_key="mine", max_retries=0) as client:
-            stream = client.completions.create(model="smol", prompt="toy: words 2000", max_tokens=2000, stream=True)
+            stream = client.completions.create(model="smol", prompt="toy: words 50000", max_tokens=50000, stream=True)
             next(stream)
             assert listing()[0]["models"][0]["answers"] == 1
             stream.close()
