@@ -111,7 +111,8 @@ def write(
         for place in writer.write([given[number] for number in numbers], luck, is_counted, tokens):
             process.tell(start * tokens + place * len(numbers), len(given) * tokens)
         found |= zip(numbers, writer.answers, strict=True)
-        read |= zip(numbers, map(np.concatenate, writer.states), strict=True) if layers else {}
+        if layers:
+            read |= zip(numbers, map(np.concatenate, writer.states), strict=True)
     if counts:
         np.save(counts, writer.counts)
     if layers:
@@ -185,7 +186,8 @@ class _Writer:
         beams = np.arange(rows)
         if shared:
             self._read(np.array([prompts[0][:shared]]), np.ones((1, shared), np.int64), beams[:1])
-            self.states = [[states_of(self._session)[0]] for _ in prompts] if self._layers else self.states
+            if self._layers:
+                self.states = [[states_of(self._session)[0]] for _ in prompts]
             beams = np.zeros_like(beams)
         ids, mask = np.zeros((rows, width), np.int64), np.ones((rows, shared + width), np.int64)
         for row, prompt in enumerate(prompts):

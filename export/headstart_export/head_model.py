@@ -362,14 +362,13 @@ def save(head: Head, folder: Path, *, whole: bool) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     known = torch.zeros(len(head.embeddings), dtype=torch.bool)
     known[head.chosen] = True
-    tensors = {name: weight.detach() for name, weight in head.named_parameters()}
-    tensors["fc.weight"] = head.fc.weight.detach() * head.writing / head.reading
+    weights = {name: weight.detach() for name, weight in head.named_parameters()}
+    weights["fc.weight"] = head.fc.weight.detach() * head.writing / head.reading
     if whole:
-        tensors |= {"lm_head.weight": head.rows, "embed_tokens.weight": head.embeddings}
-        tensors = {name: weight.half() for name, weight in tensors.items()}
-    else:
-        tensors = dict(each for pair in tensors.items() for each in _in_8_bits(*pair).items())
-    tensors |= {"d2t": head.chosen - torch.arange(len(head.chosen)), "t2d": known}
+        weights |= {"lm_head.weight": head.rows, "embed_tokens.weight": head.embeddings}
+    tensors = {"d2t": head.chosen - torch.arange(len(head.chosen)), "t2d": known}
+    for name, weight in weights.items():
+        tensors |= {name: weight.half()} if whole else _in_8_bits(name, weight)
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
     config = llama_config(head.measures).to_dict()
     (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")

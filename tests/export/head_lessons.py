@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors.torch import load_file, save_file
 
 from headstart_export import convert, features, head_model, head_training, process
 from headstart_export.features import Text
@@ -98,14 +99,20 @@ def main() -> None:
     weights = zip(whole.head.parameters(), parts.head.parameters(), strict=True)
     before, after = (float(head_training._loss(head, learned)) for head in (made(target, learned), whole.head))
     head_model.save(whole.head, folder / "hub", whole=True)
-    loaded = convert.load_head(folder / "hub", target, code=False).float()
+    head_model.save(whole.head, folder / "lean", whole=False)
+    files = [folder / name / "model.safetensors" for name in ("hub", "lean")]
+    save_file(load_file(files[0]) | load_file(files[1]), files[1], {"format": "pt"})  # what it lacks is the target's
+    loaded, in_8_bits = (convert.load_head(file.parent, target, code=False).float() for file in files)
     print(
         json.dumps(
             {
                 "losses": [before, after],
                 "marks": [len(trainer.marks) for trainer in (whole, parts)],
                 "resumed differs": max(float((a - b).abs().max()) for a, b in weights),
-                "chains": [unrolled(whole.head, trials[0], 20), chain(loaded, trials[0], 20)],
+                "chains": [
+                    unrolled(whole.head, trials[0], 20),
+                    *(chain(each, trials[0], 20) for each in (loaded, in_8_bits)),
+                ],
             }
         )
     )

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from headstart.engine.runtime import openvino
-from headstart_export import answers, quality
+from headstart_export import answers, features, quality
 from headstart_export.convert import MODEL_FILE
 
 ASKED = ["Hello there", "A", "Count the words of this sentence, please, and say them again", "Hello you", "42"]
@@ -28,6 +28,15 @@ def test_answers_that_are_written_together_are_the_likeliest(tiny_target: Path, 
         logits = quality.read(session, prompt + answer)[len(prompt) - 1 : -1]
         missed = logits.max(axis=1) - logits[np.arange(len(answer)), answer]
         assert missed.max() < 0.1  # they are rounded otherwise
+
+
+def test_the_hidden_states_of_what_was_written_are_those_of_reading_it(tiny_target: Path, tmp_path: Path) -> None:
+    files, layers = [str(tmp_path / name) for name in ("written.npy", "read.npy")], [0, 1]
+    texts = answers.write(str(tiny_target), ASKED, 12, temperature=1.0, states=(files[0], layers))
+    features.read(str(tiny_target), layers, [prompt + answer for prompt, answer in texts], files[1])
+    written, read = (np.load(file).astype(np.float32) for file in files)
+    assert len(read) == sum(len(prompt) + len(answer) for prompt, answer in texts)
+    np.testing.assert_allclose(written, read, atol=0.05 * read.std())  # they are rounded otherwise
 
 
 def test_an_answer_is_drawn_by_its_seed_alone(tiny_target: Path) -> None:

@@ -54,9 +54,10 @@ def test_a_head_learns_computes_as_others_read_it_and_goes_on_after_a_stop(deep:
     assert after < 0.97 * before
     assert found["marks"][0] == found["marks"][1]
     assert found["resumed differs"] < 1e-4
-    ours, theirs = np.array(found["chains"])
+    ours, theirs, in_8_bits = np.array(found["chains"])
     assert np.abs(ours[0] - ours[1]).max() > 0.1  # each place of the chain is another
     np.testing.assert_allclose(ours, theirs, atol=0.05 * np.abs(theirs).max())
+    np.testing.assert_allclose(ours, in_8_bits, atol=0.1 * np.abs(theirs).max())
 
 
 @pytest.mark.slow
