@@ -80,10 +80,11 @@ class Screen:
 
     def has_manager(self) -> bool:
         """Whether windows get the keyboard by now."""
-        done = subprocess.run(
-            ["xdotool", "get_desktop"], env=self.environment, capture_output=True, timeout=30, check=False
-        )
-        return done.returncode == 0
+        return self._asked("get_desktop") is not None
+
+    def has_keyboard(self, process: int) -> bool:
+        """Whether a window of this process gets what is typed."""
+        return self._asked("getwindowfocus", "getwindowpid") == str(process)
 
     def save(self, path: Path) -> None:
         """The picture as PNG, for whoever wonders what went wrong."""
@@ -102,6 +103,13 @@ class Screen:
         row = int(rows[0]) + 4
         columns = np.flatnonzero(found[row])
         return (int(columns[0]) + 6, row) if len(columns) else None
+
+    def _asked(self, *arguments: str) -> str | None:
+        """What xdotool answers; None where it cannot."""
+        done = subprocess.run(
+            ["xdotool", *arguments], env=self.environment, capture_output=True, text=True, timeout=30, check=False
+        )
+        return done.stdout.strip() if done.returncode == 0 else None
 
     def _do(self, *arguments: str) -> None:
         subprocess.run(["xdotool", *arguments], env=self.environment, timeout=60, check=True)

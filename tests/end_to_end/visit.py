@@ -39,11 +39,13 @@ class Visit:
         save(settings, self._profile / FILE_OF_SETTINGS)
 
     def start(self) -> None:
-        """`headstart`, until it shows itself."""
+        """`headstart`, until it shows itself and takes what is typed."""
         assert self._window is None
         command = [sys.executable, "-m", "tests.end_to_end.start", str(self._model), "--profile", str(self._profile)]
         self._window = subprocess.Popen(command, cwd=ROOT, env=self.screen.environment)
+        process = self._window.pid
         wait(lambda: self.screen.count(LIGHT.surface) > 100_000, "a window in light colours")
+        wait(lambda: self.screen.has_keyboard(process), "a window that has the keyboard")
 
     def quit(self) -> None:
         """Ctrl+Q, until the program has ended."""
