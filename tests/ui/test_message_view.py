@@ -7,7 +7,7 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QGuiApplication, QTextCursor, QTextDocument, QWheelEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QMessageBox, QToolButton, QToolTip
+from PySide6.QtWidgets import QApplication, QLabel, QMessageBox, QToolButton, QToolTip
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Attachment
@@ -129,6 +129,27 @@ def test_nothing_can_be_changed_while_text_comes(show: Show) -> None:
     assert _button(view, "copy").isEnabled()
     view.end_stream(_answer(""))
     assert all(_button(view, name).isEnabled() for name in ("edit", "regenerate", "more", "previous"))
+
+
+def test_figures_that_do_not_fit_beside_the_buttons_stand_below_them(show: Show) -> None:
+    figures = "112.4 tokens/s, about 1.6× as fast as without guessing"
+    view = show(_answer("Answer", versions=2, version=2, stats=f"{figures}\n2 tokens per step"))
+    shown = next(label for label in view.findChildren(QLabel) if label.text() == figures)
+    heights = {}
+    for width, is_beside in ((900, True), (450, False), (900, True)):
+        heights[is_beside] = view.set_width(width)
+        QApplication.processEvents()
+        assert shown.width() >= shown.fontMetrics().horizontalAdvance(figures)
+        assert (shown.geometry().top() > _button(view, "copy").geometry().bottom()) is not is_beside
+        assert _button(view, "details").geometry().left() > shown.geometry().right()
+    assert heights[False] > heights[True]
+    view.set_looks(LIGHT, theme.text_font(20))
+    grown = view.set_width(450)
+    QApplication.processEvents()
+    assert view.set_width(450) == grown
+    view.set_looks(LIGHT, theme.text_font(10))
+    view.set_message(_answer("Answer", versions=2, version=2))
+    assert view.set_width(450) == heights[True]
 
 
 def test_thinking_is_folded_until_asked_for(show: Show) -> None:

@@ -6,7 +6,7 @@ from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QGuiApplication, QMouseEvent, QPainter, QPaintEvent, QPen, QTextCursor
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QWhatsThis, QWidget
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QWhatsThis, QWidget
 
 from headstart.chat.conversation import Attachment
 from headstart.ui.chat.attachments import shortened
@@ -98,6 +98,8 @@ class Footer(QWidget):
         self._details = self._button("details", self.tr("Show the details"))
         self._details.setText(self.tr("Details"))
         self._details.clicked.connect(self._show_details)
+        self._rows = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
+        self._buttons, self._figures = QHBoxLayout(), QHBoxLayout()
         self._lay_out()
 
     def buttons(self) -> list[QToolButton]:
@@ -121,7 +123,17 @@ class Footer(QWidget):
         self._previous.setEnabled(not busy and content.version > 1)
         self._next.setEnabled(not busy and content.version < content.versions)
         self._stats.show_text(*content.stats.split("\n", 1))
+        self._stats.setVisible(bool(content.stats))
         self._details.setVisible("\n" in content.stats)
+
+    def height_for(self, width: int) -> int:
+        """Lay it out for this width: figures that do not fit beside the buttons stand below them."""
+        self._rows.activate()  # or the rows within it would know of a new font with the next event
+        parts = (self._buttons, self._figures, self._stats)  # the label asks the layout for no width
+        needed = sum(part.sizeHint().width() for part in parts) + self._rows.spacing()
+        directions = QBoxLayout.Direction
+        self._rows.setDirection(directions.LeftToRight if needed <= width else directions.TopToBottom)
+        return self.sizeHint().height()
 
     def set_looks(self, theme: Theme, font: QFont) -> None:
         """Colours and font."""
@@ -151,18 +163,18 @@ class Footer(QWidget):
         return button
 
     def _lay_out(self) -> None:
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(TINY)
+        self._rows.setContentsMargins(0, 0, 0, 0)
+        self._rows.setSpacing(TINY)
         for widget in (self._copy, self._edit, self._regenerate, self.more):
-            row.addWidget(widget)
-        row.addSpacing(SMALL)
-        row.addWidget(self._previous)
-        row.addWidget(self._count)
-        row.addWidget(self._next)
-        row.addWidget(self._compare)
-        row.addWidget(self._stats, 1)
-        row.addWidget(self._details)
+            self._buttons.addWidget(widget)
+        self._buttons.addSpacing(SMALL)
+        for part in (self._previous, self._count, self._next, self._compare):
+            self._buttons.addWidget(part)
+        self._buttons.addStretch(1)
+        self._figures.addWidget(self._stats, 1)
+        self._figures.addWidget(self._details)
+        self._rows.addLayout(self._buttons)
+        self._rows.addLayout(self._figures, 1)
 
 
 class Offers(QWidget):
@@ -469,7 +481,7 @@ class MessageView(QWidget):
         return height
 
     def _height_of(self, widget: QWidget, width: int) -> int:
-        if isinstance(widget, TextView):
+        if isinstance(widget, TextView | Footer):
             return widget.height_for(width)
         return widget.heightForWidth(width) if widget.hasHeightForWidth() else widget.sizeHint().height()
 
