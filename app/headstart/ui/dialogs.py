@@ -37,7 +37,7 @@ from headstart.ui.settings_controller import CurrentSettings, SettingsController
 from headstart.ui.translation import chosen, spoken
 from headstart.ui.widgets import stylesheet
 from headstart.ui.widgets.labels import Heading, button, label
-from headstart.ui.widgets.layouts import Dialog, two_columns
+from headstart.ui.widgets.layouts import Dialog, stacked, two_columns
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, mono_font
 
@@ -111,11 +111,7 @@ class AboutDialog(Dialog):
             ),
             page,
         )
-        column = QVBoxLayout(page)
-        column.setContentsMargins(LARGE, LARGE, LARGE, LARGE)
-        column.setSpacing(MEDIUM)
-        for part in (title, text, self.report):
-            column.addWidget(part)
+        stacked(page, title, text, self.report, margin=LARGE, spacing=MEDIUM)
         return page
 
     def _licences(self) -> QWidget:

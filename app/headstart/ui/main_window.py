@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QSplitter,
     QStackedWidget,
     QTextEdit,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -229,12 +228,7 @@ class MainWindow(QMainWindow):
         self._split.setSizes(list(_SIDES))
         self.panel.setMaximumWidth(_PANEL[1])
         inside = QWidget(self)
-        column = QVBoxLayout(inside)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self._split, 1)
-        column.addLayout(stacked(None, self.models.work, margin=SMALL))
-        for line in self.activity.values():
-            column.addWidget(line)
+        work = stacked(None, self.models.work, margin=SMALL)
+        stacked(inside, self._split, work, *self.activity.values(), spacing=0, growing=self._split)
         self.setCentralWidget(inside)
         self.panel.hide()

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication, QResizeEvent
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QLineEdit, QMenu, QStyle, QSystemTrayIcon, QVBoxLayout
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QLineEdit, QMenu, QStyle, QSystemTrayIcon
 
 from headstart.engine.engine import Step
 from headstart.settings import Settings
@@ -18,7 +18,7 @@ from headstart.ui.markdown.blocks import plain_text
 from headstart.ui.notifications import session_bus
 from headstart.ui.sidebar.chats_controller import ChatsController
 from headstart.ui.widgets.labels import StatusLine, button
-from headstart.ui.widgets.layouts import Dialog, scrolled
+from headstart.ui.widgets.layouts import Dialog, scrolled, stacked
 from headstart.ui.widgets.theme import MEDIUM, SMALL, Appearance, scaled
 
 _WIDTH, _HEIGHT = 620, 420  # pixels beside text of the usual size; as high once there is an answer
@@ -81,12 +81,7 @@ class QuickAsk(Dialog):
             each.setAutoDefault(False)
             each.hide()
             foot.addWidget(each, 0, Qt.AlignmentFlag.AlignBottom)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(MEDIUM, MEDIUM, MEDIUM, MEDIUM)
-        column.setSpacing(SMALL)
-        column.addWidget(self.field)
-        column.addWidget(self._scroll, 1)
-        column.addLayout(foot)
+        column = stacked(self, self.field, self._scroll, foot, margin=MEDIUM, growing=self._scroll)
         self._scroll.hide()
         self._resize(column.sizeHint().height())
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QToolButton, QWidget
 
 from headstart.chat.attachments import is_pdf, read, require_short
 from headstart.chat.conversation import Attachment
@@ -17,7 +17,7 @@ from headstart.ui.line_process import LineProcess
 from headstart.ui.spelling import decimal, whole
 from headstart.ui.translation import said
 from headstart.ui.widgets.icons import icon
-from headstart.ui.widgets.layouts import Flow, set_margins
+from headstart.ui.widgets.layouts import Flow, beside, set_margins
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import SMALL, TINY
 
@@ -234,11 +234,7 @@ class Chip(QFrame):
         self.remove.setToolTip(remove)
         self.remove.setAccessibleName(remove)
         self._full_name = name
-        row = QHBoxLayout(self)
-        set_margins(row, start=SMALL, top=0, end=0, bottom=0)
-        row.setSpacing(SMALL)
-        for widget in (self._name, self._remark, self.remove):
-            row.addWidget(widget)
+        set_margins(beside(self, self._name, self._remark, self.remove), start=SMALL, top=0, end=0, bottom=0)
 
     def show_remark(self, text: str) -> None:
         """Size, tokens or progress."""

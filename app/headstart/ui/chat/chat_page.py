@@ -26,7 +26,7 @@ from headstart.ui.chat.tools import CallBar
 from headstart.ui.chat.transcript import Transcript
 from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.labels import ElidedLabel
-from headstart.ui.widgets.layouts import set_margins
+from headstart.ui.widgets.layouts import set_margins, stacked
 from headstart.ui.widgets.legend import Legend
 from headstart.ui.widgets.progress import NoticeBar, WorkBar
 from headstart.ui.widgets.stylesheet import dress
@@ -247,19 +247,11 @@ class ChatPage(QFrame):
         self._foot.setObjectName("foot")
         foot = QVBoxLayout(self._foot)
         foot.setSpacing(SMALL)
-        foot.addWidget(self.selection)
-        foot.addWidget(self.work)
-        foot.addWidget(self.call)
-        foot.addWidget(self.notice)
-        foot.addWidget(self.composer)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        for part in (self._header, self.legend, self.live, self.find_bar):
-            column.addWidget(part)
-        column.addWidget(self.transcript, 1)
-        column.addWidget(self.comparison, 1)
-        column.addWidget(self.empty, 1)
+        for part in (self.selection, self.work, self.call, self.notice, self.composer):
+            foot.addWidget(part)
+        column = stacked(self, self._header, self.legend, self.live, self.find_bar, spacing=0)
+        for page in (self.transcript, self.comparison, self.empty):
+            column.addWidget(page, 1)
         column.addWidget(self._foot)
         for button in (self.origins_button, self.live_button, self.panel_button):
             button.setCheckable(True)

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QFont, QPalette, QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QComboBox, QHBoxLayout, QToolButton, QWidget
+from PySide6.QtWidgets import QBoxLayout, QComboBox, QToolButton, QWidget
 
 from headstart.chat.search import CJK
 from headstart.ui.chat.message import MessageContent, MessageState
 from headstart.ui.chat.transcript import Match, Transcript
 from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import ElidedLabel, StatusLine, button
-from headstart.ui.widgets.layouts import back_button, flowing, stacked
+from headstart.ui.widgets.layouts import back_button, beside, flowing, stacked
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY, Theme, scaled
 
@@ -70,15 +70,10 @@ class AnswerColumn(QWidget):
         dress(self._figures, "muted")
         self.transcript = Transcript(theme, font, self, is_bare=True)
         self.transcript.setAccessibleName(title)
-        choice = QHBoxLayout()
-        choice.setSpacing(SMALL)
-        choice.addWidget(self._chooser, 1)
-        choice.addWidget(self.use)
-        head = stacked(self.head, spacing=TINY)
+        choice = beside(None, self._chooser, self.use, growing=self._chooser)
+        head = stacked(self.head, choice, self._figures, spacing=TINY)
         head.setContentsMargins(MEDIUM, SMALL, MEDIUM, SMALL)
-        head.addLayout(choice)
-        head.addWidget(self._figures)
-        stacked(self, self.head, spacing=0).addWidget(self.transcript, 1)
+        stacked(self, self.head, self.transcript, spacing=0, growing=self.transcript)
         self._chooser.activated.connect(lambda _: self.chosen.emit(self._chooser.currentData()))
         self.use.clicked.connect(lambda: self.used.emit(self._chooser.currentData()))
 
@@ -180,4 +175,4 @@ class Comparison(QWidget):
         self._beside.setSpacing(1)
         for column in self.columns:
             self._beside.addWidget(column, 1)
-        stacked(self, self.bar, spacing=0).addWidget(self._ground, 1)
+        stacked(self, self.bar, self._ground, spacing=0, growing=self._ground)

@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QPlainTextEdit,
     QSizePolicy,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -27,7 +26,7 @@ from headstart.ui.engine_link import EngineLink
 from headstart.ui.markdown import blocks
 from headstart.ui.spelling import whole
 from headstart.ui.widgets.icons import icon
-from headstart.ui.widgets.layouts import file_place, keep_place, set_margins
+from headstart.ui.widgets.layouts import beside, file_place, keep_place, set_margins, stacked
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY, scaled
 
@@ -375,22 +374,15 @@ class Composer(QFrame):
     def _lay_out(self) -> None:
         row = QHBoxLayout()
         row.setSpacing(SMALL)
-        status = QHBoxLayout()
-        status.setSpacing(TINY)
-        status.addWidget(self._ready)
-        status.addWidget(self._count)
+        status = beside(None, self._ready, self._count, spacing=TINY)
         row.addWidget(self._attach)
         row.addWidget(self.model_button)
         row.addWidget(self._reach, 0, Qt.AlignmentFlag.AlignVCenter)
         row.addStretch(1)
         row.addLayout(status)
         row.addWidget(self._send)
-        column = QVBoxLayout(self)
+        column = stacked(self, self._tray, self.edit, row, spacing=TINY)
         set_margins(column, start=MEDIUM, top=SMALL, end=SMALL, bottom=SMALL)
-        column.setSpacing(TINY)
-        column.addWidget(self._tray)
-        column.addWidget(self.edit)
-        column.addLayout(row)
         dress(self.model_button, "flat")
         self.model_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.model_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)

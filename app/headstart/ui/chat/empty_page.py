@@ -12,7 +12,7 @@ from headstart.ui.models.catalogue import Strength, strength
 from headstart.ui.settings.presets import PresetButton
 from headstart.ui.translation import translate
 from headstart.ui.widgets.labels import Heading, button, muted
-from headstart.ui.widgets.layouts import Flow, row, scrolled
+from headstart.ui.widgets.layouts import Flow, row, scrolled, stacked
 from headstart.ui.widgets.stylesheet import dress, hide_idle_bar
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, TINY, scaled
 
@@ -241,9 +241,7 @@ class EmptyPage(QFrame):
             self._column.addWidget(part)
         self._column.addLayout(row(self.preset))  # its own direction would put it on the other side
         self._column.addStretch(1)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 0, 0, 0)
         self._scroll = scrolled(inner, self)
-        outer.addWidget(self._scroll)
+        stacked(self, self._scroll)
         hide_idle_bar(self._scroll)
         self._scroll.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)  # as beside messages

@@ -6,7 +6,7 @@ from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QGuiApplication, QMouseEvent, QPainter, QPaintEvent, QPen, QTextCursor
-from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QWhatsThis, QWidget
+from PySide6.QtWidgets import QBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QWhatsThis, QWidget
 
 from headstart.chat.conversation import Attachment
 from headstart.ui.chat.attachments import shortened
@@ -26,7 +26,7 @@ from headstart.ui.markdown.blocks import plain_text
 from headstart.ui.spelling import decimal, listed
 from headstart.ui.widgets.icons import show_icon
 from headstart.ui.widgets.labels import ElidedLabel
-from headstart.ui.widgets.layouts import Flow
+from headstart.ui.widgets.layouts import Flow, beside
 from headstart.ui.widgets.stylesheet import dress, sheet
 from headstart.ui.widgets.theme import LARGE, MEDIUM, RADIUS, SMALL, TINY, Theme, scaled
 
@@ -49,12 +49,7 @@ class Header(QWidget):
         self._ask = ask
         self._author = QLabel(self)
         self._state = QLabel(self)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(SMALL)
-        row.addWidget(self._author)
-        row.addWidget(self._state)
-        row.addStretch(1)
+        beside(self, self._author, self._state).addStretch(1)
 
     def show_content(self, content: MessageContent) -> None:
         """Author and state."""
@@ -99,7 +94,8 @@ class Footer(QWidget):
         self._details.setText(self.tr("Details"))
         self._details.clicked.connect(self._show_details)
         self._rows = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
-        self._buttons, self._figures = QHBoxLayout(), QHBoxLayout()
+        self._buttons = beside(None, self._copy, self._edit, self._regenerate, self.more, spacing=TINY)
+        self._figures = beside(None, self._stats, self._details, spacing=TINY, growing=self._stats)
         self._lay_out()
 
     def buttons(self) -> list[QToolButton]:
@@ -165,14 +161,10 @@ class Footer(QWidget):
     def _lay_out(self) -> None:
         self._rows.setContentsMargins(0, 0, 0, 0)
         self._rows.setSpacing(TINY)
-        for widget in (self._copy, self._edit, self._regenerate, self.more):
-            self._buttons.addWidget(widget)
         self._buttons.addSpacing(SMALL)
-        for part in (self._previous, self._count, self._next, self._compare):
-            self._buttons.addWidget(part)
+        for widget in (self._previous, self._count, self._next, self._compare):
+            self._buttons.addWidget(widget)
         self._buttons.addStretch(1)
-        self._figures.addWidget(self._stats, 1)
-        self._figures.addWidget(self._details)
         self._rows.addLayout(self._buttons)
         self._rows.addLayout(self._figures, 1)
 
@@ -183,9 +175,6 @@ class Offers(QWidget):
     def __init__(self, ask: Callable[[MessageAction], None], parent: QWidget) -> None:
         super().__init__(parent)
         self._ask = ask
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, TINY, 0, TINY)
-        row.setSpacing(SMALL)
         words = {
             MessageAction.ANSWER: self.tr("Answer"),
             MessageAction.CONTINUE: self.tr("Continue"),
@@ -194,8 +183,8 @@ class Offers(QWidget):
             MessageAction.GO_ON: self.tr("Go on anyway"),
         }
         self._buttons = {offer: self._button(offer, text) for offer, text in words.items()}
-        for button in self._buttons.values():
-            row.addWidget(button)
+        row = beside(self, *self._buttons.values())
+        row.setContentsMargins(0, TINY, 0, TINY)
         row.addStretch(1)
 
     def buttons(self) -> list[QPushButton]:

@@ -8,7 +8,6 @@ from PySide6.QtCore import QEvent, QObject, QPoint, QSignalBlocker, QSize, Qt, S
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QFrame,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
     QListWidget,
@@ -16,16 +15,15 @@ from PySide6.QtWidgets import (
     QPlainTextEdit,
     QPushButton,
     QTreeWidgetItem,
-    QVBoxLayout,
     QWidget,
 )
 
 from headstart.ui.chat.composer import MessageEdit
 from headstart.ui.translation import translate
 from headstart.ui.widgets.labels import muted
-from headstart.ui.widgets.layouts import Dialog, two_columns
+from headstart.ui.widgets.layouts import Dialog, beside, stacked, two_columns
 from headstart.ui.widgets.stylesheet import dress
-from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY
+from headstart.ui.widgets.theme import MEDIUM, TINY
 
 CURSOR, CLIPBOARD, SELECTION = "cursor", "clipboard", "selection"
 _PLACE = re.compile(rf"\{{({CURSOR}|{CLIPBOARD}|{SELECTION})\}}")
@@ -131,9 +129,7 @@ class PromptPopup(QFrame):
         self._prompts: dict[str, str] = {}
         self._waved_away = ""  # what was typed when a person pressed Esc
         self.list = two_columns(self.tr("Prompts"), self, widened=1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(TINY, TINY, TINY, TINY)
-        column.addWidget(self.list)
+        stacked(self, self.list, margin=TINY)
         edit.installEventFilter(self)
         anchor.installEventFilter(self)
         edit.textChanged.connect(self._follow)
@@ -369,31 +365,21 @@ class PromptDialog(Dialog):
         return button
 
     def _lay_out(self) -> None:
-        left = QVBoxLayout()
-        left.addWidget(self.list, 1)
-        for button in (self.add_button, self.import_button, self.remove_button, self.restore_button):
-            left.addWidget(button)
+        buttons = (self.add_button, self.import_button, self.remove_button, self.restore_button)
+        left = stacked(None, self.list, *buttons, growing=self.list)
         self.list.setFixedWidth(max(220, self.restore_button.sizeHint().width()))
         places = self.tr(
             "Typed as /name at the beginning of a message. {cursor} is where you go on writing; {selection} and "
             "{clipboard} put in the text selected in the chat or copied."
         )
-        right = QVBoxLayout()
+        right = stacked(None)
         for label, field in ((self.tr("Name"), self.name), (self.tr("Text"), self.text)):
             right.addWidget(QLabel(label, self))
             right.addWidget(field)
         right.addWidget(muted(places, self))
         right.addWidget(self._fault)
-        foot = QHBoxLayout()
-        foot.addStretch(1)
-        foot.addWidget(self._cancel)
-        foot.addWidget(self.save_button)
+        foot = beside(None, self._cancel, self.save_button)
+        foot.insertStretch(0, 1)
         right.addLayout(foot)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(MEDIUM, MEDIUM, MEDIUM, MEDIUM)
-        row.setSpacing(MEDIUM)
-        row.addLayout(left)
-        row.addLayout(right, 1)
-        for column in (left, right):
-            column.setSpacing(SMALL)
+        beside(self, left, right, margin=MEDIUM, spacing=MEDIUM, growing=right)
         self.resize(_SIZE)

@@ -10,12 +10,10 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import (
     QCheckBox,
     QFrame,
-    QHBoxLayout,
     QHeaderView,
     QPlainTextEdit,
     QTreeWidget,
     QTreeWidgetItem,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -32,7 +30,7 @@ from headstart.ui.spelling import place
 from headstart.ui.translation import said
 from headstart.ui.widgets.focus import ends
 from headstart.ui.widgets.labels import StatusLine, button, label, muted
-from headstart.ui.widgets.layouts import Dialog, set_margins
+from headstart.ui.widgets.layouts import Dialog, beside, row, set_margins, stacked
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY, scaled
 
@@ -147,18 +145,12 @@ class CallBar(QFrame):
         self.always = button(self.tr("Always in this chat"), self)
         self.refuse = button(self.tr("Do not call"), self)
         self.always.setToolTip(self.tr("Until Headstart is closed."))
-        row = QHBoxLayout()
-        row.setSpacing(SMALL)
-        row.addStretch(1)
+        row = beside(None, self.once, self.always, self.refuse)
+        row.insertStretch(0, 1)
         for each in (self.once, self.always, self.refuse):
-            row.addWidget(each)
             ends(each)
-        column = QVBoxLayout(self)
+        column = stacked(self, self._question, self._arguments, row, spacing=TINY)
         set_margins(column, start=SMALL, top=TINY, end=SMALL, bottom=SMALL)
-        column.setSpacing(TINY)
-        column.addWidget(self._question)
-        column.addWidget(self._arguments)
-        column.addLayout(row)
         self.once.clicked.connect(lambda: self.decided.emit(True, False))  # noqa: FBT003 - of a signal
         self.always.clicked.connect(lambda: self.decided.emit(True, True))  # noqa: FBT003
         self.refuse.clicked.connect(lambda: self.decided.emit(False, False))  # noqa: FBT003
@@ -212,20 +204,10 @@ class ToolsDialog(Dialog):
         self.again = button(self.tr("Start again"), self)
         folder = button(self.tr("Show the folder"), self)
         close = button(self.tr("Close"), self)
-        foot = QHBoxLayout()
-        foot.addWidget(folder)
-        foot.addWidget(self.again)
-        foot.addStretch(1)
+        foot = row(folder, self.again)
         foot.addWidget(close)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(MEDIUM, MEDIUM, MEDIUM, MEDIUM)
-        column.setSpacing(SMALL)
-        for part in (self.switch, muted(about.format(path=place(default_path())), self, selectable=True)):
-            column.addWidget(part)
-        column.addWidget(self.list, 1)
-        column.addWidget(self.status)
-        column.addWidget(self.fault)
-        column.addLayout(foot)
+        remark = muted(about.format(path=place(default_path())), self, selectable=True)
+        stacked(self, self.switch, remark, self.list, self.status, self.fault, foot, margin=MEDIUM, growing=self.list)
         for each in (folder, self.again, close):
             each.setAutoDefault(False)
         self.resize(QSize(scaled(_SIZE.width(), self.font()), scaled(_SIZE.height(), self.font())))

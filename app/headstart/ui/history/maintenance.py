@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QDateTime, QEvent, QLocale, QObject, Qt, QThreadPool, QTimer, Signal, Slot
-from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton, QVBoxLayout
+from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton
 
 from headstart.chat import backups, database, encryption
 from headstart.chat.backups import Backup
@@ -17,7 +17,7 @@ from headstart.ui.background_task import BackgroundTask
 from headstart.ui.history.encryption import PassphraseForm, Wanted
 from headstart.ui.translation import said
 from headstart.ui.widgets.labels import muted
-from headstart.ui.widgets.layouts import Dialog
+from headstart.ui.widgets.layouts import Dialog, stacked
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import LARGE, MEDIUM
 
@@ -33,7 +33,6 @@ class PassphraseDialog(Dialog):
         self.setWindowTitle("Headstart")
         self.key: Key | None = None
         self._unlock = unlock
-        self._column = QVBoxLayout(self)
         self._task: BackgroundTask | None = None
         self.form = PassphraseForm(Wanted([self.tr("Passphrase")], self.tr("Open")), self)
         self.leave = QPushButton(self.tr("Quit"), self)
@@ -70,12 +69,7 @@ class PassphraseDialog(Dialog):
         title = QLabel(self.tr("Your chats are encrypted"), self)
         dress(title, "section")
         about = muted(self.tr("Type the passphrase that you chose for them. Nobody can open them without it."), self)
-        column = self._column
-        column.setContentsMargins(LARGE, LARGE, LARGE, LARGE)
-        column.setSpacing(MEDIUM)
-        column.addWidget(title)
-        column.addWidget(about)
-        column.addWidget(self.form)
+        self._column = stacked(self, title, about, self.form, margin=LARGE, spacing=MEDIUM)
         self.form.add_button(self.leave)
         self.setMinimumWidth(_WIDTH)
         self.setWindowFlag(Qt.WindowType.WindowContextHelpButtonHint, on=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Slot
-from PySide6.QtWidgets import QCheckBox, QGridLayout, QHBoxLayout, QLabel, QWidget
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QWidget
 
 from headstart.engine.engine import Sampling, Speculation
 from headstart.engine.protocol import Answered, Asked
@@ -15,7 +15,7 @@ from headstart.ui.settings.settings_form import NumberEditor
 from headstart.ui.spelling import decimal, whole
 from headstart.ui.widgets.figure_table import FigureTable
 from headstart.ui.widgets.labels import CopiedLine, StatusLine, button, muted
-from headstart.ui.widgets.layouts import Card, Page
+from headstart.ui.widgets.layouts import Card, Page, beside
 from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import SMALL, TEXT_WIDTH
@@ -90,11 +90,7 @@ class ServerSwitch(Card):
         self._sentence = StatusLine(self)
         self._model = StatusLine(self)
         self.port = NumberEditor("server_port", self)
-        head = QHBoxLayout()
-        head.setSpacing(SMALL)
-        head.addWidget(self.switch, 1)
-        head.addWidget(self._state)
-        self.column.addLayout(head)
+        self.column.addLayout(beside(None, self.switch, self._state, growing=self.switch))
         for part in (self._bar, self._sentence, self._model, self.port):
             self.column.addWidget(part)
 

@@ -5,12 +5,12 @@ import re
 from PySide6.QtCore import QByteArray, QRectF, QSize, Qt, QUrl, QXmlStreamReader, QXmlStreamWriter
 from PySide6.QtGui import QColor, QImage, QPainter, QPaintEvent, QPalette, QTextDocument
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QFrame, QTextBrowser, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QTextBrowser, QWidget
 
 from headstart.ui.markdown.blocks import Code, Preview
 from headstart.ui.markdown.highlighting import lexer
 from headstart.ui.widgets.labels import button, muted
-from headstart.ui.widgets.layouts import Dialog, row
+from headstart.ui.widgets.layouts import Dialog, row, stacked
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 
 _SIZE = QSize(760, 560)
@@ -105,12 +105,7 @@ class PreviewDialog(Dialog):
         close.clicked.connect(self.close)
         foot = row()
         foot.addWidget(close)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(MEDIUM, MEDIUM, MEDIUM, MEDIUM)
-        column.setSpacing(SMALL)
-        column.addWidget(self.view, 1)
-        column.addWidget(muted(self._remark, self))
-        column.addLayout(foot)
+        stacked(self, self.view, muted(self._remark, self), foot, margin=MEDIUM, growing=self.view)
         self.resize(_SIZE)
 
     def _page(self, text: str) -> QWidget:

@@ -2,14 +2,14 @@
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QComboBox, QFileDialog, QGridLayout, QHBoxLayout, QLabel, QLineEdit, QMenu, QWidget
+from PySide6.QtWidgets import QComboBox, QFileDialog, QGridLayout, QLabel, QLineEdit, QMenu, QWidget
 
 from headstart import exporter
 from headstart.exporter import FETCHED, SIZE, install_command
 from headstart.ui.spelling import amount
 from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import Fold, button, muted
-from headstart.ui.widgets.layouts import Card, file_place, keep_place, row, stacked
+from headstart.ui.widgets.layouts import Card, beside, file_place, keep_place, row, stacked
 from headstart.ui.widgets.theme import SMALL
 
 
@@ -95,10 +95,7 @@ class AddModel(QWidget):
     def _form(self) -> QGridLayout:
         grid = QGridLayout()
         grid.setSpacing(SMALL)
-        source = QHBoxLayout()
-        source.setSpacing(SMALL)
-        source.addWidget(self.source, 1)
-        source.addWidget(self._browse)
+        source = beside(None, self.source, self._browse, growing=self.source)
         grid.addWidget(QLabel(self.tr("Model"), self), 0, 0)
         grid.addLayout(source, 0, 1)
         grid.addWidget(QLabel(self.tr("Draft model"), self), 1, 0)

@@ -14,7 +14,7 @@ from headstart.ui.models.add_model import AddModel
 from headstart.ui.spelling import amount, sentences
 from headstart.ui.translation import translate
 from headstart.ui.widgets.labels import Fold, Heading, button, muted, section
-from headstart.ui.widgets.layouts import Card, row
+from headstart.ui.widgets.layouts import Card, row, stacked
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY
 
@@ -180,14 +180,11 @@ class _RecipeCard(Card):
 
     def add_rows(self, found: Iterable[Recipe]) -> QVBoxLayout:
         """One below the other."""
-        column = QVBoxLayout()
-        column.setSpacing(LARGE)
         self.rows = tuple(RecipeRow(recipe, self) for recipe in found)
         for each in self.rows:
             name = each.recipe.name
             each.get.clicked.connect(lambda _checked=False, name=name: self.start_requested.emit((name,)))
-            column.addWidget(each)
-        return column
+        return stacked(None, *self.rows, spacing=LARGE)
 
     def show_memory(self, free: int) -> None:
         """Bytes that a model could take now."""

@@ -13,7 +13,7 @@ from headstart.ui.models import model_choices
 from headstart.ui.spelling import amount, decimal, whole
 from headstart.ui.translation import said, translate
 from headstart.ui.widgets.labels import ElidedLabel, StatusLine, button, label, muted
-from headstart.ui.widgets.layouts import Card, row
+from headstart.ui.widgets.layouts import Card, beside, row
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import SMALL, TINY
 
@@ -60,11 +60,7 @@ class NamedCard(Card):
     def heading(self) -> QHBoxLayout:
         """The name, and at its right whether it is in use."""
         self._title.show_text(self.name)
-        row = QHBoxLayout()
-        row.setSpacing(SMALL)
-        row.addWidget(self._title, 1)
-        row.addWidget(self._badge)
-        return row
+        return beside(None, self._title, self._badge, growing=self._title)
 
     def _scale(self) -> None:
         """A font of its own shields the title from changes."""

@@ -9,10 +9,8 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QFileDialog,
     QGridLayout,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -27,7 +25,7 @@ from headstart.ui.models.model_card import RemoteServerCard
 from headstart.ui.models.model_loader import LoadTest
 from headstart.ui.translation import said
 from headstart.ui.widgets.labels import Heading, StatusLine, button, muted
-from headstart.ui.widgets.layouts import Card, confirms, file_place, keep_place
+from headstart.ui.widgets.layouts import Card, beside, confirms, file_place, keep_place, stacked
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 
 
@@ -94,10 +92,7 @@ class AddRemoteServer(Card):
         return edit
 
     def _grid(self) -> QGridLayout:
-        certificate = QHBoxLayout()
-        certificate.setSpacing(SMALL)
-        certificate.addWidget(self.certificate, 1)
-        certificate.addWidget(self._browse)
+        certificate = beside(None, self.certificate, self._browse, growing=self.certificate)
         titles = (self.tr("Name"), self.tr("Address"), self.tr("Model"), self.tr("Key"), self.tr("Certificate"))
         grid = QGridLayout()
         grid.setSpacing(SMALL)
@@ -144,11 +139,7 @@ class RemoteServersList(QWidget):
         self._cards: dict[str, RemoteServerCard] = {}
         self._title = Heading(self.tr("Servers"), 1.2, self)
         self.form = AddRemoteServer(self)
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self._column.setSpacing(MEDIUM)
-        self._column.addWidget(self._title)
-        self._column.addWidget(self.form)
+        self._column = stacked(self, self._title, self.form, spacing=MEDIUM)
 
     def show_servers(self, servers: Iterable[Remote], chosen: str) -> None:
         """Which servers are known, and which of them new chats use."""

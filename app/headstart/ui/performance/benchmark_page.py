@@ -12,7 +12,7 @@ from typing import Any
 
 from PySide6.QtCore import QDateTime, QLocale, Qt, Signal, Slot
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QCheckBox, QComboBox, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QPushButton, QWidget
 
 from headstart import own_folder
 from headstart.engine.bench.prompts import KINDS, USUAL_KINDS, read_prompts
@@ -210,11 +210,8 @@ class AdviceTable(QWidget):
             ),
             self,
         )
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, SMALL, 0, 0)
-        column.setSpacing(SMALL)
-        for part in (section(self.tr("Recommended settings"), self), self.table, remark):
-            column.addWidget(part)
+        heading = section(self.tr("Recommended settings"), self)
+        stacked(self, heading, self.table, remark).setContentsMargins(0, SMALL, 0, 0)
 
     def show_result(self, result: BenchResult) -> None:
         """Another benchmark."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QHBoxLayout, QSpinBox, QWidget
+from PySide6.QtWidgets import QSpinBox, QWidget
 
 from headstart.engine.protocol import Failed, Load
 from headstart.errors import HeadstartError
@@ -14,10 +14,9 @@ from headstart.ui.models.model_loader import ModelLoader, no_model
 from headstart.ui.translation import said
 from headstart.ui.widgets.focus import ends, pass_wheel
 from headstart.ui.widgets.labels import button, muted
-from headstart.ui.widgets.layouts import Page
+from headstart.ui.widgets.layouts import Page, beside
 from headstart.ui.widgets.progress import NoticeBar
 from headstart.ui.widgets.stylesheet import inset
-from headstart.ui.widgets.theme import SMALL
 
 NOTHING = "–"  # in place of a figure
 _WIDEST = 1100  # pixels
@@ -57,11 +56,7 @@ class JobPage(Page):
         self._sentence = muted("", self)
         self._reason = ""
         ends(self.stop)
-        self.row = QHBoxLayout()
-        self.row.setSpacing(SMALL)
-        for part in (self.start, self.stop, self._get_model):
-            self.row.addWidget(part)
-        self.row.addWidget(self._sentence, 1)
+        self.row = beside(None, self.start, self.stop, self._get_model, self._sentence, growing=self._sentence)
         self._get_model.clicked.connect(self._show_models)
 
     @property

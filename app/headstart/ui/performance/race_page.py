@@ -21,7 +21,7 @@ from headstart.ui.performance.engine_job import NOTHING, JobPage, number_field
 from headstart.ui.spelling import decimal
 from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import Heading, button, label, muted, section
-from headstart.ui.widgets.layouts import Card, TitledField, flowing, stacked
+from headstart.ui.widgets.layouts import Card, TitledField, beside, flowing, stacked
 from headstart.ui.widgets.legend import Legend
 from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.stylesheet import dress, inset, mark
@@ -307,8 +307,7 @@ class RacePage(JobPage):
         self.lay_out(self.form)
         self.row.insertWidget(self.row.count() - 1, self.replay)
         self.column.addWidget(self._band())
-        lanes = QHBoxLayout()
-        lanes.setSpacing(MEDIUM)
+        lanes = beside(None, spacing=MEDIUM)
         for lane in self.lanes:
             lanes.addWidget(lane, 1)
         self.column.addLayout(lanes, 1)
@@ -369,9 +368,6 @@ class RacePage(JobPage):
         self._verdict = QFrame(self)
         dress(self._verdict, "bar")
         words = stacked(None, self._proof, self._speeds, self._measured, spacing=TINY)
-        row = QHBoxLayout(self._verdict)
+        row = beside(self._verdict, self._speedup, words, spacing=LARGE, growing=words)
         row.setContentsMargins(LARGE, SMALL, LARGE, SMALL)
-        row.setSpacing(LARGE)
-        row.addWidget(self._speedup)
-        row.addLayout(words, 1)
         return self._verdict

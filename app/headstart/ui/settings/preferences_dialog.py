@@ -23,7 +23,7 @@ from headstart.ui.settings.side_panel import SAMPLING
 from headstart.ui.spelling import place
 from headstart.ui.translation import translate
 from headstart.ui.widgets.labels import button, muted
-from headstart.ui.widgets.layouts import Dialog, scrolled
+from headstart.ui.widgets.layouts import Dialog, beside, scrolled
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, scaled
 
 _SIZE = QSize(720, 600)
@@ -82,10 +82,7 @@ class PreferencesDialog(Dialog):
         foot.addStretch(1)
         foot.addWidget(self._restore)
         foot.addWidget(self._close)
-        middle = QHBoxLayout()
-        middle.setSpacing(0)
-        middle.addWidget(self.list)
-        middle.addWidget(self.pages, 1)
+        middle = beside(None, self.list, self.pages, spacing=0, growing=self.pages)
         column = QVBoxLayout(self)
         column.setContentsMargins(SMALL, SMALL, SMALL, 0)
         column.addLayout(middle, 1)

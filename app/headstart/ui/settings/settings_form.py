@@ -28,7 +28,7 @@ from headstart.ui.settings.presets import Preset, PresetButton
 from headstart.ui.translation import translate
 from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import StatusLine, button, muted, section
-from headstart.ui.widgets.layouts import stacked
+from headstart.ui.widgets.layouts import beside, stacked
 from headstart.ui.widgets.stylesheet import dress, inset
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY
 
@@ -147,14 +147,8 @@ class SettingEditor(QWidget):
         self.label.setBuddy(field)
 
     def _row(self, *fields: QWidget) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(SMALL)
         self.label.setWordWrap(True)
-        row.addWidget(self.label, 1)
-        for field in fields:
-            row.addWidget(field)
-        return row
+        return beside(None, self.label, *fields, growing=self.label)
 
     def _column(self, field: QWidget) -> None:
         stacked(self, self.label, field, spacing=TINY)
@@ -482,11 +476,7 @@ class PresetEditor(TextEditor):
         assert column
         column.removeWidget(self.label)
         head = QWidget(self)
-        row = QHBoxLayout(head)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(SMALL)
-        row.addWidget(self.label, 1)
-        row.addWidget(self.button)
+        beside(head, self.label, self.button, growing=self.label)
         column.removeWidget(self._field)
         column.addWidget(head)
         column.addWidget(self._field)
@@ -570,11 +560,8 @@ class SettingsForm(QWidget):
         greedy = button(self.tr("Likeliest words"), self)
         greedy.setToolTip(self.tr("Temperature 0: the likeliest word each time"))
         greedy.clicked.connect(lambda: self.edited.emit("temperature", 0.0))
-        row = QHBoxLayout()
-        row.setSpacing(SMALL)
-        row.addWidget(muted(self.tr("Automatic takes the model's own values."), self), 1)
-        row.addWidget(greedy)
-        return row
+        remark = muted(self.tr("Automatic takes the model's own values."), self)
+        return beside(None, remark, greedy, growing=remark)
 
 
 def _heading(text: str, parent: QWidget) -> QLabel:

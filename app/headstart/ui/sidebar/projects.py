@@ -7,12 +7,10 @@ from PySide6.QtCore import QObject, QSize, Signal, Slot
 from PySide6.QtWidgets import (
     QComboBox,
     QFileDialog,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
     QMessageBox,
     QPlainTextEdit,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -22,9 +20,9 @@ from headstart.errors import HistoryError
 from headstart.ui.chat.attachments import AttachmentTray
 from headstart.ui.translation import said
 from headstart.ui.widgets.labels import StatusLine, button, muted
-from headstart.ui.widgets.layouts import Dialog, dress_dialog, file_place, keep_place
+from headstart.ui.widgets.layouts import Dialog, beside, dress_dialog, file_place, keep_place, stacked
 from headstart.ui.widgets.stylesheet import dress
-from headstart.ui.widgets.theme import MEDIUM, SMALL
+from headstart.ui.widgets.theme import MEDIUM
 
 Models = Iterable[tuple[object, str, str]]  # name, what is shown, remark
 _SIZE = QSize(560, 460)
@@ -98,9 +96,7 @@ class ProjectDialog(Dialog):
             self.files.attach(Path(name) for name in names)
 
     def _lay_out(self) -> None:
-        column = QVBoxLayout(self)
-        column.setContentsMargins(MEDIUM, MEDIUM, MEDIUM, MEDIUM)
-        column.setSpacing(SMALL)
+        column = stacked(self, margin=MEDIUM)
         fields = ((self.tr("Name"), self.name), (self.tr("System prompt"), self.prompt), (self.tr("Model"), self.model))
         for words, field in fields:
             label = QLabel(words, self)
@@ -108,21 +104,15 @@ class ProjectDialog(Dialog):
             field.setAccessibleName(words)
             column.addWidget(label)
             column.addWidget(field, 1 if field is self.prompt else 0)
-        row = QHBoxLayout()
-        row.addWidget(QLabel(self.tr("Files"), self), 1)
-        row.addWidget(self._add_files)
-        column.addLayout(row)
-        column.addWidget(self.files)
-        column.addWidget(self._none)
-        column.addWidget(
-            muted(self.tr("A new chat in the project begins with these. Chats already in it keep their own."), self)
+        title = QLabel(self.tr("Files"), self)
+        column.addLayout(beside(None, title, self._add_files, growing=title))
+        remark = muted(
+            self.tr("A new chat in the project begins with these. Chats already in it keep their own."), self
         )
-        column.addWidget(self._fault)
-        foot = QHBoxLayout()
-        foot.setSpacing(SMALL)
-        foot.addStretch(1)
-        foot.addWidget(self._cancel)
-        foot.addWidget(self.save_button)
+        for part in (self.files, self._none, remark, self._fault):
+            column.addWidget(part)
+        foot = beside(None, self._cancel, self.save_button)
+        foot.insertStretch(0, 1)
         column.addLayout(foot)
         self.resize(_SIZE)
 

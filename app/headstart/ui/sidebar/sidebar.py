@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QMenu,
     QPushButton,
     QToolButton,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -26,7 +25,7 @@ from headstart.ui.sidebar.projects import ProjectsController
 from headstart.ui.sidebar.tag_list import TagList
 from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.labels import Heading
-from headstart.ui.widgets.layouts import set_margins
+from headstart.ui.widgets.layouts import beside, set_margins, stacked
 from headstart.ui.widgets.progress import NoticeBar
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import SMALL, TINY
@@ -204,16 +203,12 @@ class Sidebar(QFrame):
         self._new_tag.setToolTip(self.tr("New tag; chats can be dragged onto tags"))
         self._new_project.setAccessibleName(self.tr("New project"))
         self._new_project.setToolTip(self.tr("New project; chats can be dragged onto projects"))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(SMALL, SMALL, SMALL, SMALL)
-        column.setSpacing(TINY)
-        column.addWidget(self._new)
-        column.addWidget(self.search)
-        column.addLayout(self._head(self.tr("Projects"), self._new_project))
-        column.addWidget(self.projects)
-        column.addLayout(self._head(self.tr("Tags"), self._new_tag))
-        for widget, stretch in ((self.tags, 0), (self._empty, 1), (self.list, 1)):
-            column.addWidget(widget, stretch)
+        projects = self._head(self.tr("Projects"), self._new_project)
+        tags = self._head(self.tr("Tags"), self._new_tag)
+        above = (self._new, self.search, projects, self.projects, tags, self.tags)
+        column = stacked(self, *above, margin=SMALL, spacing=TINY)
+        for widget in (self._empty, self.list):
+            column.addWidget(widget, 1)
         column.addStretch(0)
         column.addWidget(self.undo_bar)
         column.addWidget(self._models)
@@ -224,10 +219,8 @@ class Sidebar(QFrame):
         dress(heading, "muted")
         dress(new, "flat")
         new.setIcon(icon("new"))
-        head = QHBoxLayout()
+        head = beside(None, heading, new, spacing=TINY, growing=heading)
         set_margins(head, start=SMALL + TINY, top=0, end=TINY, bottom=0)
-        head.addWidget(heading, 1)
-        head.addWidget(new)
         return head
 
     def _connect(self) -> None:

@@ -133,24 +133,43 @@ def set_margins(layout: QLayout, *, start: int, top: int, end: int, bottom: int)
     layout.setContentsMargins(left, top, right, bottom)
 
 
+Part = QWidget | QLayout
+
+
 def row(*widgets: QWidget) -> QHBoxLayout:
     """A row that begins on the side where one begins to read."""
-    made = QHBoxLayout()
-    made.setSpacing(SMALL)
-    for widget in widgets:
-        made.addWidget(widget)
+    made = beside(None, *widgets)
     made.addStretch(1)
     return made
 
 
-def stacked(parent: QWidget | None, *widgets: QWidget, margin: int = 0, spacing: int = SMALL) -> QVBoxLayout:
-    """A column, with an equal margin on each side."""
+def beside(
+    parent: QWidget | None, *parts: Part, margin: int = 0, spacing: int = SMALL, growing: Part | None = None
+) -> QHBoxLayout:
+    """A row, with an equal margin on each side; `growing` is the part that takes the room that others leave."""
+    row = QHBoxLayout(parent) if parent else QHBoxLayout()
+    _fill(row, parts, margin, spacing, growing)
+    return row
+
+
+def stacked(
+    parent: QWidget | None, *parts: Part, margin: int = 0, spacing: int = SMALL, growing: Part | None = None
+) -> QVBoxLayout:
+    """A column, as `beside` makes a row."""
     column = QVBoxLayout(parent) if parent else QVBoxLayout()
-    column.setContentsMargins(margin, margin, margin, margin)
-    column.setSpacing(spacing)
-    for widget in widgets:
-        column.addWidget(widget)
+    _fill(column, parts, margin, spacing, growing)
     return column
+
+
+def _fill(box: QBoxLayout, parts: Iterable[Part], margin: int, spacing: int, growing: Part | None) -> None:
+    box.setContentsMargins(margin, margin, margin, margin)
+    box.setSpacing(spacing)
+    for part in parts:
+        stretch = int(part is growing)
+        if isinstance(part, QLayout):
+            box.addLayout(part, stretch)
+        else:
+            box.addWidget(part, stretch)
 
 
 def flowing(widgets: Iterable[QWidget], parent: QWidget) -> QWidget:

@@ -9,7 +9,6 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import (
     QBoxLayout,
     QFrame,
-    QHBoxLayout,
     QLabel,
     QPlainTextEdit,
     QProgressBar,
@@ -22,7 +21,7 @@ from headstart.ui.translation import translate
 from headstart.ui.widgets.focus import ends
 from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.labels import ElidedLabel, StatusLine, button, label
-from headstart.ui.widgets.layouts import Card, set_margins
+from headstart.ui.widgets.layouts import Card, beside, set_margins
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY
 
@@ -63,9 +62,7 @@ class NoticeBar(QFrame):
         set_margins(row, start=SMALL, top=TINY, end=TINY, bottom=TINY)
         row.setSpacing(SMALL)
         row.addWidget(self._label, 1)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(SMALL)
-        buttons.addWidget(self._action)
+        buttons = beside(None, self._action)
         buttons.addStretch(1)
         buttons.addWidget(self._close)
         row.addLayout(buttons)
@@ -181,12 +178,8 @@ class WorkBar(QFrame):
         self._bar = BusyBar("", self)
         self._cancel = button(self.tr("Cancel"), self, "flat")
         ends(self._cancel)
-        row = QHBoxLayout(self)
+        row = beside(self, self._label, self._bar, self._cancel, growing=self._bar)
         set_margins(row, start=SMALL, top=TINY, end=TINY, bottom=TINY)
-        row.setSpacing(SMALL)
-        row.addWidget(self._label)
-        row.addWidget(self._bar, 1)
-        row.addWidget(self._cancel)
         self._cancel.clicked.connect(self.cancel_requested)
         self._wait = QTimer(self)
         self._wait.setSingleShot(True)
@@ -232,11 +225,8 @@ class ActivityLine(QFrame):
         self._label = ElidedLabel(self)
         self._show = button(self.tr("Show"), self, "flat")
         self._show.setAccessibleName(self.tr("Show: {}").format(title))
-        row = QHBoxLayout(self)
+        row = beside(self, self._label, self._show, growing=self._label)
         set_margins(row, start=MEDIUM, top=0, end=TINY, bottom=0)
-        row.setSpacing(SMALL)
-        row.addWidget(self._label, 1)
-        row.addWidget(self._show)
         self._show.clicked.connect(self.page_requested)
         self.hide()
 
@@ -386,12 +376,7 @@ class WorkCard(Card):
         self._log.hide()
         dress(self._log, "field")
         ends(self._cancel)
-        row = QHBoxLayout()
-        row.setSpacing(SMALL)
-        row.addWidget(self._title, 1)
-        for each in (self._toggle, self._next, self._cancel):
-            row.addWidget(each)
-        self.column.addLayout(row)
+        self.column.addLayout(beside(None, self._title, self._toggle, self._next, self._cancel, growing=self._title))
         for part in (self._bar, self._step, self._log):
             self.column.addWidget(part)
 
