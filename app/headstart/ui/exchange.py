@@ -38,7 +38,6 @@ from headstart.chat.documents import (
 )
 from headstart.chat.json_chats import read_file, to_json
 from headstart.chat.store import Store
-from headstart.errors import HeadstartError
 from headstart.settings import about
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.chat_page import ChatPage
@@ -49,7 +48,7 @@ from headstart.ui.markdown.highlighting import Highlighter
 from headstart.ui.markdown.markdown import parse, parse_literal
 from headstart.ui.settings.settings_form import title, word
 from headstart.ui.spelling import titled
-from headstart.ui.translation import said, translate
+from headstart.ui.translation import telling, translate
 from headstart.ui.widgets import theme
 from headstart.ui.widgets.layouts import dress_dialog, file_place, keep_place
 from headstart.ui.widgets.progress import Cause, tell_saved
@@ -316,23 +315,19 @@ class Exchange(QObject):
         """Write the chat, a PDF after this returns; unknown endings get Markdown."""
         ending = path.suffix.lower()
         self._page.notice.retract(Cause.FILE)
-        try:
+        with telling(self._say):
             if ending == ".pdf":
                 self._write_pdf(chat_id, path)
             else:
                 self._write(path, self._content(chat_id, ending))
-        except HeadstartError as error:
-            self._say(said(error))
 
     def write_several(self, chat_ids: Sequence[str], path: Path) -> None:
         """Write chats into one file: to be read, or with unknown endings one that can be imported again."""
         self._page.notice.retract(Cause.FILE)
-        try:
+        with telling(self._say):
             found = [chat for chat in map(self._store.chat, chat_ids) if chat]
             chats = [(chat, self._store.conversation(chat.id)) for chat in found]
             self._write(path, self._joined(chats, path.suffix.lower()))
-        except HeadstartError as error:
-            self._say(said(error))
 
     def _write_pdf(self, chat_id: str, path: Path) -> None:
         if self.is_busy:
@@ -361,7 +356,8 @@ class Exchange(QObject):
                 share = next(self._pdf)
         except StopIteration as made:
             self._end()
-            self._save(self._path, made.value)
+            with telling(self._say):
+                self._write(self._path, made.value)
         else:
             self._page.work.show_progress(round(share * 1000), 1000)
 
@@ -374,12 +370,6 @@ class Exchange(QObject):
         """Raises ExchangeError."""
         write_export(path, content)
         tell_saved(self._page.notice, path)
-
-    def _save(self, path: Path, content: str | bytes) -> None:
-        try:
-            self._write(path, content)
-        except HeadstartError as error:
-            self._say(said(error))
 
     def _export_several(self, chat_ids: Sequence[str]) -> None:
         kinds = {kind: ending for kind, ending in self._kinds().items() if ending in _JOINABLE}
@@ -445,13 +435,11 @@ class Exchange(QObject):
         """Add the chats of a file. Returns their ids."""
         added: list[str] = []
         self._page.notice.retract(Cause.FILE)
-        try:
+        with telling(self._say):
             found = read_file(path)
             self._store.import_projects(found.projects)
             for chat, conversation in found.chats:
                 added.append(self._store.add(chat, conversation).id)
-        except HeadstartError as error:
-            self._say(said(error))
         self.imported.emit()
         return tuple(added)
 

@@ -20,7 +20,7 @@ from headstart.ui.settings.settings_form import title, word
 from headstart.ui.settings_controller import CurrentSettings
 from headstart.ui.sidebar.chats_controller import ChatsController
 from headstart.ui.spelling import listed, titled
-from headstart.ui.translation import said
+from headstart.ui.translation import said, telling
 from headstart.ui.widgets.progress import Cause
 
 _WARNED = "told that {} is elsewhere"  # the memo with the address that the user was warned of
@@ -196,10 +196,8 @@ class ModelInUse(QObject):
 
     def _attempt(self, load: Callable[[Settings], None], settings: Settings | None = None) -> None:
         assert self._chats.current
-        try:
+        with telling(lambda sentence: self.tell(sentence, Cause.MODEL)):
             load(settings or self._chats.current.settings)
-        except HeadstartError as error:
-            self.tell(said(error), Cause.MODEL)
 
     @Slot()
     def _show_models(self) -> None:

@@ -1,5 +1,7 @@
 """Which language the window speaks, and the translators that make it so."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QObject, QTranslator
@@ -20,6 +22,15 @@ def said(fault: Exception | str) -> str:
     template = translate("Faults", text.template)
     values = {name: said(value) if isinstance(value, str) else value for name, value in text.values.items()}
     return template.format(**values) if values else template
+
+
+@contextmanager
+def telling(tell: Callable[[str], object]) -> Iterator[None]:
+    """Where a HeadstartError ends, with its sentence in the window's language for `tell`."""
+    try:
+        yield
+    except HeadstartError as error:
+        tell(said(error))
 
 
 class Translation(QObject):

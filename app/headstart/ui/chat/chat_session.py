@@ -33,7 +33,7 @@ from headstart.ui.chat.live_answer import NOTICE, ROUNDS, LiveAnswer
 from headstart.ui.chat.tools import ToolsController
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.spelling import sentences, whole
-from headstart.ui.translation import said
+from headstart.ui.translation import said, telling
 from headstart.ui.widgets.progress import Cause
 
 _SAVE_EVERY = 700  # ms: a kill must cost less than a second of text, and timers come late
@@ -490,12 +490,10 @@ class ChatSession(QObject):
             self._retrying.start()
 
     def _keep(self, write: Callable[[], object]) -> bool:
-        try:
+        with telling(lambda sentence: self._events.troubled.emit(sentence, None)):
             write()
-        except HistoryError as error:
-            self._events.troubled.emit(said(error), None)
-            return False
-        return True
+            return True
+        return False
 
     def _keep_trying(self, write: Callable[[], object]) -> bool:
         """Save what is tried again and again; a failure is reported once, and the success after it."""

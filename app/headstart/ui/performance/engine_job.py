@@ -1,6 +1,7 @@
 """A job that keeps the engine to itself for a while, and the page that starts it."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -8,10 +9,9 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QSpinBox, QWidget
 
 from headstart.engine.protocol import Failed, Load
-from headstart.errors import HeadstartError
 from headstart.settings import Settings
 from headstart.ui.models.model_loader import ModelLoader, no_model
-from headstart.ui.translation import said
+from headstart.ui.translation import telling
 from headstart.ui.widgets.focus import ends, pass_wheel
 from headstart.ui.widgets.labels import button, muted
 from headstart.ui.widgets.layouts import Page, beside
@@ -172,10 +172,8 @@ class EngineJob(QObject):
             return
         self._page.notice.hide()
         self._loader.occupy(self._occupation())
-        try:
+        with telling(partial(self._end, bad=True)):
             self._start(request)
-        except HeadstartError as error:
-            self._end(said(error), bad=True)
 
     def _ends(self, failed: Failed) -> bool:
         return failed.order == Load.__name__ or self._ticket in (failed.ticket, failed.generation)

@@ -4,19 +4,19 @@ import dataclasses
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
+from functools import partial
 from itertools import pairwise
 
 from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal, Slot
 
 from headstart.engine.engine import Finish, FinishReason, Message, Mode, Numerics, Request, Sampling, Speculation, Step
-from headstart.errors import HeadstartError
 from headstart.settings import Settings
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.performance.engine_job import EngineJob
 from headstart.ui.performance.race_page import Lane, RaceLane, RacePage, RaceRequest, RaceResult
 from headstart.ui.settings.settings_form import word
 from headstart.ui.spelling import titled
-from headstart.ui.translation import said
+from headstart.ui.translation import telling
 
 _REPLAY_TICK = 33  # ms
 
@@ -286,10 +286,8 @@ class RaceController(EngineJob):
         is_there = self._loader.is_ready or bool(self._loader.status)
         if self._is_exact and is_there and not self._loader.occupation:
             self._is_exact = False
-            try:
+            with telling(partial(self._page.notice.say, bad=True)):
                 self._loader.require(self._settings())
-            except HeadstartError as error:
-                self._page.notice.say(said(error), bad=True)
 
     def _lane(self) -> RaceLane:
         assert self._leg in _LANES

@@ -27,7 +27,7 @@ from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.performance.engine_job import EngineJob
 from headstart.ui.performance.tuning_page import TuningPage, doing
 from headstart.ui.spelling import sentences, whole
-from headstart.ui.translation import said
+from headstart.ui.translation import telling
 
 _TICK = 500  # ms between two looks at the clock
 
@@ -203,10 +203,8 @@ class TuningController(EngineJob):
 
     def _load_anew(self) -> None:
         """With what counts now."""
-        try:
+        with telling(partial(self._page.notice.say, bad=True)):
             self._loader.reload(self._settings())
-        except HeadstartError as error:
-            self._page.notice.say(said(error), bad=True)
 
 
 def _drafts(options: LoadOptions, _task: BackgroundTask) -> dict[str, Path]:

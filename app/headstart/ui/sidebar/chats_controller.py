@@ -12,12 +12,11 @@ from headstart.chat.conversation import Chat
 from headstart.chat.database import Key
 from headstart.chat.reader import Group, Hit, Reader, open_reader
 from headstart.chat.store import Store
-from headstart.errors import HistoryError
 from headstart.settings import Settings
 from headstart.ui.chat.chat_session import ChatEvents, ChatSession
 from headstart.ui.chat.tools import ToolsController
 from headstart.ui.models.model_loader import ModelLoader
-from headstart.ui.translation import said
+from headstart.ui.translation import telling
 from headstart.ui.widgets.undo_stack import Undoable
 
 _AT_ONCE = 25  # hits shown together: more than a sidebar shows
@@ -104,10 +103,8 @@ class _Seeker(QObject):
         """Emit what is found, until another search is asked for."""
         if number != self._newest:
             return
-        try:
+        with telling(partial(self.failed.emit, number)):
             self._search(number, query, tag, project)
-        except HistoryError as error:
-            self.failed.emit(number, said(error))
 
     @Slot()
     def close(self) -> None:
@@ -349,15 +346,11 @@ class ChatsController(QObject):
                 session.deleteLater()
 
     def _restored(self, chat_id: str) -> ChatSession | None:
-        found: list[ChatSession] = []
-
-        def read() -> None:
+        with telling(self._note_trouble):
             chat = self._store.chat(chat_id)
             if chat and chat.deleted is None:
-                found.append(self._session(chat))
-
-        self._attempt(read)
-        return found[0] if found else None
+                return self._session(chat)
+        return None
 
     def _session(self, chat: Chat | None) -> ChatSession:
         project = self._store.project(self._project) if chat is None and self._project else None
@@ -424,12 +417,10 @@ class ChatsController(QObject):
         return Undoable(words.format(title), told.format(title), take_back)
 
     def _attempt(self, act: Callable[[], object]) -> bool:
-        try:
+        with telling(self._note_trouble):
             act()
-        except HistoryError as error:
-            self.events.troubled.emit(said(error), None)
-            return False
-        return True
+            return True
+        return False
 
 
 class TagsController(QObject):
@@ -446,18 +437,21 @@ class TagsController(QObject):
 
     def create(self, name: str, chats: Sequence[str] = ()) -> None:
         """Create a tag if it is new, and give it to chats."""
-        self._change(lambda: self._store.create_tag(name, chats))
+        with telling(self.troubled.emit):
+            self._store.create_tag(name, chats)
+            self.changed.emit({})
 
     def rename(self, name: str, new: str) -> None:
         """Rename a tag; the name of another tag is refused."""
-        renamed: dict[str, str] = {}
         if new.strip() and new.strip() != name:
-            self._change(lambda: renamed.update({name: self._store.rename_tag(name, new)}), renamed)
+            with telling(self.troubled.emit):
+                self.changed.emit({name: self._store.rename_tag(name, new)})
 
     def delete(self, name: str) -> None:
         """Remove a tag; its chats stay."""
-        had: list[str] = []
-        if self._change(lambda: had.extend(self._store.delete_tag(name)), {name: ""}):
+        with telling(self.troubled.emit):
+            had = self._store.delete_tag(name)
+            self.changed.emit({name: ""})
             words, told = self.tr("Delete Tag “{}”").format(name), self.tr("Deleted tag “{}”").format(name)
             self.undoable.emit(Undoable(words, told, partial(self.create, name, had)))
 
@@ -465,14 +459,7 @@ class TagsController(QObject):
         """Give a tag to chats, or take it from them."""
         if given:
             self.create(name, chats)
-        else:
-            self._change(lambda: self._store.untag(name, chats))
-
-    def _change(self, write: Callable[[], object], renamed: dict[str, str] | None = None) -> bool:
-        try:
-            write()
-        except HistoryError as error:
-            self.troubled.emit(said(error))
-            return False
-        self.changed.emit({} if renamed is None else renamed)
-        return True
+            return
+        with telling(self.troubled.emit):
+            self._store.untag(name, chats)
+            self.changed.emit({})

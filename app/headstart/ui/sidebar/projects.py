@@ -16,9 +16,8 @@ from PySide6.QtWidgets import (
 
 from headstart.chat.conversation import LONGEST_NAME, Project
 from headstart.chat.store import Store
-from headstart.errors import HistoryError
 from headstart.ui.chat.attachments import AttachmentTray
-from headstart.ui.translation import said
+from headstart.ui.translation import telling
 from headstart.ui.widgets.labels import StatusLine, button, muted
 from headstart.ui.widgets.layouts import Dialog, beside, dress_dialog, file_place, keep_place, stacked
 from headstart.ui.widgets.stylesheet import dress
@@ -144,7 +143,9 @@ class ProjectsController(QObject):
         """Rename a project; the name of another one is refused."""
         project = self._read(name)
         if project and new.strip() and new.strip() != name:
-            self._change(name, Project(new, project.settings, project.files))
+            with telling(self.troubled.emit):
+                renamed = self._store.change_project(name, Project(new, project.settings, project.files))
+                self.changed.emit({name: renamed})
 
     def delete(self, name: str) -> None:
         """Ask, then remove a project; its chats stay."""
@@ -157,25 +158,24 @@ class ProjectsController(QObject):
         delete = box.addButton(self.tr("Delete"), QMessageBox.ButtonRole.DestructiveRole)
         box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
         box.exec()
-        if box.clickedButton() is delete and self._attempt(lambda: self._store.delete_project(name)):
-            self.changed.emit({name: ""})
+        if box.clickedButton() is delete:
+            with telling(self.troubled.emit):
+                self._store.delete_project(name)
+                self.changed.emit({name: ""})
 
     def _read(self, name: str) -> Project | None:
-        found: list[Project | None] = []
-        self._attempt(lambda: found.append(self._store.project(name)))
-        return found[0] if found else None
+        with telling(self.troubled.emit):
+            return self._store.project(name)
+        return None
 
     def _open(self, project: Project, chats: tuple[str, ...] = ()) -> None:
         dialog = ProjectDialog(project, self._models(), self._window)
 
         def save(changed: Project) -> None:
-            try:
+            with telling(dialog.complain):
                 renamed = self._save(project.name, changed, chats)
-            except HistoryError as error:
-                dialog.complain(said(error))
-                return
-            dialog.accept()
-            self.changed.emit(renamed)
+                dialog.accept()
+                self.changed.emit(renamed)
 
         dialog.saved.connect(save)
         dialog.finished.connect(dialog.deleteLater)
@@ -187,16 +187,3 @@ class ProjectsController(QObject):
         made = self._store.add_project(changed)
         self._store.move(chats, made)
         return {}
-
-    def _change(self, name: str, changed: Project) -> None:
-        kept: list[str] = []
-        if self._attempt(lambda: kept.append(self._store.change_project(name, changed))):
-            self.changed.emit({name: kept[0]})
-
-    def _attempt(self, act: Callable[[], object]) -> bool:
-        try:
-            act()
-        except HistoryError as error:
-            self.troubled.emit(said(error))
-            return False
-        return True
