@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyleOptionComboBox,
     QStylePainter,
+    QVBoxLayout,
     QWidget,
 )
 
@@ -233,9 +234,7 @@ class NumberEditor(SettingEditor):
         self._automatic.setAccessibleName(self.tr("{}: automatic").format(title(name)))
         self._automatic.setVisible(defaults()[name] is None)
         self._bounds = StatusLine(self)
-        column = stacked(self, spacing=TINY)
-        column.addLayout(self._row(self._automatic, self._spin))
-        column.addWidget(self._bounds)
+        stacked(self, self._row(self._automatic, self._spin), self._bounds, spacing=TINY)
         self._spin.corrected.connect(self._tell_bounds)
         self._spin.valueChanged.connect(self._emit)
         self._automatic.toggled.connect(self._toggle)
@@ -473,13 +472,8 @@ class PresetEditor(TextEditor):
     def _head(self) -> None:
         """Title and menu on one line."""
         column = self.layout()
-        assert column
-        column.removeWidget(self.label)
-        head = QWidget(self)
-        beside(head, self.label, self.button, growing=self.label)
-        column.removeWidget(self._field)
-        column.addWidget(head)
-        column.addWidget(self._field)
+        assert isinstance(column, QVBoxLayout)
+        column.insertLayout(0, beside(None, self.label, self.button, growing=self.label))
 
 
 Section = tuple[str, tuple[str, ...]]  # heading, or empty; names of settings
