@@ -47,17 +47,17 @@ def test_what_a_file_cannot_hold_is_replaced(store: Store) -> None:
 
 
 def test_a_chat_keeps_what_is_known_of_it(store: Store) -> None:
-    chat = store.create_chat("first", settings={"temperature": 0.5})
+    imported = Chat(new_id(), "first", 1.0, 2.0, archived=True, settings={"temperature": 0.5})
+    chat = store.add(imported, Conversation())
     store.rename(chat.id, "second")
     store.pin(chat.id, pinned=True)
     store.create_tag("home", [chat.id])
     store.create_tag("Anton", [chat.id])
-    store.archive(chat.id, archived=True)
     store.save_draft(chat.id, "not yet")
     store.save_settings(chat.id, {"seed": 3})
     (read,) = store.chats(archived=True)
     expected = dataclasses.replace(
-        chat, title="second", pinned=True, tags=("Anton", "home"), archived=True, draft="not yet", settings={"seed": 3}
+        chat, title="second", pinned=True, tags=("Anton", "home"), draft="not yet", settings={"seed": 3}
     )
     assert read == expected == store.chat(chat.id)
     assert store.chats() == ()

@@ -141,16 +141,11 @@ def to_html_all(chats: Iterable[tuple[Chat, Conversation]], wording: Wording | N
 
 def _safe_renderer() -> Callable[[str], str]:
     """Markdown to HTML: HTML in it is shown, not obeyed; pictures become links, so that nothing is fetched."""
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image")
-
-    def render(text: str) -> str:
-        return str(parser.render(text))
-
-    return render
+    return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image").render
 
 
 def _title(chat: Chat, words: Wording) -> str:
-    return html.escape(" ".join(chat.title.split()) or words.untitled)
+    return html.escape(_one_line(chat.title) or words.untitled)
 
 
 def _article(chat: Chat, conversation: Conversation, words: Wording, render: Callable[[str], str]) -> Iterator[str]:

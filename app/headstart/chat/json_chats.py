@@ -96,7 +96,7 @@ def parse(data: bytes) -> Imported:
     projects: tuple[Project, ...] = ()
     if isinstance(content, Mapping) and content.get("format") == FORMAT:
         found, projects = _read_own(content), _read_projects(content.get("projects", []))
-    elif isinstance(content, list) and _is_chatgpt(content):
+    elif isinstance(content, list) and any(map(_is_chat, content)):
         require_few(len(content), MOST_CHATS, Translatable("chats"))
         found = _read_chatgpt(content)
     else:
@@ -356,11 +356,6 @@ def require_few(count: int, most: int, what: str) -> None:
 # The conversations.json of ChatGPT. Its format is not documented: unknown parts are skipped.
 _TEXTS = ("text", "multimodal_text")  # kinds of content that a person wrote or was shown
 _FOR_READERS = (None, "all")  # other recipients are tools
-
-
-def _is_chatgpt(content: object) -> bool:
-    """Whether parsed JSON looks like such an export."""
-    return isinstance(content, list) and any(_is_chat(entry) for entry in content)
 
 
 def _read_chatgpt(content: list[Any]) -> tuple[Bundle, ...]:

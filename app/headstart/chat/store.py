@@ -147,10 +147,6 @@ class Store(Reader):
         with self._saving():
             self._move(chat_ids, kept)
 
-    def archive(self, chat_id: str, *, archived: bool) -> None:
-        """Put a chat out of sight but not out of search, or back."""
-        self._change(chat_id, archived=archived)
-
     def delete(self, *chat_ids: str) -> None:
         """Put chats in the bin: out of lists and search, until `restore` or `purge`."""
         self._change(*chat_ids, deleted=_now())
@@ -195,7 +191,6 @@ class Store(Reader):
         self._write(chat.id, Conversation(), conversation)
         for name in chat.tags:
             self._give_tag(_tag_name(name), (chat.id,))
-
         if chat.project:
             self._move((chat.id,), _project_name(chat.project))
 
