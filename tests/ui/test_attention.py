@@ -79,7 +79,7 @@ def test_the_end_of_every_answer_and_export_is_noted(
     monkeypatch.setattr("headstart.ui.notifications.LONG", 0.0)
     ask(qtbot, away, "hello")
     assert desktop.shown == [("The answer is complete", "hello")]
-    away.models.exported.emit(True, "It is in the library.")  # noqa: FBT003 - Qt's own signature
+    away.models.adding.exported.emit(True, "It is in the library.")  # noqa: FBT003 - Qt's own signature
     assert desktop.shown[-1] == ("The export has ended", "It is in the library.")
 
 

@@ -165,7 +165,7 @@ class MainWindow(QMainWindow):
         self.models.work.dismissed.connect(self._focus_page)
         for job in (self.race, self.bench, self.tune):
             job.worked.connect(self.activity[job].follow)
-        sidebar.models_requested.connect(do["models"].trigger)
+        sidebar.models.clicked.connect(do["models"].trigger)
         self.models.serve.page_requested.connect(do["server"].trigger)
         for name in ("cut", "copy", "paste", "select_all"):
             do[name].triggered.connect(partial(self._in_field, name))

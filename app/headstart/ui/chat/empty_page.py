@@ -152,7 +152,6 @@ class EmptyPage(QFrame):
     example_chosen = Signal(str)  # its text
     prompt_chosen = Signal(str)  # its name
     library_requested = Signal()
-    preset_chosen = Signal(object)  # Preset
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -163,7 +162,6 @@ class EmptyPage(QFrame):
         self._greeting.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._greeting.setWordWrap(True)
         self.preset = PresetButton(self)
-        self.preset.chosen.connect(self.preset_chosen)
         self._prompts = QWidget(self)
         self._flow = Flow(self._prompts, SMALL)
         self._lay_out()

@@ -104,7 +104,6 @@ class ModelsController(QObject):
     """One for the window."""
 
     chosen = Signal(str)  # the model of new chats
-    exported = Signal(bool, str)  # whether a model was made, and the last sentence
     changed = Signal()  # other models are installed
     removing = Signal(str)  # before its folder goes
 
@@ -169,7 +168,6 @@ class ModelsController(QObject):
 
     def _connect_adding(self) -> None:
         self.adding.added.connect(self.changed)
-        self.adding.exported.connect(self.exported)
         self.adding.named.connect(self._page.catalogue.show_source)
         for changed in (self.adding.ready, self.adding.busy):
             changed.connect(self._show_exporter)

@@ -105,7 +105,6 @@ class Sidebar(QFrame):
     """Shows the listing it is given and emits what the user asks for. Signals name chats by tuples of their ids."""
 
     new_requested = Signal()
-    models_requested = Signal()
     search_changed = Signal(str)
     pin_requested = Signal(object, bool)
     export_requested = Signal(object)
@@ -123,7 +122,7 @@ class Sidebar(QFrame):
         self._asked = ""  # what was last searched for
         self._opens_first = False  # Enter was pressed before anything was found
         self._new = self._button("new", self.tr("New chat"))
-        self._models = self._button("models", self.tr("Models"))
+        self.models = self._button("models", self.tr("Models"))
         self.search = QLineEdit(self)
         self.search.setPlaceholderText(self.tr("Search chats"))
         self.search.setAccessibleName(self.tr("Search chats"))
@@ -211,7 +210,7 @@ class Sidebar(QFrame):
             column.addWidget(widget, 1)
         column.addStretch(0)
         column.addWidget(self.undo_bar)
-        column.addWidget(self._models)
+        column.addWidget(self.models)
 
     def _head(self, title: str, new: QToolButton) -> QHBoxLayout:
         """A heading with the button that makes one more."""
@@ -225,7 +224,6 @@ class Sidebar(QFrame):
 
     def _connect(self) -> None:
         self._new.clicked.connect(self.new_requested)
-        self._models.clicked.connect(self.models_requested)
         self._new_tag.clicked.connect(lambda: self.ask_for_tag(()))
         self._new_project.clicked.connect(lambda: self.project_wanted.emit(()))
         self.projects.dropped.connect(self.move_requested)
