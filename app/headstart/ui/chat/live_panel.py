@@ -44,10 +44,6 @@ class LiveFigures:
             if step.round.tokens:
                 self._add(step.round)
 
-    def disown(self) -> None:
-        """Drop what was earned."""
-        self.ledger.clear()
-
     def shares(self) -> dict[str, float]:
         """Parts of the time, which together are 1; empty before there is any."""
         total = sum(self.by_part.values())
@@ -236,7 +232,7 @@ class LivePanel(QFrame):
         mean = drafted / rounds if isinstance(drafted, int) and isinstance(rounds, int) and rounds else None
         self._whole = {**whole, _LENGTH: mean}
         if whole.get(REPEATS):
-            self._figures.disown()
+            self._figures.ledger.clear()
         self._show()
 
     def needed(self, columns: int) -> int:

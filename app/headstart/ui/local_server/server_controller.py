@@ -1,9 +1,6 @@
 """Joins the page of the local server to the engine's process, its key and the settings of the open chat."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
 
@@ -23,14 +20,11 @@ from headstart.engine.protocol import (
 from headstart.engine.supervision import Journal
 from headstart.errors import HeadstartError, PortTakenError
 from headstart.server import keys
-from headstart.ui.local_server.server_page import ServedModel, ServerState, ServerView
+from headstart.settings import Settings
+from headstart.ui.local_server.server_page import ServedModel, ServerPage, ServerState, ServerView
+from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.translation import said
 from headstart.ui.widgets.layouts import confirms
-
-if TYPE_CHECKING:
-    from headstart.settings import Settings
-    from headstart.ui.local_server.server_page import ServerPage
-    from headstart.ui.models.model_loader import ModelLoader
 
 LOG = "server.log"
 _HOST = "127.0.0.1"

@@ -181,8 +181,7 @@ class WorkBar(QFrame):
         row = beside(self, self._label, self._bar, self._cancel, growing=self._bar)
         set_margins(row, start=SMALL, top=TINY, end=TINY, bottom=TINY)
         self._cancel.clicked.connect(self.cancel_requested)
-        self._wait = QTimer(self)
-        self._wait.setSingleShot(True)
+        self._wait = QTimer(self, singleShot=True, interval=_DELAY)
         self._wait.timeout.connect(self.show)
         self.hide()
 
@@ -196,7 +195,7 @@ class WorkBar(QFrame):
         self._label.setText(text)
         self._bar.setAccessibleName(text)
         self._bar.show_share(0, 1)
-        self._wait.start(_DELAY)
+        self._wait.start()
 
     @Slot(object, object)
     def show_progress(self, done: int, total: int) -> None:
