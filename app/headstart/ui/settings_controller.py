@@ -5,14 +5,13 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from headstart.errors import SettingsError
 from headstart.parameters import Mode
 from headstart.settings import Settings
 from headstart.settings_file import load, save
 from headstart.ui.models.model_choices import ModelChoices
 from headstart.ui.models.models_page import Placement
 from headstart.ui.settings.settings_form import SettingsForm
-from headstart.ui.translation import said
+from headstart.ui.translation import telling
 
 
 class CurrentSettings(QObject):
@@ -28,14 +27,11 @@ class CurrentSettings(QObject):
 
     def change(self, **values: object) -> None:
         """Change some and save them; `changed` follows, or `refused`."""
-        try:
+        with telling(self.refused.emit):
             changed = dataclasses.replace(self.now, **values)  # type: ignore[arg-type]
             save(changed)
-        except SettingsError as error:
-            self.refused.emit(said(error))
-            return
-        self.now = changed
-        self.changed.emit(changed)
+            self.now = changed
+            self.changed.emit(changed)
 
 
 _FIRST_FIXED = 4  # assistant tokens when a person turns to fixed speculation

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from PySide6.QtCore import QObject, QThreadPool, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 
 from headstart import exporter, intake, library, paths
 from headstart.engine.engine import LoadOptions
-from headstart.errors import HeadstartError
 from headstart.library import Broken, Entry, Model, Pair
 from headstart.settings import Settings
 from headstart.ui.background_task import BackgroundTask
@@ -21,7 +21,7 @@ from headstart.ui.models.model_loader import LoadTest
 from headstart.ui.models.models_page import ModelsPage
 from headstart.ui.models.remote_servers import RemoteServersController
 from headstart.ui.spelling import amount, place, sentences
-from headstart.ui.translation import said
+from headstart.ui.translation import said, telling
 from headstart.ui.widgets.layouts import confirms
 
 
@@ -197,16 +197,13 @@ class ModelsController(QObject):
         entry, card = self._entry(name), self._page.card(name)
         if entry is None or isinstance(entry, Broken) or card is None or name in self._verifications:
             return
-        try:
+        with telling(partial(card.show_state, bad=True)):
             options = self._find(replace(self._settings, model=name, draft="")).options
-        except HeadstartError as error:
-            card.show_state(said(error), bad=True)
-            return
-        card.set_busy(True)
-        self._verifications[name] = made = Verification(entry, options, self._make_link, self)
-        made.progressed.connect(self._note_progress)
-        made.ended.connect(self._note_verified)
-        made.start()
+            card.set_busy(True)
+            self._verifications[name] = made = Verification(entry, options, self._make_link, self)
+            made.progressed.connect(self._note_progress)
+            made.ended.connect(self._note_verified)
+            made.start()
 
     @Slot(str, str)
     def _note_progress(self, name: str, words: str) -> None:

@@ -16,14 +16,14 @@ from PySide6.QtWidgets import (
 
 from headstart import keys, remotes
 from headstart.engine.engine import Remote
-from headstart.errors import HeadstartError, SettingsError
+from headstart.errors import SettingsError
 from headstart.settings import Settings
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.models import model_choices
 from headstart.ui.models.model_card import RemoteServerCard
 from headstart.ui.models.model_loader import LoadTest
-from headstart.ui.translation import said
+from headstart.ui.translation import said, telling
 from headstart.ui.widgets.labels import Heading, StatusLine, button, muted
 from headstart.ui.widgets.layouts import Card, beside, confirms, file_place, keep_place, stacked
 from headstart.ui.widgets.theme import MEDIUM, SMALL
@@ -203,24 +203,18 @@ class RemoteServersController(QObject):
         if fault:
             form.say(fault, bad=True)
             return
-        try:
+        with telling(partial(form.say, bad=True)):
             server = remotes.checked(new.server)
             remotes.add(server)
-        except HeadstartError as error:
-            form.say(said(error), bad=True)
-            return
-        form.clear()
-        form.say(
-            self.tr("{name} is {address}. Check it, or choose it for a chat.").format(
-                name=server.name, address=server.url
-            )
-        )
-        if new.key:
-            self._keeping = BackgroundTask(partial(_keep, server.name, new.key), self)
-            self._keeping.done.connect(self._note_kept)
-            self._keeping.failed.connect(self._note_unkept)
-            self._keeping.start()
-        self.changed.emit()
+            form.clear()
+            words = self.tr("{name} is {address}. Check it, or choose it for a chat.")
+            form.say(words.format(name=server.name, address=server.url))
+            if new.key:
+                self._keeping = BackgroundTask(lambda _: keys.keep(server.name, new.key), self)
+                self._keeping.done.connect(self._note_kept)
+                self._keeping.failed.connect(partial(form.say, bad=True))
+                self._keeping.start()
+            self.changed.emit()
 
     def _fault(self, new: NewRemoteServer) -> str:
         if new.key and not (new.key.isascii() and new.key.isprintable()):
@@ -237,10 +231,6 @@ class RemoteServersController(QObject):
             words = self.tr("This system has no keyring, so the key is in {}, which only you can read.")
             self._view.form.say(words.format(key.where))
         self.find_keys()
-
-    @Slot(str)
-    def _note_unkept(self, sentence: str) -> None:
-        self._view.form.say(sentence, bad=True)
 
     @Slot(str, str)
     def _act(self, action: str, name: str) -> None:
@@ -280,15 +270,12 @@ class RemoteServersController(QObject):
         if name in self._checks:
             self._checks.pop(name).close()
         self.removing.emit(name)
-        try:
+        with telling(partial(self._view.form.say, bad=True)):
             remotes.remove(name)
-        except HeadstartError as error:
-            self._view.form.say(said(error), bad=True)
-            return
-        self._keeping = BackgroundTask(partial(_forget, name), self)
-        self._keeping.start()
-        self._view.form.say("")
-        self.changed.emit()
+            self._keeping = BackgroundTask(lambda _: keys.forget(name), self)
+            self._keeping.start()
+            self._view.form.say("")
+            self.changed.emit()
 
     def _confirms(self, name: str) -> bool:
         question = self.tr("Forget the server {} and its key? Chats written with it stay.").format(name)
@@ -301,7 +288,8 @@ class RemoteServersController(QObject):
             self._finding.cancel()
             self._finding = None
         if self._servers:
-            self._finding = BackgroundTask(partial(_where_keys_are, tuple(self._servers)), self)
+            names = tuple(self._servers)
+            self._finding = BackgroundTask(lambda _: {name: _key(name) for name in names}, self)
             self._finding.done.connect(self._show_keys)
             self._finding.start()
 
@@ -326,18 +314,6 @@ class RemoteServersController(QObject):
                 return self.tr("The key is in an environment variable.")
             case keys.Place.FILE:
                 return self.tr("The key is in {}.").format(key.where)
-
-
-def _keep(name: str, secret: str, _task: BackgroundTask) -> keys.Key:
-    return keys.keep(name, secret)
-
-
-def _forget(name: str, _task: BackgroundTask) -> None:
-    keys.forget(name)
-
-
-def _where_keys_are(names: Iterable[str], _task: BackgroundTask) -> dict[str, keys.Key | str | None]:
-    return {name: _key(name) for name in names}
 
 
 def _key(name: str) -> keys.Key | str | None:
