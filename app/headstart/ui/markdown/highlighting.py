@@ -153,11 +153,7 @@ class Highlighter(QSyntaxHighlighter):
         self._origins: Ranges | None = None
         self._matches: Sequence[tuple[int, int]] = ()
         self._current: int | None = None
-        self._wear(theme)
-
-    def set_theme(self, theme: Theme) -> None:
-        """Use other colours; the caller rewrites the document afterwards, which colours it."""
-        self._wear(theme)
+        self.set_theme(theme)
 
     def set_origins(self, origins: Ranges | None) -> None:
         """Show who proposed what, or nothing."""
@@ -184,7 +180,8 @@ class Highlighter(QSyntaxHighlighter):
         for layer in _flattened(code, over) if over else code:
             self.setFormat(layer.start, layer.end - layer.start, layer.format)
 
-    def _wear(self, theme: Theme) -> None:
+    def set_theme(self, theme: Theme) -> None:
+        """Use other colours; the caller rewrites the document afterwards, which colours it."""
         self._code_formats: dict[str, QTextCharFormat | None] = {}
         self._code_colours = theme.code
         self._origin_formats = {}
