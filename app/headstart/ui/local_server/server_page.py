@@ -15,7 +15,7 @@ from headstart.ui.settings.settings_form import NumberEditor
 from headstart.ui.spelling import decimal, whole
 from headstart.ui.widgets.figure_table import FigureTable
 from headstart.ui.widgets.labels import CopiedLine, StatusLine, button, muted
-from headstart.ui.widgets.layouts import Card, Page, beside
+from headstart.ui.widgets.layouts import Card, Page, add, beside
 from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import SMALL, TEXT_WIDTH
@@ -90,9 +90,8 @@ class ServerSwitch(Card):
         self._sentence = StatusLine(self)
         self._model = StatusLine(self)
         self.port = NumberEditor("server_port", self)
-        self.column.addLayout(beside(None, self.switch, self._state, growing=self.switch))
-        for part in (self._bar, self._sentence, self._model, self.port):
-            self.column.addWidget(part)
+        head = beside(None, self.switch, self._state, growing=self.switch)
+        add(self.column, head, self._bar, self._sentence, self._model, self.port)
 
     def show_view(self, view: ServerView) -> None:
         """Another state, or other values."""
@@ -132,8 +131,7 @@ class ServerAddress(Card):
             grid.addWidget(self._label(text, line), row, 0)
             grid.addWidget(line, row, 1)
         grid.addWidget(self.new_key, 1, 2)
-        self.column.addLayout(grid)
-        self.column.addWidget(self._about_key)
+        add(self.column, grid, self._about_key)
         trying = self._label(self.tr("Try it in a terminal"), self.curl)
         self.column.addWidget(trying, 0, Qt.AlignmentFlag.AlignLeft)
         self.column.addWidget(self.curl)
@@ -191,8 +189,7 @@ class RequestLog(Card):
         self._empty = muted(self.tr("No requests yet. Prompts are never logged."), self)
         self.table = FigureTable(self.tr("Requests"), self)
         self.table.hide()
-        self.column.addWidget(self._empty)
-        self.column.addWidget(self.table)
+        add(self.column, self._empty, self.table)
         self._later = QTimer(self, singleShot=True, interval=_EVERY_MS)
         self._later.timeout.connect(self._show)
 
@@ -257,8 +254,7 @@ class ServerPage(Page):
         self.card = ServerSwitch(self)
         self.address = ServerAddress(self)
         self.requests = RequestLog(self)
-        for part in (muted(intro, self), self.card, self.address, self.requests):
-            self.column.addWidget(part)
+        add(self.column, muted(intro, self), self.card, self.address, self.requests)
         self.column.addStretch(1)
         self.entered.connect(self.card.switch.setFocus)
 

@@ -9,7 +9,7 @@ from headstart.exporter import FETCHED, SIZE, install_command
 from headstart.ui.spelling import amount
 from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import Fold, button, muted
-from headstart.ui.widgets.layouts import Card, beside, file_place, keep_place, row, stacked
+from headstart.ui.widgets.layouts import Card, add, beside, file_place, keep_place, row, stacked
 from headstart.ui.widgets.theme import SMALL
 
 
@@ -28,9 +28,7 @@ class ExporterNote(Card):
         )
         stacked(by_hand, muted(text.format(self._command), by_hand, selectable=True)).addLayout(row(copy))
         fold = Fold(self.tr("In a terminal"), by_hand, self)
-        self.column.addWidget(muted(self._words(), self, selectable=True))
-        self.column.addLayout(row(fold))
-        self.column.addWidget(by_hand)
+        add(self.column, muted(self._words(), self, selectable=True), row(fold), by_hand)
         fold.setChecked(exporter.package() is None)
         copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self._command))
 

@@ -14,7 +14,7 @@ from headstart.ui.models.add_model import AddModel
 from headstart.ui.spelling import amount, sentences
 from headstart.ui.translation import translate
 from headstart.ui.widgets.labels import Fold, Heading, button, muted, section
-from headstart.ui.widgets.layouts import Card, row, stacked
+from headstart.ui.widgets.layouts import Card, add, row, stacked
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY
 
@@ -210,9 +210,7 @@ class Welcome(_RecipeCard):
             "everything stays on this computer."
         )
         self.column.setContentsMargins(LARGE, LARGE, LARGE, LARGE)
-        self.column.addWidget(title)
-        self.column.addWidget(muted(text, self, selectable=True))
-        self.column.addLayout(self.add_rows(_offered()))
+        add(self.column, title, muted(text, self, selectable=True), self.add_rows(_offered()))
         dress(self.rows[0].get, "primary")
         self.setFocusProxy(self.rows[0].get)
         self.show_memory(0)
@@ -243,11 +241,7 @@ class Catalogue(_RecipeCard):
         self.fold = Fold(self.tr("Another model, by name or file"), self.other, self)
         self.column.addWidget(self.search)
         self.column.addWidget(self.fitting, 0, Qt.AlignmentFlag.AlignLeft)
-        self.column.addLayout(self.add_rows(recipes()))
-        self.column.addWidget(self._none)
-        for part in (self._all, self.fold):
-            self.column.addLayout(row(part))
-        self.column.addWidget(self.other)
+        add(self.column, self.add_rows(recipes()), self._none, row(self._all), row(self.fold), self.other)
         self.other.start_requested.connect(self.start_requested)
         self.search.textChanged.connect(self._choose)
         self.fitting.toggled.connect(self._choose)

@@ -13,7 +13,7 @@ from headstart.ui.models import model_choices
 from headstart.ui.spelling import amount, decimal, whole
 from headstart.ui.translation import said, translate
 from headstart.ui.widgets.labels import ElidedLabel, StatusLine, button, label, muted
-from headstart.ui.widgets.layouts import Card, beside, row
+from headstart.ui.widgets.layouts import Card, add, beside, row
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import SMALL, TINY
 
@@ -74,16 +74,15 @@ class NamedCard(Card):
         made = [QLabel(text, self) for text in texts]
         for badge in made:
             dress(badge, "badge")
-        beside = row(*made)
-        beside.setContentsMargins(0, 0, 0, TINY)
-        return beside
+        line = row(*made)
+        line.setContentsMargins(0, 0, 0, TINY)
+        return line
 
     def add_buttons(self, *buttons: QPushButton) -> None:
         """At the bottom."""
         below = row(*buttons)
         below.setContentsMargins(0, SMALL, 0, 0)
-        self.column.addLayout(below)
-        self.column.addWidget(self._state)  # below, so that it does not move the buttons
+        add(self.column, below, self._state)  # below, so that it does not move the buttons
 
     def button(self, text: str, spoken: str, action: str, kind: str = "plain") -> QPushButton:
         """`spoken` has {} for the name."""
@@ -107,9 +106,8 @@ class RemoteServerCard(NamedCard):
         self._key.say(text, bad=bad)
 
     def _lay_out(self, server: Remote) -> None:
-        self.column.addLayout(self.heading())
-        self.column.addLayout(self.badges([model_choices.place_of(server), server.model or self.tr("default model")]))
-        self.column.addWidget(muted(server.url, self))
+        badges = self.badges([model_choices.place_of(server), server.model or self.tr("default model")])
+        add(self.column, self.heading(), badges, muted(server.url, self))
         if remotes.is_exposed(server):
             readable = self.tr("http does not encrypt: others can read the messages and the key on the way.")
             self.column.addWidget(label(readable, self, "danger"))
@@ -137,8 +135,7 @@ class ModelCard(NamedCard):
         self._memory.say(words, bad=needed > free)
 
     def _lay_out(self, entry: Entry) -> None:
-        self.column.addLayout(self.heading())
-        self.column.addLayout(self.badges(_badges(entry)))
+        add(self.column, self.heading(), self.badges(_badges(entry)))
         for text, kind, more in _lines(entry):
             line = label(text, self, kind)
             line.setToolTip(more)

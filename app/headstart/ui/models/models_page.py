@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication, QShowEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from headstart.library import Entry
 from headstart.settings import Settings
@@ -16,7 +16,7 @@ from headstart.ui.models.remote_servers import RemoteServersList
 from headstart.ui.settings.settings_form import Choices, SettingsForm
 from headstart.ui.spelling import amount
 from headstart.ui.widgets.labels import button, muted
-from headstart.ui.widgets.layouts import Card, Page, row
+from headstart.ui.widgets.layouts import Card, Page, add, row, stacked
 from headstart.ui.widgets.progress import WorkCard
 from headstart.ui.widgets.stylesheet import mark
 from headstart.ui.widgets.theme import MEDIUM, TEXT_WIDTH
@@ -37,8 +37,7 @@ class Placement(Card):
         form.setContentsMargins(0, 0, 0, 0)
         self._limits = muted("", self)
         self._memory = muted("", self)
-        for part in (self._form, self._limits, self._memory):
-            self.column.addWidget(part)
+        add(self.column, self._form, self._limits, self._memory)
         self._form.edited.connect(self.edited)
 
     def show_settings(self, settings: Settings, usual: Mapping[str, float]) -> None:
@@ -77,8 +76,7 @@ class ServerNote(Card):
         copy, here = button(self.tr("Copy command"), self), button(self.tr("Local server…"), self)
         copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self._command))
         here.clicked.connect(self.page_requested)
-        self.column.addWidget(self._text)
-        self.column.addLayout(row(here, copy))
+        add(self.column, self._text, row(here, copy))
         self.hide()
 
     def show_model(self, name: str) -> None:
@@ -161,13 +159,9 @@ class ModelsPage(Page):
             self.dropped.emit(local[0])
 
     def _lay_out(self) -> None:
-        self._list = QVBoxLayout()
-        self._list.setSpacing(MEDIUM)
-        self.column.addWidget(self.welcome)
-        self.column.addWidget(self.exporter)
-        self.column.addLayout(self._list)
-        for part in (self.catalogue, self.placement, self._folder, self.servers, self.serve):
-            self.column.addWidget(part)
+        self._list = stacked(None, spacing=MEDIUM)
+        add(self.column, self.welcome, self.exporter, self._list)
+        add(self.column, self.catalogue, self.placement, self._folder, self.servers, self.serve)
         self.column.addStretch(1)
 
     def _card(self, entry: Entry) -> ModelCard:

@@ -25,7 +25,7 @@ from headstart.ui.models.model_card import RemoteServerCard
 from headstart.ui.models.model_loader import LoadTest
 from headstart.ui.translation import said, telling
 from headstart.ui.widgets.labels import Heading, StatusLine, button, muted
-from headstart.ui.widgets.layouts import Card, beside, confirms, file_place, keep_place, stacked
+from headstart.ui.widgets.layouts import Card, add, beside, confirms, file_place, keep_place, stacked
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 
 
@@ -62,8 +62,7 @@ class AddRemoteServer(Card):
             "Server, vLLM, llama.cpp, another Headstart. Nothing is sent to it before you check or use it. "
             "Using an existing name replaces that server."
         )
-        self.column.addWidget(muted(about, self, selectable=True))
-        self.column.addLayout(self._grid())
+        add(self.column, muted(about, self, selectable=True), self._grid())
         self.column.addWidget(self._add, 0, Qt.AlignmentFlag.AlignLeft)
         self.column.addWidget(self._state)  # below, so that it does not move the button
         self._browse.clicked.connect(self._ask_for_certificate)

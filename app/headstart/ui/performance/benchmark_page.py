@@ -27,7 +27,7 @@ from headstart.ui.spelling import decimal, listed, titled, whole
 from headstart.ui.widgets.figure_table import FigureTable
 from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import button, label, muted, section
-from headstart.ui.widgets.layouts import Card, TitledField, flowing, stacked
+from headstart.ui.widgets.layouts import Card, TitledField, add, flowing, stacked
 from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 
@@ -74,9 +74,8 @@ class BenchmarkForm(Card):
         titled = TitledField(self.tr("Classes of prompts"), classes, self, above=True)
         others = flowing((self.peer, self.sweep), self)
         stacked(self._chosen, flowing(fields, self), titled, others, spacing=MEDIUM)
-        self.column.addWidget(flowing([TitledField(self.tr("Extent"), self.extent, self)], self))
-        self.column.addWidget(self._chosen)
-        self.column.addWidget(self._extent)
+        extent = flowing([TitledField(self.tr("Extent"), self.extent, self)], self)
+        add(self.column, extent, self._chosen, self._extent)
         self.extent.currentIndexChanged.connect(self._show_fields)
         self.extent.currentIndexChanged.connect(self.changed)
         self._show_fields()
@@ -240,9 +239,8 @@ class BenchmarkReport(Card):
         self.table = FigureTable(self.tr("Speedups by class"), self)
         self._remarks = muted("", self, selectable=True)
         self.advice = AdviceTable(self)
-        for part in (self._title, self._headline, self._where, self.chart, self.table, self._remarks, self.advice):
-            self.column.addWidget(part)
-        self.column.addWidget(flowing(self._buttons(), self))
+        add(self.column, self._title, self._headline, self._where, self.chart, self.table, self._remarks, self.advice)
+        add(self.column, flowing(self._buttons(), self))
 
     def show_record(self, record: BenchmarkRecord) -> None:
         """Another record."""
@@ -361,8 +359,7 @@ class BenchmarkPage(JobPage):
         self.report = BenchmarkReport(self)
         self.report.hide()
         self.lay_out(self.form, self.bar, self.heat)
-        self.column.addWidget(self._empty)
-        self.column.addWidget(self.report)
+        add(self.column, self._empty, self.report)
         self.column.addStretch(1)
         self.entered.connect(self.start.setFocus)
         self.show_state(running=False)

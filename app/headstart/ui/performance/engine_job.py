@@ -14,7 +14,7 @@ from headstart.ui.models.model_loader import ModelLoader, no_model
 from headstart.ui.translation import telling
 from headstart.ui.widgets.focus import ends, pass_wheel
 from headstart.ui.widgets.labels import button, muted
-from headstart.ui.widgets.layouts import Page, beside
+from headstart.ui.widgets.layouts import Page, add, beside
 from headstart.ui.widgets.progress import NoticeBar
 from headstart.ui.widgets.stylesheet import inset
 
@@ -76,12 +76,8 @@ class JobPage(Page):
     def lay_out(self, form: QWidget, *while_running: QWidget) -> None:
         """`form` is disabled while the job runs; `while_running` are shown only then."""
         self._form, self._shown_while_running = form, while_running
-        for part in (self._introduction, form):
-            self.column.addWidget(part)
-        self.column.addLayout(self.row)
-        self.column.addWidget(self.notice)  # below, so that it does not move the buttons
-        for part in while_running:
-            self.column.addWidget(part)
+        # The notice is below the row, so that it does not move the buttons.
+        add(self.column, self._introduction, form, self.row, self.notice, *while_running)
 
     def show_state(self, *, running: bool, reason: str = "") -> None:
         """`reason`: why nothing can start; empty where something can."""

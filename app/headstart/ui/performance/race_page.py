@@ -21,7 +21,7 @@ from headstart.ui.performance.engine_job import NOTHING, JobPage, number_field
 from headstart.ui.spelling import decimal
 from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import Heading, button, label, muted, section
-from headstart.ui.widgets.layouts import Card, TitledField, beside, flowing, stacked
+from headstart.ui.widgets.layouts import Card, TitledField, add, beside, flowing, stacked
 from headstart.ui.widgets.legend import Legend
 from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.stylesheet import dress, inset, mark
@@ -127,9 +127,7 @@ class RaceLane(Card):
         head.addLayout(stacked(None, section(title, self), self._speed, spacing=TINY), 1)
         head.addWidget(self.clock)
         self.column.setContentsMargins(MEDIUM, MEDIUM, MEDIUM, SMALL)
-        self.column.addLayout(head)
-        self.column.addWidget(self._bar)
-        self.column.addWidget(self.text, 1)
+        add(self.column, head, self._bar, self.text, growing=self.text)
         self._scale()
         self.clear()
 
@@ -306,14 +304,12 @@ class RacePage(JobPage):
         self.lanes = (RaceLane(self.tr("Without guessing"), self), RaceLane(self.tr("Guessing ahead"), self))
         self.lay_out(self.form)
         self.row.insertWidget(self.row.count() - 1, self.replay)
-        self.column.addWidget(self._band())
         lanes = beside(None, spacing=MEDIUM)
         for lane in self.lanes:
             lanes.addWidget(lane, 1)
-        self.column.addLayout(lanes, 1)
         self.legend = Legend(self)
         self.legend.show_origins(())
-        self.column.addWidget(self.legend)
+        add(self.column, self._band(), lanes, self.legend, growing=lanes)
         self.entered.connect(self.form.prompt.setFocus)
         self.show_state(running=False)
         self.show_replay(possible=False)

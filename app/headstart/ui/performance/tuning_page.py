@@ -24,7 +24,7 @@ from headstart.ui.spelling import decimal, listed, titled
 from headstart.ui.translation import said, translate
 from headstart.ui.widgets.figure_table import FigureTable
 from headstart.ui.widgets.labels import button, label, muted
-from headstart.ui.widgets.layouts import Card, TitledField, flowing
+from headstart.ui.widgets.layouts import Card, TitledField, add, flowing
 from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 
@@ -161,8 +161,7 @@ class TuningReport(Card):
         self.forget = button(self.tr("Forget"), self)
         self.forget.setToolTip(self.tr("Load this model with the defaults again"))
         self._buttons = flowing([self.forget], self)
-        for part in (self._title, self._where, self._buttons):
-            self.column.addWidget(part)
+        add(self.column, self._title, self._where, self._buttons)
 
     def begin(self, model: str) -> None:
         """A tuning of this model has begun."""
@@ -260,15 +259,13 @@ class TuningPage(JobPage):
         self.seconds = number_field(form, LEAST_SECONDS, _LONGEST, USUAL_SECONDS, step=10)
         self._plan = muted("", self)
         field = TitledField(self.tr("Longest time in seconds"), self.seconds, form, above=True)
-        form.column.addWidget(flowing([field], form))
-        form.column.addWidget(self._plan)
+        add(form.column, flowing([field], form), self._plan)
         self.bar = BusyBar(self.tr("Progress of the tuning"), self)
         self._empty = muted("", self)
         self.report = TuningReport(self)
         self.report.hide()
         self.lay_out(form, self.bar)
-        self.column.addWidget(self._empty)
-        self.column.addWidget(self.report)
+        add(self.column, self._empty, self.report)
         self.column.addStretch(1)
         self.entered.connect(self.start.setFocus)
         self.show_state(running=False)

@@ -164,6 +164,11 @@ def stacked(
 def _fill(box: QBoxLayout, parts: Iterable[Part], margin: int, spacing: int, growing: Part | None) -> None:
     box.setContentsMargins(margin, margin, margin, margin)
     box.setSpacing(spacing)
+    add(box, *parts, growing=growing)
+
+
+def add(box: QBoxLayout, *parts: Part, growing: Part | None = None) -> None:
+    """Put parts behind those that a row or column has."""
     for part in parts:
         stretch = int(part is growing)
         if isinstance(part, QLayout):

@@ -21,7 +21,7 @@ from headstart.ui.translation import translate
 from headstart.ui.widgets.focus import ends
 from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.labels import ElidedLabel, StatusLine, button, label
-from headstart.ui.widgets.layouts import Card, beside, set_margins
+from headstart.ui.widgets.layouts import Card, add, beside, set_margins
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY
 
@@ -375,9 +375,8 @@ class WorkCard(Card):
         self._log.hide()
         dress(self._log, "field")
         ends(self._cancel)
-        self.column.addLayout(beside(None, self._title, self._toggle, self._next, self._cancel, growing=self._title))
-        for part in (self._bar, self._step, self._log):
-            self.column.addWidget(part)
+        head = beside(None, self._title, self._toggle, self._next, self._cancel, growing=self._title)
+        add(self.column, head, self._bar, self._step, self._log)
 
     @Slot()
     def _show_time(self) -> None:
