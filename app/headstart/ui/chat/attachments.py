@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject, Signal, Slot
-from PySide6.QtWidgets import QFrame, QLabel, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QWidget
 
 from headstart.chat.attachments import is_pdf, read, require_short
 from headstart.chat.conversation import Attachment
@@ -16,7 +16,7 @@ from headstart.errors import AttachmentError, Translatable
 from headstart.ui.line_process import LineProcess
 from headstart.ui.spelling import decimal, whole
 from headstart.ui.translation import said
-from headstart.ui.widgets.icons import icon
+from headstart.ui.widgets.icons import icon_button
 from headstart.ui.widgets.layouts import Flow, beside, set_margins
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import SMALL, TINY
@@ -228,11 +228,7 @@ class Chip(QFrame):
         self._remark = QLabel(self)
         self._size, self._is_cut = "", False
         dress(self._remark, "muted")
-        self.remove = QToolButton(self)
-        self.remove.setIcon(icon("close"))
-        dress(self.remove, "flat")
-        self.remove.setToolTip(remove)
-        self.remove.setAccessibleName(remove)
+        self.remove = icon_button("close", remove, self)
         self._full_name = name
         set_margins(beside(self, self._name, self._remark, self.remove), start=SMALL, top=0, end=0, bottom=0)
 

@@ -14,7 +14,7 @@ from PySide6.QtGui import (
     QPalette,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QPushButton, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from headstart.ui.chat.comparison import Comparison
 from headstart.ui.chat.composer import Composer
@@ -24,24 +24,13 @@ from headstart.ui.chat.message import MessageContent, MessageId
 from headstart.ui.chat.prompts import PromptPopup
 from headstart.ui.chat.tools import CallBar
 from headstart.ui.chat.transcript import Transcript
-from headstart.ui.widgets.icons import icon
+from headstart.ui.widgets.icons import icon_button
 from headstart.ui.widgets.labels import ElidedLabel
 from headstart.ui.widgets.layouts import set_margins, stacked
 from headstart.ui.widgets.legend import Legend
 from headstart.ui.widgets.progress import NoticeBar, WorkBar
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, TINY, Theme
-
-_Role = QPalette.ColorRole
-
-
-def _button(name: str, label: str, parent: QWidget, colour: _Role = _Role.PlaceholderText) -> QToolButton:
-    button = QToolButton(parent)
-    button.setIcon(icon(name, colour))
-    button.setToolTip(label)
-    button.setAccessibleName(label)
-    dress(button, "flat")
-    return button
 
 
 class SelectionBar(QFrame):
@@ -54,7 +43,7 @@ class SelectionBar(QFrame):
         self._label = QLabel(self)
         self.markdown_button = QPushButton(self.tr("Copy as Markdown"), self)
         self.text_button = QPushButton(self.tr("Copy as text"), self)
-        self._close = _button("close", self.tr("Select nothing"), self)
+        self._close = icon_button("close", self.tr("Select nothing"), self)
         for copying in (self.markdown_button, self.text_button):
             dress(copying, "flat")
         row = QHBoxLayout(self)
@@ -94,9 +83,9 @@ class FindBar(QFrame):
         self.field.setAccessibleName(self.tr("Find in this chat"))
         self._count = QLabel(self)
         dress(self._count, "muted")
-        self._previous = _button("up", self.tr("Previous match"), self)
-        self._next = _button("unfolded", self.tr("Next match"), self)
-        self._close = _button("close", self.tr("Close find"), self)
+        self._previous = icon_button("up", self.tr("Previous match"), self)
+        self._next = icon_button("unfolded", self.tr("Next match"), self)
+        self._close = icon_button("close", self.tr("Close find"), self)
         row = QHBoxLayout(self)
         set_margins(row, start=SMALL, top=TINY, end=TINY, bottom=TINY)
         row.addWidget(self.field, 1)
@@ -148,13 +137,14 @@ class ChatPage(QFrame):
         self.setObjectName("page")
         self.setAcceptDrops(True)
         self.setAccessibleName(self.tr("Chat"))
-        self.setBackgroundRole(_Role.Base)
+        self.setBackgroundRole(QPalette.ColorRole.Base)
         self.setAutoFillBackground(True)
         self._title = ElidedLabel(self)
-        self.sidebar_button = _button("sidebar", self.tr("Show or hide the sidebar"), self, _Role.WindowText)
-        self.origins_button = _button("origins", self.tr("Mark what was guessed ahead"), self, _Role.WindowText)
-        self.live_button = _button("chart", self.tr("Live figures"), self, _Role.WindowText)
-        self.panel_button = _button("panel", self.tr("Settings of this chat"), self, _Role.WindowText)
+        dark = QPalette.ColorRole.WindowText
+        self.sidebar_button = icon_button("sidebar", self.tr("Show or hide the sidebar"), self, colour=dark)
+        self.origins_button = icon_button("origins", self.tr("Mark what was guessed ahead"), self, colour=dark)
+        self.live_button = icon_button("chart", self.tr("Live figures"), self, colour=dark)
+        self.panel_button = icon_button("panel", self.tr("Settings of this chat"), self, colour=dark)
         self.legend = Legend(self)
         self.live = LivePanel(self)
         self.live.hide()

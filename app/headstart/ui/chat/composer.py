@@ -25,7 +25,7 @@ from headstart.ui.chat.attachments import AttachmentTray
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.markdown import blocks
 from headstart.ui.spelling import whole
-from headstart.ui.widgets.icons import icon
+from headstart.ui.widgets.icons import icon, icon_button
 from headstart.ui.widgets.layouts import beside, file_place, keep_place, set_margins, stacked
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY, scaled
@@ -167,8 +167,7 @@ class Composer(QFrame):
         self.edit = MessageEdit(self)
         self.edit.setPlaceholderText(self.tr("Ask anything"))
         self._tray = AttachmentTray(self)
-        self._attach = self._button(self.tr("Attach files (text, Markdown, code, PDF)"), "flat")
-        self._attach.setIcon(icon("attach"))
+        self._attach = icon_button("attach", self.tr("Attach files (text, Markdown, code, PDF)"), self)
         self.model_button = QToolButton(self)
         self.model_button.setIcon(icon("unfolded"))
         self._reach = QLabel(self)
@@ -179,7 +178,7 @@ class Composer(QFrame):
         self._model: tuple[str, ...] = ("",)  # in all words, in fewer, and by its name
         self._counted = ("", "")  # in all words, and in one
         self._progress = ("", "")  # of loading; nobody can count meanwhile
-        self._send = self._button(self.tr("Send"), "round")
+        self._send = icon_button("send", self.tr("Send"), self, "round")
         self._lay_out()
         self._connect()
         self._scale()
@@ -410,13 +409,6 @@ class Composer(QFrame):
         self._tray.troubled.connect(self.troubled)
         self._attach.clicked.connect(self.ask_for_files)
         self._send.clicked.connect(self._act)
-
-    def _button(self, label: str, kind: str) -> QToolButton:
-        button = QToolButton(self)
-        dress(button, kind)
-        button.setToolTip(label)
-        button.setAccessibleName(label)
-        return button
 
     @Slot()
     def _act(self) -> None:

@@ -9,15 +9,15 @@ from itertools import pairwise
 
 from PySide6.QtCore import QPoint, QRect, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QFont, QGuiApplication, QKeyEvent, QKeySequence, QPalette, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from headstart.chat.conversation import titled
 from headstart.ui.chat.message import MessageAction, MessageContent, MessageId, split
 from headstart.ui.chat.message_view import MessageView, author
 from headstart.ui.markdown.blocks import plain_text
 from headstart.ui.markdown.markdown import parse
-from headstart.ui.widgets.icons import icon
-from headstart.ui.widgets.stylesheet import dress, hide_idle_bar, sheet
+from headstart.ui.widgets.icons import icon_button
+from headstart.ui.widgets.stylesheet import hide_idle_bar, sheet
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, Theme, palette
 
 _MARKUP = r"[*_`~\\]*"
@@ -194,11 +194,8 @@ class Transcript(QScrollArea):
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
         self.verticalScrollBar().setSingleStep(40)
         hide_idle_bar(self)
-        self._newest = QToolButton(self)
-        self._newest.setIcon(icon("unfolded", QPalette.ColorRole.WindowText))
-        self._newest.setToolTip(self.tr("Jump to the newest message"))
-        self._newest.setAccessibleName(self._newest.toolTip())
-        dress(self._newest, "chip")
+        label, dark = self.tr("Jump to the newest message"), QPalette.ColorRole.WindowText
+        self._newest = icon_button("unfolded", label, self, "chip", dark)
         self._newest.hide()
         self._newest.clicked.connect(self.scroll_to_end)
         self._ahead = QTimer(self, singleShot=True)

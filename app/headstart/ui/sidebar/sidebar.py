@@ -23,7 +23,7 @@ from headstart.ui.sidebar.chat_list import SMALLER, ChatList
 from headstart.ui.sidebar.chats_controller import ChatsController, Listing, TagsController
 from headstart.ui.sidebar.projects import ProjectsController
 from headstart.ui.sidebar.tag_list import TagList
-from headstart.ui.widgets.icons import icon
+from headstart.ui.widgets.icons import icon, icon_button
 from headstart.ui.widgets.labels import Heading
 from headstart.ui.widgets.layouts import beside, set_margins, stacked
 from headstart.ui.widgets.progress import NoticeBar
@@ -129,9 +129,9 @@ class Sidebar(QFrame):
         self.search.setClearButtonEnabled(True)
         self.search.installEventFilter(self)
         self.projects = TagList(self.tr("Projects"), "project", self)
-        self._new_project = QToolButton(self)
+        self._new_project = icon_button("new", self.tr("New project"), self)
         self.tags = TagList(self.tr("Tags"), "tag", self)
-        self._new_tag = QToolButton(self)
+        self._new_tag = icon_button("new", self.tr("New tag"), self)
         self.list = ChatList(self)
         self._empty = QLabel(self)
         self.undo_bar = NoticeBar(self, shown_ms=_UNDO_MS)
@@ -198,9 +198,7 @@ class Sidebar(QFrame):
         self._empty.setWordWrap(True)
         self._empty.setContentsMargins(SMALL, SMALL, SMALL, SMALL)
         dress(self._empty, "muted")
-        self._new_tag.setAccessibleName(self.tr("New tag"))
         self._new_tag.setToolTip(self.tr("New tag; chats can be dragged onto tags"))
-        self._new_project.setAccessibleName(self.tr("New project"))
         self._new_project.setToolTip(self.tr("New project; chats can be dragged onto projects"))
         projects = self._head(self.tr("Projects"), self._new_project)
         tags = self._head(self.tr("Tags"), self._new_tag)
@@ -216,8 +214,6 @@ class Sidebar(QFrame):
         """A heading with the button that makes one more."""
         heading = Heading(title, SMALLER, self)
         dress(heading, "muted")
-        dress(new, "flat")
-        new.setIcon(icon("new"))
         head = beside(None, heading, new, spacing=TINY, growing=heading)
         set_margins(head, start=SMALL + TINY, top=0, end=TINY, bottom=0)
         return head

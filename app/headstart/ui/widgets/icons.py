@@ -6,8 +6,9 @@ from types import MappingProxyType
 from PySide6.QtCore import QByteArray, QRect, QSize, Qt
 from PySide6.QtGui import QFont, QGuiApplication, QIcon, QIconEngine, QPainter, QPalette, QPixmap
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QAbstractButton
+from PySide6.QtWidgets import QAbstractButton, QToolButton, QWidget
 
+from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import ICON, scaled
 
 # Paths on a grid of 24, stroked with round ends.
@@ -79,6 +80,18 @@ class _Drawn(QIconEngine):
 def icon(name: str, colour: QPalette.ColorRole = _Role.PlaceholderText) -> QIcon:
     """The icon of this name in a colour of the palette."""
     return _made(name, colour)
+
+
+def icon_button(
+    name: str, label: str, parent: QWidget, kind: str = "flat", colour: QPalette.ColorRole = _Role.PlaceholderText
+) -> QToolButton:
+    """A button with an icon, told by `label`, styled as this kind."""
+    made = QToolButton(parent)
+    made.setIcon(icon(name, colour))
+    made.setToolTip(label)
+    made.setAccessibleName(label)
+    dress(made, kind)
+    return made
 
 
 def show_icon(button: QAbstractButton, name: str, font: QFont) -> None:

@@ -34,7 +34,7 @@ from PySide6.QtWidgets import (
 )
 
 from headstart.ui.widgets import stylesheet
-from headstart.ui.widgets.icons import icon
+from headstart.ui.widgets.icons import icon_button
 from headstart.ui.widgets.labels import Heading, section
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, current
@@ -221,11 +221,9 @@ def two_columns(name: str, parent: QWidget, *, widened: int) -> QTreeWidget:
 
 def back_button(parent: QWidget) -> QToolButton:
     """A button that leads back to the chat."""
-    made = QToolButton(parent)
-    made.setIcon(icon("previous", QPalette.ColorRole.WindowText))
-    made.setAccessibleName(QCoreApplication.translate("Page", "Back to the chat"))
+    label = QCoreApplication.translate("Page", "Back to the chat")
+    made = icon_button("previous", label, parent, colour=QPalette.ColorRole.WindowText)
     made.setToolTip(QCoreApplication.translate("Page", "Back to the chat (Esc)"))
-    dress(made, "flat")
     return made
 
 

@@ -12,14 +12,13 @@ from PySide6.QtWidgets import (
     QLabel,
     QPlainTextEdit,
     QProgressBar,
-    QToolButton,
     QWidget,
 )
 
 from headstart.ui.spelling import amount, decimal, percent, place, whole
 from headstart.ui.translation import translate
 from headstart.ui.widgets.focus import ends
-from headstart.ui.widgets.icons import icon
+from headstart.ui.widgets.icons import icon_button
 from headstart.ui.widgets.labels import ElidedLabel, StatusLine, button, label
 from headstart.ui.widgets.layouts import Card, add, beside, set_margins
 from headstart.ui.widgets.stylesheet import dress, mark
@@ -53,11 +52,7 @@ class NoticeBar(QFrame):
         self._cause: Cause | None = None
         self._label = label("", self, selectable=True)
         self._action = button(self.tr("Undo"), self)
-        self._close = QToolButton(self)
-        self._close.setIcon(icon("close"))
-        self._close.setAccessibleName(self.tr("Dismiss"))
-        self._close.setToolTip(self.tr("Dismiss"))
-        dress(self._close, "flat")
+        self._close = icon_button("close", self.tr("Dismiss"), self)
         row = QBoxLayout(QBoxLayout.Direction.TopToBottom if shown_ms else QBoxLayout.Direction.LeftToRight, self)
         set_margins(row, start=SMALL, top=TINY, end=TINY, bottom=TINY)
         row.setSpacing(SMALL)
