@@ -1,22 +1,24 @@
 """What a finished model answers to a committed set of prompts: tables and drafts are made from it.
 
 Many answers are written at once, as one pass over a token of each takes far less time than a pass for each. What all
-prompts begin with is read once.
+prompts begin with is read once. A model that OpenVINO cannot run with paged attention writes one after the other.
 """
 
 import json
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.engine.runners.graph import HIDDEN_STATES, add_taps, output_head
+from headstart.engine.runners.graph import add_taps
+from headstart.engine.runners.paged import PagedRunner
+from headstart.engine.runners.stateful import StatefulRunner
 from headstart.errors import Translatable
 from headstart_export import process, quality
-from headstart_export.convert import MODEL_FILE
 from headstart_export.progress import Advance
 
 PROMPTS_FILE = Path(__file__).parent / "counting_prompts.toml"
@@ -32,8 +34,9 @@ _MORE = "more"
 Text = tuple[list[int], list[int]]  # a prompt and its answer, as ids
 Counts = NDArray[np.float64]  # [2, logit rows]: times each token was written, and the sum of its softened chances
 Hidden = NDArray[np.float16]  # of each token the states of some layers and what the output head reads, side by side
-Ids = NDArray[np.int64]
-_READ_BY_HEAD = "read_by_head"  # output: what the output head reads
+Row = NDArray[np.float32]  # the logits of one place: [vocabulary]
+_READ = 1024  # tokens of prompts that are read in one pass
+_HOPELESS = -30.0  # logits below the highest, at a temperature of 1, from which a token is never drawn
 
 
 def prompts() -> list[str]:
@@ -100,141 +103,135 @@ def write(
     texts = [tokenizer.apply_chat_template([{"role": "user", "content": prompt}], True) for prompt in asked]  # noqa: FBT003
     given = [tokenizer.encode(text, add_special_tokens=False).input_ids.data[0].tolist() for text in texts]
     written_to, layers = states or ("", ())
-    writer = _Writer(Path(folder), temperature, layers)
-    found: dict[int, list[int]] = {}
-    read: dict[int, Hidden] = {}
-    by_length = sorted(range(len(given)), key=lambda number: len(given[number]))  # so that little is padding
-    for start in range(0, len(given), AT_ONCE):
-        numbers = by_length[start : start + AT_ONCE]
-        luck = [np.random.default_rng(seed + number) for number in numbers]
-        is_counted = [number < counted for number in numbers]
-        for place in writer.write([given[number] for number in numbers], luck, is_counted, tokens):
-            process.tell(start * tokens + place * len(numbers), len(given) * tokens)
-        found |= zip(numbers, writer.answers, strict=True)
-        if layers:
-            read |= zip(numbers, map(np.concatenate, writer.states), strict=True)
+    found = [_Answer(ids, np.random.default_rng(seed + number), number < counted) for number, ids in enumerate(given)]
+    writer = _Writer(Path(folder), temperature, found, tokens, layers)
+    for done in writer.write():
+        process.tell(done, len(given) * tokens)
     if counts:
         np.save(counts, writer.counts)
     if layers:
         with Path(written_to).open("wb") as stream:
-            np.save(stream, np.concatenate([read[number] for number in range(len(given))]))
-    return [(ids, found[number][:-1] if layers else found[number]) for number, ids in enumerate(given)]
+            np.save(stream, np.concatenate([state for answer in found for state in answer.states]))
+    return [(answer.prompt, answer.written[:-1] if layers else answer.written) for answer in found]
 
 
-def give_states(model: Any, layers: Sequence[int]) -> None:
-    """Let a model as it was read give `Hidden` states, too. Raises RuntimeError where there are no such layers."""
-    import openvino  # noqa: PLC0415
-
-    head = output_head(model)
-    if head is None or not add_taps(model, layers):
+def with_states(model: Any, layers: Sequence[int]) -> None:
+    """Let a model as it was read give hidden states, too. Raises RuntimeError where there are no such layers."""
+    if layers and not add_taps(model, layers, with_head=True):
         raise RuntimeError("its layers were not found")
-    read = head.input_value(0)
-    read.get_tensor().add_names({_READ_BY_HEAD})
-    model.add_results([openvino.opset13.result(read)])
 
 
-def states_of(session: Any) -> Hidden:
-    """Those of the last pass: [texts, tokens, states]."""
+def in_16_bits(states: NDArray[np.float32]) -> Hidden:
+    """As they are kept."""
     largest = np.finfo(np.float16).max
-    both = [session.get_tensor(name).data for name in (HIDDEN_STATES, _READ_BY_HEAD)]
-    states: Hidden = np.clip(np.concatenate(both, axis=-1), -largest, largest).astype(np.float16)
-    return states
+    kept: Hidden = np.clip(states, -largest, largest).astype(np.float16)
+    return kept
+
+
+@dataclass
+class _Answer:
+    """One that is being written; `luck` draws it. `states`: of the prompt and of what was written, in pieces."""
+
+    prompt: list[int]
+    luck: np.random.Generator
+    is_counted: bool
+    written: list[int] = field(default_factory=list)
+    states: list[Hidden] = field(default_factory=list)
 
 
 class _Writer:
-    """A finished model that answers several prompts at once. `counts`: of those answers that are to be counted.
+    """A finished model that writes answers. `counts`: of those that are to be counted."""
 
-    `states`: of each prompt and answer, in pieces, if there are `layers` to read.
-    """
-
-    def __init__(self, folder: Path, temperature: float, layers: Sequence[int] = ()) -> None:
-        """Compile it, so that it gives the logits of the last place alone."""
-        import openvino  # noqa: PLC0415
-
-        core = openvino.Core()
-        model = core.read_model(folder / MODEL_FILE)
-        self.counts: Counts = np.zeros((2, model.output("logits").partial_shape[2].get_length()))
-        self.answers: list[list[int]] = []
-        self.states: list[list[Hidden]] = []
-        self._layers = layers
-        self._sums = np.empty(self.counts.shape[1])  # kept, as making it anew for each token takes longer than the sums
-        self._temperature = temperature
+    def __init__(
+        self, folder: Path, temperature: float, answers: Sequence[_Answer], tokens: int, layers: Sequence[int]
+    ) -> None:
+        """Compile it, with room for so many tokens of each answer. `layers`: whose states are wanted, if any."""
+        self._answers, self._tokens, self._temperature = answers, tokens, temperature
+        prompts = [answer.prompt for answer in answers]
+        places = enumerate([*zip(*prompts, strict=False)][:-1])  # the last token of a prompt is read for its logits
+        self._shared = next((at for at, each in places if len(set(each)) > 1), min(map(len, prompts)) - 1)
+        context = max(map(len, prompts)) + tokens
+        settings = {"PERFORMANCE_HINT": "LATENCY"}
+        if layers:  # those of the graph that will run
+            settings |= quality.SETTINGS | {"KV_CACHE_PRECISION": "f16"}
+        self._sequences: list[PagedRunner] | list[StatefulRunner]
+        try:
+            first = PagedRunner(
+                folder, "CPU", settings, context, edit=lambda model: with_states(model, layers),
+                sequences=min(AT_ONCE, len(answers)),
+            )  # fmt: skip
+            self._sequences = [first, *first.others]
+        except RuntimeError:
+            if layers:
+                raise
+            self._sequences = [StatefulRunner(folder, "CPU", settings, context)]
+        self.counts: Counts = np.zeros((2, self._sequences[0].vocabulary))
         generation = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
-        self._stop = generation["eos_token_id"]
-        if layers:
-            give_states(model, layers)
-        if head := output_head(model):
-            last = openvino.opset13.slice(head.input_value(0), *([number] for number in (-1, 2**31 - 1, 1, 1)))
-            head.input(0).replace_source_output(last.output(0))
-        settings = quality.SETTINGS if layers else {}
-        self._session = core.compile_model(model, "CPU", settings).create_infer_request()
-        self._inputs = {name for port in self._session.model_inputs for name in port.names}
+        self._stop = set(generation["eos_token_id"])
 
-    def write(
-        self,
-        prompts: Sequence[list[int]],
-        luck: Sequence[np.random.Generator],
-        is_counted: Sequence[bool],
-        tokens: int,
-    ) -> Iterator[int]:
-        """Put at most so many tokens for each prompt into `answers`, stop ids included; yield how many are there."""
-        self._session.reset_state()
-        self.answers, self.states = [[] for _ in prompts], [[] for _ in prompts]
-        shortest = [*zip(*prompts, strict=False)][:-1]  # the last token of a prompt is read for its logits
-        shared = next((place for place, each in enumerate(shortest) if len(set(each)) > 1), len(shortest))
-        rows, width = len(prompts), max(map(len, prompts)) - shared
-        beams = np.arange(rows)
-        if shared:
-            self._read(np.array([prompts[0][:shared]]), np.ones((1, shared), np.int64), beams[:1])
-            if self._layers:
-                self.states = [[states_of(self._session)[0]] for _ in prompts]
-            beams = np.zeros_like(beams)
-        ids, mask = np.zeros((rows, width), np.int64), np.ones((rows, shared + width), np.int64)
-        for row, prompt in enumerate(prompts):
-            padding = width + shared - len(prompt)
-            ids[row, padding:], mask[row, shared : shared + padding] = prompt[shared:], 0
-        living = list(range(rows))
-        for place in range(tokens):
-            logits = self._read(ids, mask, beams)
-            if self._layers:
-                for number, read in zip(living, states_of(self._session), strict=True):
-                    self.states[number].append(read[shared - len(prompts[number]) :])  # without what is padding
-            chosen = []
-            for row, number in zip(logits, living, strict=True):
-                below = row - row.max()
-                token = self._choose(below, luck[number])
-                if is_counted[number]:
-                    self._count(below, token)
-                self.answers[number].append(token)
-                chosen.append(token)
-            yield place + 1
-            beams = np.flatnonzero(~np.isin(chosen, self._stop))
-            if not beams.size:
-                return
-            living, ids = [living[row] for row in beams], np.array(chosen)[beams, None]
-            mask = np.pad(mask[beams], ((0, 0), (0, 1)), constant_values=1)
+    def write(self) -> Iterator[int]:
+        """Write all answers, ids that end one included; yield after each pass how many tokens are written or spared."""
+        beginning = self._read_beginning()
+        free, waiting, done = [*self._sequences], [*reversed(self._answers)], 0
+        writing: list[tuple[Any, _Answer]] = []  # with the sequence of each
+        while waiting or writing:
+            new = 0
+            while waiting and free and (not new or new + len(waiting[-1].prompt) <= _READ):
+                answer = waiting.pop()
+                answer.states += beginning
+                new += len(answer.prompt)
+                writing.append((free.pop(), answer))
+            ids = [answer.written[-1:] or answer.prompt[self._shared :] for _, answer in writing]
+            going_on = []
+            for (sequence, answer), (row, states) in zip(writing, self._read(writing, ids), strict=True):
+                if states is not None:
+                    answer.states.append(in_16_bits(states))
+                self._go_on(answer, row)
+                if answer.written[-1] in self._stop or len(answer.written) == self._tokens:
+                    sequence.rollback(self._shared)
+                    free.append(sequence)
+                    done += self._tokens
+                else:
+                    going_on.append((sequence, answer))
+            writing = going_on
+            yield done + sum(len(answer.written) for _, answer in writing)
 
-    def _read(self, ids: Ids, mask: Ids, beams: Ids) -> NDArray[np.float32]:
-        """Logits of what follows the last of the ids: [rows, vocabulary]. `beams`: whose past each row goes on with."""
-        inputs = {
-            "input_ids": ids,
-            "attention_mask": mask,
-            "position_ids": np.maximum(mask.cumsum(axis=1) - 1, 0)[:, -ids.shape[1] :],
-            "beam_idx": beams.astype(np.int32),
-        }
-        self._session.infer({name: value for name, value in inputs.items() if name in self._inputs})
-        logits: NDArray[np.float32] = self._session.get_tensor("logits").data[:, -1]
-        return logits
+    def _read_beginning(self) -> list[Hidden]:
+        """Have all sequences read what all prompts begin with; its states, if they are wanted."""
+        first, *others = self._sequences
+        shared = self._answers[0].prompt[: self._shared]
+        if not shared:
+            return []
+        first.forward(shared)
+        saved = first.save(0, len(shared)) if others else None
+        for other in others:
+            assert saved is not None
+            other.restore(shared, saved)
+        hidden = first.hidden if isinstance(first, PagedRunner) else None
+        return [] if hidden is None else [in_16_bits(hidden[: len(shared)])]
 
-    def _choose(self, below: NDArray[np.float32], luck: np.random.Generator) -> int:
-        """The next token. `below`: the logits, less the highest."""
-        if not self._temperature:
-            return int(below.argmax())
-        sums = np.cumsum(np.exp(below / np.float32(self._temperature)), out=self._sums)
-        return min(int(sums.searchsorted(luck.random() * sums[-1], side="right")), sums.size - 1)
+    def _read(
+        self, writing: Sequence[tuple[Any, _Answer]], ids: Sequence[list[int]]
+    ) -> Iterable[tuple[Row, NDArray[np.float32] | None]]:
+        """Of each sequence: the logits behind its ids, and the states of them if they are wanted."""
+        sequences = [sequence for sequence, _ in writing]
+        first = self._sequences[0]
+        if isinstance(first, PagedRunner):
+            passes = first.forward_together([*zip(sequences, ids, strict=True)])
+            return [(each.logits[0], each.hidden) for each in passes if each.logits is not None]
+        return [(sequence.forward(each)[0], None) for sequence, each in zip(sequences, ids, strict=True)]
 
-    def _count(self, below: NDArray[np.float32], token: int) -> None:
-        """Count a token, and what it might have been."""
-        chances = np.exp(below / np.float32(_SOFTNESS))
-        self.counts[0, token] += 1
-        self.counts[1] += chances / chances.sum()
+    def _go_on(self, answer: _Answer, logits: Row) -> None:
+        """Choose the next token."""
+        below = logits - logits.max()
+        token = int(below.argmax())
+        if self._temperature:
+            likely = np.flatnonzero(below > _HOPELESS * self._temperature)
+            sums = np.cumsum(np.exp(below[likely].astype(np.float64) / self._temperature))
+            drawn = int(sums.searchsorted(answer.luck.random() * sums[-1], side="right"))
+            token = int(likely[min(drawn, sums.size - 1)])
+        if answer.is_counted:
+            chances = np.exp(below / np.float32(_SOFTNESS))
+            self.counts[0, token] += 1
+            self.counts[1] += chances / chances.sum()
+        answer.written.append(token)

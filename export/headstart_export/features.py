@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from headstart import vocabulary
+from headstart.engine.runners.paged import PagedRunner
 from headstart_export import answers, process, quality
 from headstart_export.answers import Hidden
-from headstart_export.convert import MODEL_FILE
 from headstart_export.progress import Advance, ignore
 
 PROMPTS_FILE = Path(__file__).parent / "head_prompts.toml"
@@ -165,37 +165,16 @@ def pieces(folder: Path, texts: Iterable[str], most: int) -> list[list[int]]:
 
 def read(folder: str, layers: list[int], texts: list[list[int]], states: str) -> None:
     """Read texts with the graph that will run, and write their hidden states into a file."""
-    session = _tapped(Path(folder), layers).create_infer_request()
+    settings = {"PERFORMANCE_HINT": "LATENCY", "KV_CACHE_PRECISION": "f16", **quality.SETTINGS}
+    longest = max(map(len, texts))
+    runner = PagedRunner(Path(folder), "CPU", settings, longest, edit=lambda model: answers.with_states(model, layers))
     found, done = [], 0
     for ids in texts:
-        found.append(_states_of(session, ids))
+        runner.rollback(0)
+        runner.forward(ids)
+        assert runner.hidden is not None
+        found.append(answers.in_16_bits(runner.hidden[: len(ids)]))
         done += len(ids)
         process.tell(done, sum(map(len, texts)))
     with Path(states).open("wb") as stream:
         np.save(stream, np.concatenate(found))
-
-
-def _tapped(folder: Path, layers: Sequence[int]) -> Any:
-    """The target without its output head: its results are the layers' states, and what the head would read."""
-    import openvino  # noqa: PLC0415
-
-    model = openvino.Core().read_model(folder / MODEL_FILE)
-    logits = model.get_results()[0]
-    answers.give_states(model, layers)
-    model.remove_result(logits)
-    return openvino.Core().compile_model(model, "CPU", quality.SETTINGS)
-
-
-def _states_of(session: Any, ids: list[int]) -> Hidden:
-    session.reset_state()
-    places = np.arange(len(ids), dtype=np.int64)[None]
-    inputs = {
-        "input_ids": np.array([ids], np.int64),
-        "attention_mask": np.ones_like(places),
-        "position_ids": places,
-        "beam_idx": np.zeros(1, np.int32),
-    }
-    wanted = {name for port in session.model_inputs for name in port.names}
-    session.infer({name: value for name, value in inputs.items() if name in wanted})
-    states: Hidden = answers.states_of(session)[0]
-    return states

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runtime import openvino
 from headstart_export import answers, features, quality
 from headstart_export.convert import MODEL_FILE
@@ -19,7 +20,19 @@ def session(tiny_target: Path) -> Any:
     return openvino().Core().compile_model(tiny_target / MODEL_FILE, "CPU", quality.SETTINGS).create_infer_request()
 
 
-def test_answers_that_are_written_together_are_the_likeliest(tiny_target: Path, session: Any) -> None:
+class Refused:
+    """The paged runner for a model that OpenVINO cannot run with paged attention."""
+
+    def __init__(self, *_given: object, **_named: object) -> None:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(("runner", "at_once"), [(PagedRunner, 54), (PagedRunner, 2), (Refused, 54)])
+def test_answers_that_are_written_together_are_the_likeliest(
+    tiny_target: Path, session: Any, monkeypatch: pytest.MonkeyPatch, runner: type, at_once: int
+) -> None:
+    monkeypatch.setattr(answers, "PagedRunner", runner)
+    monkeypatch.setattr(answers, "AT_ONCE", at_once)
     written = answers.write(str(tiny_target), ASKED, tokens=24, temperature=0.0)
     assert len({tuple(prompt) for prompt, _ in written}) == len(ASKED)
     for prompt, answer in written:

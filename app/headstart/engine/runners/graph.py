@@ -46,18 +46,20 @@ def tapped_layers(layers: int) -> tuple[int, int, int]:
     return 2, layers // 2, layers - 3
 
 
-def add_taps(model: Any, layers: Sequence[int]) -> bool:
+def add_taps(model: Any, layers: Sequence[int], *, with_head: bool = False) -> bool:
     """Add an output HIDDEN_STATES: side by side, what each of these decoder layers (from 0) hands on to the next.
 
     That is the residual stream behind the layer, [..., len(layers) * hidden size], for every position, whatever
-    `gather_rows` does to the logits. Call it on the model as it was read, before a transformation to paged attention.
-    Returns False, leaving the model as it was, where a layer is not found.
+    `gather_rows` does to the logits. `with_head`: what the output head reads stands behind them. Call it on the model
+    as it was read, before a transformation to paged attention. Returns False, leaving the model as it was, where a
+    layer or the head is not found.
     """
-    ends = _ends_of_layers(model)
-    if not set(layers) <= set(ends):
+    ends, head = _ends_of_layers(model), output_head(model)
+    if not set(layers) <= set(ends) or (with_head and head is None):
         return False
     ov = openvino()
-    taps = ov.opset13.concat([ends[layer] for layer in layers], -1)
+    read_by_head = [head.input_value(0)] if with_head and head else []
+    taps = ov.opset13.concat([*(ends[layer].output(0) for layer in layers), *read_by_head], -1)
     taps.output(0).set_names({HIDDEN_STATES})
     model.add_results([ov.opset13.result(taps)])
     model.validate_nodes_and_infer_types()

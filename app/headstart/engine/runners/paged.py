@@ -102,6 +102,17 @@ class PagedRunner:
             self.rollback(began)
             raise
 
+    def forward_together(self, ids: Sequence[tuple["PagedRunner", Sequence[int]]]) -> Sequence[Pass]:
+        """Append ids to several sequences of this model in one pass; logits after the last of each, and hidden states.
+
+        They are valid until the next pass. For whoever has all sequences to itself, and does not stop.
+        """
+        together = [each._pass(new, (), 1) for each, new in ids]  # noqa: SLF001 - of its own kind
+        self._passes.read(together)
+        for each, new in ids:
+            each._tokens.extend(new)  # noqa: SLF001 - of its own kind
+        return together
+
     def rollback(self, length: int, branch: int | None = None) -> None:
         """See Runner.rollback."""
         del self._tokens[length:]

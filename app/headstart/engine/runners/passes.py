@@ -125,6 +125,12 @@ class Passes:
         assert wanted.logits is not None
         return wanted.logits
 
+    def read(self, together: Sequence[Pass]) -> None:
+        """Read all of these at once, however long they are, while no other thread reads anything."""
+        self._read(together, None)
+        if together[0].error is not None:
+            raise together[0].error
+
     def _wait(self, wanted: Pass, cancel: CancelEvent | None) -> list[Pass]:
         """Until it is read, or its thread is to read it; what that thread is to read."""
         while not wanted.is_done:
