@@ -114,11 +114,11 @@ class Api:
 
     async def models(self, _: HttpRequest) -> Response:
         """List the models."""
-        return _json(msgspec.json.encode(ModelList([self._shown(model) for model in self._models.listed()])))
+        return _json(ModelList([self._shown(model) for model in self._models.listed()]))
 
     async def model(self, request: HttpRequest) -> Response:
         """Show one model."""
-        return _json(msgspec.json.encode(self._shown(find(self._models, request.path_params["model"]))))
+        return _json(self._shown(find(self._models, request.path_params["model"])))
 
     async def chat(self, request: HttpRequest) -> Response:
         """Answer a conversation."""
@@ -164,25 +164,23 @@ class Api:
         _, finish = await self._tokens(request, model, order)
         if not finish.vectors:
             raise stopping()
-        told = embeddings_of(finish, model.id, asked.dimensions, as_base64=asked.encoding_format == "base64")
-        return _json(msgspec.json.encode(told))
+        return _json(embeddings_of(finish, model.id, asked.dimensions, as_base64=asked.encoding_format == "base64"))
 
     async def tokenize(self, request: HttpRequest) -> Response:
         """Turn a text or a conversation into tokens."""
         asked, model = await self._read(request, TokenizeRequest)
         _, finish = await self._tokens(request, model, tokens_order(asked))
-        told = Tokenized(list(finish.token_ids), len(finish.token_ids), finish.stats.context_length)
-        return _json(msgspec.json.encode(told))
+        return _json(Tokenized(list(finish.token_ids), len(finish.token_ids), finish.stats.context_length))
 
     async def detokenize(self, request: HttpRequest) -> Response:
         """Turn tokens into a text."""
         asked, model = await self._read(request, DetokenizeRequest)
         text, _ = await self._tokens(request, model, Request((), prompt_ids=tuple(asked.tokens), tokens_only=True))
-        return _json(msgspec.json.encode(Detokenized(text, text)))
+        return _json(Detokenized(text, text))
 
     async def health(self, _: HttpRequest) -> Response:
         """Say that the server answers."""
-        return _json(b'{"status":"ok"}')
+        return _json({"status": "ok"})
 
     async def metrics(self, _: HttpRequest) -> Response:
         """Show what was counted."""
@@ -190,7 +188,7 @@ class Api:
 
     async def openapi(self, _: HttpRequest) -> Response:
         """The description in OpenAPI."""
-        return _json(msgspec.json.encode(description([model.id for model in self._models.listed()])))
+        return _json(description([model.id for model in self._models.listed()]))
 
     async def _read(self, request: HttpRequest, kind: type[_Body]) -> tuple[_Body, Served]:
         asked = parsed(await _body(request, self._worker.limits), kind)
@@ -318,8 +316,8 @@ async def _as_bug(_: HttpRequest, error: Exception) -> Response:
     return RefusedError(500, Fault(sentence, SERVER), _CLOSING).response()
 
 
-def _json(body: bytes) -> Response:
-    return Response(body, media_type="application/json")
+def _json(told: object) -> Response:
+    return Response(msgspec.json.encode(told), media_type="application/json")
 
 
 def description(models: list[str]) -> dict[str, Any]:
