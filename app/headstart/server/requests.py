@@ -563,7 +563,7 @@ def order_of(
         grammar=grammar,
         tools=tools,
         stop_on_repetition=bool(asked.stop_on_repetition),
-        repeatable=_has_seed(asked, defaults) or _is_greedy(sampling),
+        repeatable=asked.seed is not None or defaults.seed is not None or _is_greedy(sampling),
         bias={int(token): value for token, value in (asked.logit_bias or {}).items() if value},
         suffix=suffix,
         **({"prompt": prompt} if isinstance(prompt, str) else {"prompt_ids": prompt}),
@@ -643,10 +643,6 @@ def _sampling(asked: AnswerRequest, defaults: Defaults) -> Sampling:
     told["seed"] = _seed(asked.seed, defaults.seed)
     left = tuple(name for name in defaults.sampling.automatic if name not in told)
     return replace(defaults.sampling, **told, automatic=left)
-
-
-def _has_seed(asked: AnswerRequest, defaults: Defaults) -> bool:
-    return asked.seed is not None or defaults.seed is not None
 
 
 def _is_greedy(sampling: Sampling) -> bool:
