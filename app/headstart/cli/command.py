@@ -153,9 +153,7 @@ def argument(help: str, default: Any = MISSING, **more: Any) -> Any:  # noqa: A0
 
 def group(flags: type[_Flags], title: str = "") -> _Flags:
     """A field that holds a dataclass of flags, which are shown under one heading: the title, or the field's name."""
-    made: Any = field(default_factory=flags, metadata={"group": flags, "title": title})
-    found: _Flags = made
-    return found
+    return field(default_factory=flags, metadata={"group": flags, "title": title})
 
 
 @dataclass(frozen=True)
@@ -188,9 +186,7 @@ def settings_of(params: type) -> tuple[Setting, ...]:
 
 def given(settings: Iterable[Setting], title: str = "") -> dict[str, Any]:
     """A field that holds the values that were given for these settings, by field."""
-    made: Any = field(default_factory=dict, metadata={"settings": tuple(settings), "title": title})
-    found: dict[str, Any] = made
-    return found
+    return field(default_factory=dict, metadata={"settings": tuple(settings), "title": title})
 
 
 def help_of(parameter: Declared) -> str:
