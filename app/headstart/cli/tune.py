@@ -24,7 +24,6 @@ from headstart.engine.tuning.messages import (
     TuneRequest,
     TuningStep,
 )
-from headstart.library import Choice
 
 NOTHING_GAINED = "Nothing could be improved: the defaults are as fast as anything tried here."
 _LOADED = {TARGET: "model", DRAFTS: "drafts"}
@@ -52,13 +51,25 @@ def run(arguments: TuneFlags, _load: Load) -> int:
     """Measure, show and store. Returns the exit code."""
     from headstart.engine.tuning import store  # noqa: PLC0415 - `headstart --help` need not wait for it
 
-    choice = library.choose(arguments.model, arguments.draft)
-    options = _options(arguments, choice)
+    choice, screen = library.choose(arguments.model, arguments.draft), Screen()
+    device = USUAL_DEVICE if arguments.device == AS_TUNED else arguments.device
+    options = LoadOptions(choice.target.folder, choice.draft.folder if choice.draft else None, device)
     if arguments.forget:
         known = store.forget(options)
         print(f"{choice.name}: {'what was tuned is forgotten' if known else 'nothing was tuned'}; the defaults count.")
         return 0
-    found = _tune(arguments, choice, options)
+    from headstart.engine.tuning.search import tune  # noqa: PLC0415 - as above
+
+    request = TuneRequest(
+        load=options,
+        drafts=library.fitting_drafts(choice.target) if arguments.draft is None else {},
+        placed=arguments.device != AS_TUNED,
+        seconds=arguments.seconds,
+    )
+    chosen, found = tune(
+        request, lambda what: screen.remark(_doing(what) if isinstance(what, TuningStep) else reason(what))
+    )
+    store.keep(options, chosen, found)
     for stage in found.stages:
         Console(highlight=False).print(_table(stage))
         print()
@@ -133,29 +144,6 @@ def _doing(step: TuningStep) -> str:
         return f"loading the {_LOADED[step.subject]}"
     hint = f" ({step.hint})" if step.hint else ""
     return f"{step.subject}: {DEFAULT}{hint} against {', '.join(step.against) or 'nothing else'}"
-
-
-def _tune(arguments: TuneFlags, choice: Choice, options: LoadOptions) -> Findings:
-    from headstart.engine.tuning import store  # noqa: PLC0415 - as above
-    from headstart.engine.tuning.search import tune  # noqa: PLC0415
-
-    request = TuneRequest(
-        load=options,
-        drafts=library.fitting_drafts(choice.target) if arguments.draft is None else {},
-        placed=arguments.device != AS_TUNED,
-        seconds=arguments.seconds,
-    )
-    screen = Screen()
-    chosen, found = tune(
-        request, lambda what: screen.remark(_doing(what) if isinstance(what, TuningStep) else reason(what))
-    )
-    store.keep(options, chosen, found)
-    return found
-
-
-def _options(arguments: TuneFlags, choice: Choice) -> LoadOptions:
-    device = USUAL_DEVICE if arguments.device == AS_TUNED else arguments.device
-    return LoadOptions(choice.target.folder, choice.draft.folder if choice.draft else None, device)
 
 
 def _table(stage: Stage) -> Table:
