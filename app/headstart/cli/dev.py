@@ -14,7 +14,7 @@ from headstart.cli.command import Command, Group, LazyCommand, Load, Option, arg
 from headstart.cli.options import FiguresFlags, ModelFlags, chosen, writable_file, write_json
 from headstart.cli.render import Screen, harmless
 from headstart.engine.bench.prompts import USUAL_KINDS, read_kinds, read_prompts
-from headstart.engine.engine import Engine, Sampling
+from headstart.engine.engine import Sampling
 from headstart.errors import AttachmentError, SettingsError
 from headstart.pdf_text import open_pdf, pages
 
@@ -68,12 +68,19 @@ class AuditFlags:
 
 def audit_pair(arguments: AuditFlags, load: Load) -> int:
     """Check the answers of a pair. Returns the exit code."""
+    from headstart.engine.audit import AuditPlan, audit  # noqa: PLC0415 - `headstart --help` need not wait for it
+    from headstart.engine.local import LocalEngine  # noqa: PLC0415
+
     Sampling(temperature=arguments.temperature)  # refused before the models are loaded
-    _, options = chosen(arguments.model)
-    screen = Screen()
+    (_, options), screen = chosen(arguments.model), Screen()
+    prompts = read_prompts(arguments.prompts, arguments.classes)[: arguments.prompts]
+    plan = AuditPlan(prompts, arguments.tokens, arguments.temperature, options.device)
     screen.remark("loading the models")
     with closing(load(options)) as engine:
-        result = _audit(arguments, options.device, engine, screen)
+        assert isinstance(engine, LocalEngine), "an audit needs the target itself"
+        result = audit(
+            engine, plan, lambda answer: screen.remark(f"scoring {len(answer.tokens)} tokens again: {answer.name}")
+        )
     for line in _report(result):
         print(harmless(line))
     if arguments.output.json:
@@ -101,19 +108,6 @@ def _finding(name: str, found: "Findings") -> list[str]:
         f"    {outlier.text}, token {outlier.index}: {outlier.token} instead of {outlier.choice}, gap {outlier.gap:.4g}"
         for outlier in found.outliers[:_MOST_SHOWN]
     ]
-
-
-def _audit(work: AuditFlags, device: str, engine: Engine, screen: Screen) -> "AuditResult":
-    # Imported here: `headstart --help` need not wait for the engine.
-    from headstart.engine.audit import AuditPlan, audit  # noqa: PLC0415
-    from headstart.engine.local import LocalEngine  # noqa: PLC0415
-
-    assert isinstance(engine, LocalEngine), "an audit needs the target itself"
-    prompts = read_prompts(work.prompts, work.classes)[: work.prompts]
-    plan = AuditPlan(prompts, work.tokens, work.temperature, device)
-    return audit(
-        engine, plan, lambda answer: screen.remark(f"scoring {len(answer.tokens)} tokens again: {answer.name}")
-    )
 
 
 _HEAD = """# The command line
