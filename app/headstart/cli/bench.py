@@ -58,7 +58,7 @@ from headstart.errors import SettingsError
 
 if TYPE_CHECKING:
     from headstart.engine.bench.first_token import FirstToken, FirstTokenResult
-    from headstart.engine.bench.measure import ForwardResult, Timed
+    from headstart.engine.bench.measure import Timed
     from headstart.engine.bench.peers import ChatPeer, PeerSource
     from headstart.engine.devices import Machine
     from headstart.engine.local import LocalEngine
@@ -361,19 +361,13 @@ def time_passes(arguments: ForwardFlags, load: Load) -> int:
         assert isinstance(engine, LocalEngine), "passes need the models themselves"
         result = measure_forward(engine, plan, screen.remark)
     print(harmless(result.machine.device))
-    for table in forward_tables(result):
+    by_tokens = {model.name: model.by_tokens for model in result.models}
+    by_context = {model.name: model.by_context for model in result.models}
+    for table in (_times("tokens", by_tokens), _times("context", by_context)):
         Console(highlight=False).print(table)
     if arguments.output.json:
         write_json(arguments.output.json, dataclasses.asdict(result))
     return 0
-
-
-def forward_tables(result: "ForwardResult") -> list[Table]:
-    """By number of tokens, and by context."""
-    return [
-        _times("tokens", {model.name: model.by_tokens for model in result.models}),
-        _times("context", {model.name: model.by_context for model in result.models}),
-    ]
 
 
 @dataclass(frozen=True, kw_only=True)
