@@ -17,7 +17,7 @@ from headstart.cli.command import INTERRUPTED, Command, Group, LazyCommand, Load
 from headstart.computer import window_packages
 from headstart.errors import HeadstartError, SettingsError, WindowError
 
-FAILED, MISUSED = 1, 2
+FAILED = 1
 _NAME, _COMPLETE = "headstart", "_HEADSTART_COMPLETE"
 _SHELLS = ("bash", "zsh", "fish", "powershell")
 _LOAD_HERE = ("bench", "dev", "tune")  # without a process of its own for the engine
@@ -162,14 +162,10 @@ def _opened(name: str) -> click.Command:
             from headstart.cli import chat  # noqa: PLC0415
 
             found = Command(chat.run if name == "chat" else chat.run_model, load_apart)
-        case "serve":
+        case "serve" | "ps":
             from headstart.cli import serve  # noqa: PLC0415
 
-            found = Command(serve.run, load_apart)
-        case "ps":
-            from headstart.cli import serve  # noqa: PLC0415
-
-            found = Command(serve.list_running)
+            found = Command(serve.run, load_apart) if name == "serve" else Command(serve.list_running)
         case "models":
             from headstart.cli import models  # noqa: PLC0415
 
