@@ -55,11 +55,27 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
-def openai_whole() -> str:
-    """A call, its result, and the answer to that"""
+def openai_client() -> Any:
+    """OpenAI's own."""
     from openai import OpenAI  # noqa: PLC0415 - each client may be missing
 
-    client: Any = OpenAI(base_url=URL, api_key=KEY)
+    return OpenAI(base_url=URL, api_key=KEY)
+
+
+def person_class() -> Any:
+    """What an answer is to be made into."""
+    from pydantic import BaseModel  # noqa: PLC0415
+
+    class Person(BaseModel):
+        name: str
+        age: int
+
+    return Person
+
+
+def openai_whole() -> str:
+    """A call, its result, and the answer to that"""
+    client = openai_client()
     message = client.chat.completions.create(model=MODEL, messages=ASKED, tools=[TOOL]).choices[0].message
     (call,) = message.tool_calls or []
     city = json.loads(call.function.arguments)["city"]
@@ -71,11 +87,8 @@ def openai_whole() -> str:
 
 def openai_streamed() -> str:
     """A call that must come, streamed"""
-    from openai import OpenAI  # noqa: PLC0415
-
     name = arguments = ""
-    client: Any = OpenAI(base_url=URL, api_key=KEY)
-    for chunk in client.chat.completions.create(
+    for chunk in openai_client().chat.completions.create(
         model=MODEL, messages=ASKED, tools=[TOOL], tool_choice="required", stream=True
     ):
         for part in chunk.choices[0].delta.tool_calls or []:
@@ -86,27 +99,18 @@ def openai_streamed() -> str:
 
 def responses_whole() -> str:
     """Responses: a call, its result, the answer to that; `.parse` with pydantic"""
-    from openai import OpenAI  # noqa: PLC0415
-    from pydantic import BaseModel  # noqa: PLC0415
-
-    class Person(BaseModel):
-        name: str
-        age: int
-
-    client: Any = OpenAI(base_url=URL, api_key=KEY)
+    client = openai_client()
     (call,) = client.responses.create(model=MODEL, input=QUESTION, tools=[FLAT], tool_choice="required").output
     city = json.loads(call.arguments)["city"]
     result: Any = {"type": "function_call_output", "call_id": call.call_id, "output": weather(city)}
     answer = client.responses.create(model=MODEL, input=[*ASKED, call, result], tools=[FLAT])
-    person = client.responses.parse(model=MODEL, input=ADA, text_format=Person).output_parsed
+    person = client.responses.parse(model=MODEL, input=ADA, text_format=person_class()).output_parsed
     return f"{city} / {answer.output_text} / {person}"
 
 
 def responses_streamed() -> str:
     """Responses, streamed: a text, and a call that must come"""
-    from openai import OpenAI  # noqa: PLC0415
-
-    client: Any = OpenAI(base_url=URL, api_key=KEY)
+    client = openai_client()
     events = client.responses.create(model=MODEL, input="Say hello.", max_output_tokens=20, stream=True)
     text = "".join(event.delta for event in events if event.type == "response.output_text.delta")
     with client.responses.stream(model=MODEL, input=QUESTION, tools=[FLAT], tool_choice="required") as stream:
@@ -117,31 +121,20 @@ def responses_streamed() -> str:
 def instructor_default() -> str:
     """A pydantic model, in the default mode"""
     import instructor  # noqa: PLC0415
-    from openai import OpenAI  # noqa: PLC0415
-    from pydantic import BaseModel  # noqa: PLC0415
 
-    class Person(BaseModel):
-        name: str
-        age: int
-
-    client = instructor.from_openai(OpenAI(base_url=URL, api_key=KEY))
+    client = instructor.from_openai(openai_client())
     asked: Any = [{"role": "user", "content": ADA}]
-    return str(client.chat.completions.create(model=MODEL, messages=asked, response_model=Person))
+    return str(client.chat.completions.create(model=MODEL, messages=asked, response_model=person_class()))
 
 
 def pydantic_ai_default() -> str:
     """A structured output, and an agent with a tool, in the default modes"""
-    from pydantic import BaseModel  # noqa: PLC0415
     from pydantic_ai import Agent  # noqa: PLC0415
     from pydantic_ai.models.openai import OpenAIChatModel  # noqa: PLC0415
     from pydantic_ai.providers.openai import OpenAIProvider  # noqa: PLC0415
 
-    class Person(BaseModel):
-        name: str
-        age: int
-
     model = OpenAIChatModel(MODEL, provider=OpenAIProvider(base_url=URL, api_key=KEY))
-    person = Agent(model, output_type=Person).run_sync(ADA).output
+    person = Agent(model, output_type=person_class()).run_sync(ADA).output
     spoken = Agent(model, tools=[weather]).run_sync(QUESTION).output
     return f"{person} / {spoken}"
 
