@@ -277,23 +277,17 @@ def _check(arguments: CheckFlags, load: Load) -> int:
         return 1
     files = sum(len(model.manifest.files) for model in models)
     screen.remark(f"{entry.name}: {files} files as exported.")
-    _answer_a_token(entry, arguments.device, load, screen)
-    return 0
-
-
-def _answer_a_token(entry: Model | Pair, device: str, load: Load, screen: Screen) -> None:
-    target = entry.target if isinstance(entry, Pair) else entry
-    draft = entry.draft.folder if isinstance(entry, Pair) else None
-    if isinstance(entry, Pair):
-        library.require_same_vocabulary(entry.target, entry.draft)
-    if target.manifest.embedding:
-        with closing(load(LoadOptions(target.folder, device=device))) as engine:
+    if isinstance(entry, Model) and entry.manifest.embedding:
+        with closing(load(LoadOptions(entry.folder, device=arguments.device))) as engine:
             list(engine.generate(Request((), inputs=("Hello",))))
-        screen.remark(f"{entry.name}: loads on {device} and turns a text into a vector.")
-        return
-    with closing(load(LoadOptions(target.folder, draft, device))) as engine:
+        screen.remark(f"{entry.name}: loads on {arguments.device} and turns a text into a vector.")
+        return 0
+    choice = library.choose(arguments.name)
+    draft = choice.draft.folder if choice.draft else None
+    with closing(load(LoadOptions(choice.target.folder, draft, arguments.device))) as engine:
         answer(engine, ToolLoop(Request((Message("user", "Hello"),), max_new_tokens=1)), screen)
-    screen.remark(f"{entry.name}: loads on {device} and answers.")
+    screen.remark(f"{entry.name}: loads on {arguments.device} and answers.")
+    return 0
 
 
 def _print_table(entries: tuple[Entry, ...]) -> None:
