@@ -385,8 +385,7 @@ def advise(arguments: AdviceFlags, _load: Load) -> int:
     for title in ("its speedup", "auto's"):
         shown.add_column(title, justify="right")
     for each in given:
-        auto = f"{each.auto:.2f}x" if each.auto else "–"
-        shown.add_row(harmless(each.kind), each.words, f"{each.speedup:.2f}x", auto)
+        shown.add_row(harmless(each.kind), each.words, _ratio(each.speedup), _ratio(each.auto))
     Console(highlight=False).print(shown)
     if arguments.json:
         write_json(arguments.json, {"advice": [dataclasses.asdict(each) for each in given]})
