@@ -136,7 +136,7 @@ class FunctionTool:
 
     name: Name
     description: str | None = None
-    parameters: Annotated[dict[str, Any], Meta(examples=[{"type": "object"}])] | None = None
+    parameters: Object | None = None
     strict: bool | None = None
 
 
@@ -183,7 +183,7 @@ class JsonSchema:
     """A JSON schema that the answer follows, strict or not."""
 
     name: str
-    schema: Annotated[dict[str, Any], Meta(examples=[{"type": "object"}])]
+    schema: Object
     description: str | None = None
     strict: bool | None = None
 
