@@ -290,9 +290,8 @@ def stats_line(stats: Stats) -> str:
 
 def stats_lines(stats: Stats) -> list[str]:
     """The statistics of one answer, a line for each subject; the last line is the gain of speculation."""
-    if _is_untold(stats):
-        return [_speed(stats), _acceptance(stats), _context(stats), gain(stats)]
-    return [_speed(stats), _acceptance(stats), _origins(stats), _time(stats), _context(stats), gain(stats)]
+    rounds = [] if _is_untold(stats) else [_origins(stats), _time(stats)]
+    return [_speed(stats), _acceptance(stats), *rounds, _context(stats), gain(stats)]
 
 
 def gain(stats: Stats) -> str:
