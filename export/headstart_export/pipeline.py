@@ -5,6 +5,7 @@ import filecmp
 import gc
 import importlib.metadata
 import json
+import math
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -105,9 +106,11 @@ def export(order: Order, output: Path, cache: Path, progress: Progress, *, force
     """Build what is ordered into a folder. Raises HeadstartError; whatever happens, nothing half done stays."""
     progress.expect(_steps(order) + 1)
     with opened(order, output, cache, progress, force=force) as job:
+        found = prepare(order.target if isinstance(order, PairOrder) else order, job)
+        progress.expect(_steps(order, found) - _steps(order))
         if isinstance(order, PairOrder):
-            _export_pair(order, job)
-        elif (found := prepare(order, job)).vectors:
+            _export_pair(order, found, job)
+        elif found.vectors:
             _build_embedding(found, found.vectors, job)
         else:
             build(found, job.space.result, job)
@@ -115,12 +118,17 @@ def export(order: Order, output: Path, cache: Path, progress: Progress, *, force
     return output
 
 
-def _steps(order: Order) -> int:
-    """Those of an export in which each is needed; whoever leaves some out says so."""
-    if not isinstance(order, PairOrder):
-        return _STEPS if order.role == "draft" else _STEPS + 1 + (_STEPS if order.recipe.head else 0)
-    drafts = _AFTER_READING if order.draft.copy else _STEPS
-    return _steps(order.target) + drafts + (order.draft_vocab > 0)
+def _steps(order: Order, known: Prepared | None = None) -> int:
+    """Those of an export. `known`: its target, or only model; until it is prepared, each step seems to be needed."""
+    if isinstance(order, PairOrder):
+        is_ranked = 0 < order.draft_vocab < (len(known.tokenizer) if known else math.inf)
+        return _steps(order.target, known) + (_AFTER_READING if order.draft.copy else _STEPS) + is_ranked
+    if known and known.vectors:
+        return 2
+    if order.role == "draft":
+        return _STEPS
+    writes = not known or bool(known.tokenizer.chat_template)
+    return _STEPS + writes * (1 + order.calibrated) + (_STEPS if order.recipe.head else 0)
 
 
 def _build_embedding(model: Prepared, recipe: embedding.Recipe, job: Job) -> None:
@@ -177,8 +185,7 @@ def opened(order: Order, output: Path, cache: Path, progress: Progress, *, force
             space.move_into_place()
 
 
-def _export_pair(order: PairOrder, job: Job) -> None:
-    target = prepare(order.target, job)
+def _export_pair(order: PairOrder, target: Prepared, job: Job) -> None:
     if order.draft.copy:
         draft = replace(target, order=order.draft, self_draft=manifest.SelfDraft(target.facts.layers))
     else:
@@ -197,7 +204,7 @@ def _export_pair(order: PairOrder, job: Job) -> None:
     texts = build(target, target_folder, job)
     shortlist = _list_tokens(target, order.draft_vocab, texts, draft_folder, job)
     build(draft, draft_folder, job, shortlist, texts)
-    write_pair(job.space.result, order.name, shared)
+    manifest.write(job.space.result, manifest.PairManifest(order.name, shared, _now()))
 
 
 def _stored(model: Prepared) -> float:
@@ -216,7 +223,6 @@ def prepare(order: ModelOrder, job: Job, target: Prepared | None = None) -> Prep
     if facts.head:
         return _head(order, fetched, facts, job, target)
     if embedding.is_one(fetched.path):
-        job.progress.expect(2 - _steps(order))  # all that is left is one step
         if target or order.role == "target":
             raise ExportError(
                 "{name} turns texts into vectors: it writes nothing, and is no part of a pair.", name=order.name
@@ -227,7 +233,6 @@ def prepare(order: ModelOrder, job: Job, target: Prepared | None = None) -> Prep
     with job.progress.step(f"Converting the tokenizer of {order.recipe.title}, and proving it") as advance:
         tokenizer = _tokenizer(order, fetched, facts)
         if order.role != "draft" and not tokenizer.chat_template:
-            job.progress.expect(-1)  # it writes nothing
             job.progress.note(
                 f"{order.name} has no chat template, so it is a base model: it continues texts (/v1/completions of the "
                 "local server), but cannot chat. If you know its template, add --template FILE."
@@ -282,8 +287,6 @@ def _head(order: ModelOrder, fetched: Fetched, facts: Facts, job: Job, target: P
 def _list_tokens(target: Prepared, rows: int, texts: list[Text], folder: Path, job: Job) -> manifest.Shortlist | None:
     """Write the tokens that the target uses most into the draft's folder; None where the draft is to guess all."""
     if not 0 < rows < len(target.tokenizer):
-        if rows:
-            job.progress.expect(-1)
         return None
     if not texts:
         raise ExportError("The target writes no texts whose tokens could be counted; --draft-vocab full does without.")
@@ -317,7 +320,6 @@ def build(
     first = answers_chats and model.order.calibrated
     texts: list[Text] = []
     if first:  # INT8 is close enough to the source to write what INT4 is calibrated on
-        job.progress.expect(1)
         _compress_to(msgspec.structs.replace(model.order, weights="int8"), half, folder, (), job)
         texts = _have_it_write(folder, model.facts.parameters, job)
     read = [prompt + answer for prompt, answer in texts or target_texts] if not half.width else []
@@ -653,11 +655,6 @@ def _require_agreement(target: Prepared, draft: Prepared) -> int:
             second=_shown(difference.second),
         )
     return len(first)
-
-
-def write_pair(folder: Path, name: str, shared_ids: int) -> None:
-    """Describe a folder whose target and draft are finished."""
-    manifest.write(folder, manifest.PairManifest(name=name, shared_ids=shared_ids, created=_now()))
 
 
 def _versions() -> dict[str, str]:
