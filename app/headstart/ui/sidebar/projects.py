@@ -9,7 +9,6 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QLabel,
     QLineEdit,
-    QMessageBox,
     QPlainTextEdit,
     QWidget,
 )
@@ -19,7 +18,7 @@ from headstart.chat.store import Store
 from headstart.ui.chat.attachments import AttachmentTray
 from headstart.ui.translation import telling
 from headstart.ui.widgets.labels import StatusLine, button, muted
-from headstart.ui.widgets.layouts import Dialog, beside, dress_dialog, file_place, keep_place, stacked
+from headstart.ui.widgets.layouts import Dialog, beside, confirms, file_place, keep_place, stacked
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import MEDIUM
 
@@ -152,13 +151,8 @@ class ProjectsController(QObject):
         count = next((each.chats for each in self._store.projects() if each.name == name), 0)
         question = self.tr("Delete the project “{}” with its system prompt and files?").format(name)
         stay = self.tr("Its chat stays.") if count == 1 else self.tr("Its {} chats stay.").format(count)
-        box = QMessageBox(QMessageBox.Icon.Question, self.tr("Delete project"), question, parent=self._window)
-        dress_dialog(box)
-        box.setInformativeText(stay if count else "")
-        delete = box.addButton(self.tr("Delete"), QMessageBox.ButtonRole.DestructiveRole)
-        box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
-        box.exec()
-        if box.clickedButton() is delete:
+        title, action = self.tr("Delete project"), self.tr("Delete")
+        if confirms(self._window, title, question, action, stay if count else ""):
             with telling(self.troubled.emit):
                 self._store.delete_project(name)
                 self.changed.emit({name: ""})

@@ -324,9 +324,11 @@ def keep_place(chosen: str) -> None:
     application.setProperty(_LAST_FOLDER, chosen if Path(chosen).is_dir() else str(Path(chosen).parent))
 
 
-def confirms(parent: QWidget, title: str, question: str, action: str) -> bool:
+def confirms(parent: QWidget, title: str, question: str, action: str, more: str = "") -> bool:
     """Ask before something that cannot be undone. `action` is the text of the button; Enter presses Cancel."""
     box = QMessageBox(QMessageBox.Icon.Question, title, question, parent=parent)
+    dress_dialog(box)
+    box.setInformativeText(more)
     go = box.addButton(action, QMessageBox.ButtonRole.DestructiveRole)
     box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
     box.exec()
