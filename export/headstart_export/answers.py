@@ -203,10 +203,8 @@ class _Writer:
         if not shared:
             return []
         first.forward(shared)
-        saved = first.save(0, len(shared)) if others else None
         for other in others:
-            assert saved is not None
-            other.restore(shared, saved)
+            other.restore(shared, first.save(0, len(shared)))
         hidden = first.hidden if isinstance(first, PagedRunner) else None
         return [] if hidden is None else [in_16_bits(hidden[: len(shared)])]
 
