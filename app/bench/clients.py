@@ -75,46 +75,47 @@ def person_class() -> Any:
 
 def openai_whole() -> str:
     """A call, its result, and the answer to that"""
-    client = openai_client()
-    message = client.chat.completions.create(model=MODEL, messages=ASKED, tools=[TOOL]).choices[0].message
-    (call,) = message.tool_calls or []
-    city = json.loads(call.function.arguments)["city"]
-    result: Any = {"role": "tool", "tool_call_id": call.id, "content": weather(city)}
-    history = [*ASKED, message.model_dump(exclude_none=True), result]
-    answer = client.chat.completions.create(model=MODEL, messages=history, tools=[TOOL])
+    with openai_client() as client:
+        message = client.chat.completions.create(model=MODEL, messages=ASKED, tools=[TOOL]).choices[0].message
+        (call,) = message.tool_calls or []
+        city = json.loads(call.function.arguments)["city"]
+        result: Any = {"role": "tool", "tool_call_id": call.id, "content": weather(city)}
+        history = [*ASKED, message.model_dump(exclude_none=True), result]
+        answer = client.chat.completions.create(model=MODEL, messages=history, tools=[TOOL])
     return f"{city} / {answer.choices[0].message.content}"
 
 
 def openai_streamed() -> str:
     """A call that must come, streamed"""
     name = arguments = ""
-    for chunk in openai_client().chat.completions.create(
-        model=MODEL, messages=ASKED, tools=[TOOL], tool_choice="required", stream=True
-    ):
-        for part in chunk.choices[0].delta.tool_calls or []:
-            name += part.function.name or ""
-            arguments += part.function.arguments or ""
+    with openai_client() as client:
+        for chunk in client.chat.completions.create(
+            model=MODEL, messages=ASKED, tools=[TOOL], tool_choice="required", stream=True
+        ):
+            for part in chunk.choices[0].delta.tool_calls or []:
+                name += part.function.name or ""
+                arguments += part.function.arguments or ""
     return f"{name} {json.loads(arguments)}"
 
 
 def responses_whole() -> str:
     """Responses: a call, its result, the answer to that; `.parse` with pydantic"""
-    client = openai_client()
-    (call,) = client.responses.create(model=MODEL, input=QUESTION, tools=[FLAT], tool_choice="required").output
-    city = json.loads(call.arguments)["city"]
-    result: Any = {"type": "function_call_output", "call_id": call.call_id, "output": weather(city)}
-    answer = client.responses.create(model=MODEL, input=[*ASKED, call, result], tools=[FLAT])
-    person = client.responses.parse(model=MODEL, input=ADA, text_format=person_class()).output_parsed
+    with openai_client() as client:
+        (call,) = client.responses.create(model=MODEL, input=QUESTION, tools=[FLAT], tool_choice="required").output
+        city = json.loads(call.arguments)["city"]
+        result: Any = {"type": "function_call_output", "call_id": call.call_id, "output": weather(city)}
+        answer = client.responses.create(model=MODEL, input=[*ASKED, call, result], tools=[FLAT])
+        person = client.responses.parse(model=MODEL, input=ADA, text_format=person_class()).output_parsed
     return f"{city} / {answer.output_text} / {person}"
 
 
 def responses_streamed() -> str:
     """Responses, streamed: a text, and a call that must come"""
-    client = openai_client()
-    events = client.responses.create(model=MODEL, input="Say hello.", max_output_tokens=20, stream=True)
-    text = "".join(event.delta for event in events if event.type == "response.output_text.delta")
-    with client.responses.stream(model=MODEL, input=QUESTION, tools=[FLAT], tool_choice="required") as stream:
-        *_, item = stream.get_final_response().output
+    with openai_client() as client:
+        events = client.responses.create(model=MODEL, input="Say hello.", max_output_tokens=20, stream=True)
+        text = "".join(event.delta for event in events if event.type == "response.output_text.delta")
+        with client.responses.stream(model=MODEL, input=QUESTION, tools=[FLAT], tool_choice="required") as stream:
+            *_, item = stream.get_final_response().output
     return f"{text} / {item.name} {json.loads(item.arguments)}"
 
 
@@ -122,9 +123,10 @@ def instructor_default() -> str:
     """A pydantic model, in the default mode"""
     import instructor  # noqa: PLC0415
 
-    client = instructor.from_openai(openai_client())
     asked: Any = [{"role": "user", "content": ADA}]
-    return str(client.chat.completions.create(model=MODEL, messages=asked, response_model=person_class()))
+    with openai_client() as client:
+        asking = instructor.from_openai(client).chat.completions
+        return str(asking.create(model=MODEL, messages=asked, response_model=person_class()))
 
 
 def pydantic_ai_default() -> str:
