@@ -15,7 +15,8 @@ from headstart.errors import BrokenModelError, Translatable
 FILE_NAME = "manifest.json"
 SCHEMA = 1
 TARGET_FOLDER = "target"
-HEAD_FOLDER = "head"  # in a model folder: an EAGLE-3 head for it
+HEAD_FOLDER = "head"  # in a model folder: a head for it, of EAGLE-3 or Hydra
+HYDRA = "Hydra"  # architecture of a head that is made by `headstart-export head`
 DRAFT_FOLDER = "draft"
 TOKENIZER_FILE = "openvino_tokenizer.bin"
 # Patterns in it by which earlier exports joined "digits one by one" with the splitting of words. The first is no
@@ -144,7 +145,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class LearnedHead:
-    """What an EAGLE-3 head that was made on this computer learned from, and its learning curve."""
+    """What a head that was made on this computer learned from, and its learning curve."""
 
     layers: tuple[int, ...]  # of the target, from 0, whose hidden states it reads
     texts: int
@@ -203,6 +204,11 @@ class Manifest:
         """Whether it is an EAGLE-3 head: it guesses from what its own target computes, and is no model by itself."""
         return "eagle3" in self.architecture.lower()
 
+    @property
+    def is_hydra(self) -> bool:
+        """Whether it is a Hydra head: as an EAGLE-3 head it guesses from what its own target computes."""
+        return self.architecture == HYDRA
+
 
 @dataclass(frozen=True)
 class PairManifest:
@@ -245,7 +251,7 @@ def read(folder: Path) -> Manifest | PairManifest:
 
 
 def head_folder(folder: Path) -> Path | None:
-    """Of the EAGLE-3 head that a model folder has of its own; None: it has none."""
+    """Of the head that a model folder has of its own; None: it has none."""
     head = folder / HEAD_FOLDER
     return head if (head / FILE_NAME).is_file() else None
 

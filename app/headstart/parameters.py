@@ -127,7 +127,7 @@ class Drafter(StrEnum):
 
     ANY = "any"  # the one that promises most
     DRAFT = "draft"  # the draft model alone
-    EAGLE = "eagle"  # the EAGLE-3 head alone
+    EAGLE = "eagle"  # the head alone, be it of EAGLE-3 or Hydra
     NGRAM = "ngram"  # the text itself alone
     TABLE = "table"  # the table of usual words alone
 

@@ -213,10 +213,8 @@ def first_line(error: BaseException) -> str:
 # EAGLE-3 heads are drafts of one layer that read hidden states of their target. They have no tokenizer, and mostly no
 # embeddings: both are the target's.
 HEAD_READS = 3  # hidden states of the target for each token
-SCALES = ".scales"  # what the rows of a matrix are multiplied by, in heads whose matrices are in 8 bits
 _EMBEDDINGS = "model.embed_tokens.weight"
-_ROWS = "model.lm_head.weight"  # missing in heads made by `headstart-export head`, whose rows are the target's
-_OPTIONAL = (_EMBEDDINGS, _ROWS, "model.t2d")  # from the target, twice; of no use for guesses
+_OPTIONAL = (_EMBEDDINGS, "model.t2d")  # from the target; of no use for guesses
 
 
 def require_head_fits(head: Path, target: Path, names: tuple[str, str], *, code: bool) -> None:
@@ -253,9 +251,8 @@ def require_head_fits(head: Path, target: Path, names: tuple[str, str], *, code:
 
 
 def load_head(head: Path, target: Path, *, code: bool) -> Any:
-    """The head as a PyTorch model; embeddings and rows that it lacks are its target's. Raises ExportError."""
+    """The head as a PyTorch model; embeddings that it lacks are its target's. Raises ExportError."""
     process.prepare()
-    import torch  # noqa: PLC0415
     from optimum.exporters.openvino.model_patcher import LlamaEagle3ForCausalLM  # noqa: PLC0415
 
     # optimum tells from a class's module which library it belongs to, and does not know its own.
@@ -275,24 +272,8 @@ def load_head(head: Path, target: Path, *, code: bool) -> Any:
         ) from None
     missing = set(info["missing_keys"])
     require_all(info | {"missing_keys": sorted(missing - set(_OPTIONAL))}, head)
-    _scale(model.model, head)
     model.config.architectures = [known.__name__]  # marks the IR for those who run it
-    if missing & {_EMBEDDINGS, _ROWS}:
-        known_to = load_weights(target, code=code)
-        if _EMBEDDINGS in missing:
-            model.model.embed_tokens.weight.data.copy_(known_to.get_input_embeddings().weight.data)
-        if _ROWS in missing:
-            chosen = model.model.d2t + torch.arange(len(model.model.d2t))
-            model.model.lm_head.weight.data.copy_(known_to.get_output_embeddings().weight.data[chosen])
+    if _EMBEDDINGS in missing:
+        known = load_weights(target, code=code).get_input_embeddings()
+        model.model.embed_tokens.weight.data.copy_(known.weight.data)
     return model.eval()
-
-
-def _scale(model: Any, head: Path) -> None:
-    """Multiply the matrices of a head that were loaded as whole numbers."""
-    from safetensors import safe_open  # noqa: PLC0415
-
-    for file in head.glob("*.safetensors"):
-        with safe_open(file, "pt") as tensors:
-            for name in filter(lambda each: each.endswith(SCALES), tensors.keys()):
-                matrix = model.get_parameter(name.removesuffix(SCALES))
-                matrix.data.mul_(tensors.get_tensor(name)[:, None])

@@ -1,4 +1,4 @@
-"""`headstart-export head`: an EAGLE-3 head for a model that is exported, made on this computer.
+"""`headstart-export head`: a Hydra head for a model that is exported, made on this computer.
 
 The target answers prompts and reads texts; the head learns from its hidden states what it says next. Texts, states and
 the state of the training are kept until the head is done, so that a stopped run goes on.
@@ -18,32 +18,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headstart import manifest, paths
-from headstart.engine.runners.graph import LEAST_LAYERS, tapped_layers
+from headstart import manifest
+from headstart.engine.runners.graph import HIDDEN_STATES, LEAST_LAYERS, tapped_layers
+from headstart.engine.runners.head import MAPPING, NEXT
 from headstart.errors import ExportError, NotEnoughSpaceError
 from headstart.manifest import LearnedHead, Manifest
-from headstart_export import (
-    convert,
-    draft_vocab,
-    features,
-    pipeline,
-    quality,
-    table,
-    tokenizer_proof,
-    weights,
-    workspace,
-)
+from headstart_export import convert, draft_vocab, features, pipeline, quality, table, workspace
 from headstart_export.features import Store, Text
-from headstart_export.pipeline import Converted, Job, Prepared
 from headstart_export.progress import Progress, megabytes
-from headstart_export.recipe import LocalSource, ModelOrder, ModelRecipe
-from headstart_export.sources import Fetched
 
 if TYPE_CHECKING:
     from headstart_export.head_training import Trainer
 
 _WRITING = 0.6  # of the hours, at most: the rest is for the training
-_STEPS = 10  # write, train, the six of a conversion, try, move
+_STEPS = 4  # write, train, try, move
 _PARTS = 1000  # that a step is shown in
 _PIECES = 2000  # of texts that were found
 _LOOKED_AT = 64  # texts that tell how large each channel usually is
@@ -54,8 +42,8 @@ def parser() -> argparse.ArgumentParser:
     """The options of `head`."""
     made = argparse.ArgumentParser(
         prog="headstart-export head",
-        description="Make an EAGLE-3 head for an exported model: a draft of one layer that learns on this computer "
-        "what the model says next. An interrupted call goes on when run again.",
+        description="Make a Hydra head for an exported model: a small network that learns on this computer what the "
+        "model says next, and becomes a part of it. An interrupted call goes on when run again.",
     )
     made.add_argument("model", metavar="NAME", help="installed model, pair (its target), or folder")
     made.add_argument("--hours", type=_positive, default=8.0, metavar="X", help="that it may take (default: 8)")
@@ -65,14 +53,11 @@ def parser() -> argparse.ArgumentParser:
         "--text", nargs="+", type=Path, default=[], metavar="PATH", help="read these texts too, not others"
     )
     made.add_argument("--rows", type=_whole, default=16384, metavar="N", help="tokens that it guesses among (16384)")
-    made.add_argument("--neurons", type=_whole, metavar="N", help="of its layer (default: as many as the model's have)")
+    made.add_argument("--neurons", type=_whole, default=2048, metavar="N", help="of its network (at most: 2048)")
     made.add_argument("--seed", type=int, default=0, metavar="N", help="another one: another order")
-    made.add_argument(
-        "--output", type=Path, metavar="DIR", help="make it a draft of its own (default: a part of the model)"
-    )
     made.add_argument("--keep", type=Path, metavar="DIR", help="where texts and states are kept, and stay afterwards")
-    made.add_argument("--lean", type=Path, metavar="DIR", help="also write what it learned, for --draft of an export")
-    made.add_argument("--force", action="store_true", help="replace the output if it exists, once the new one is done")
+    made.add_argument("--lean", type=Path, metavar="DIR", help="also write what it learned, for a recipe")
+    made.add_argument("--force", action="store_true", help="replace an older head, once the new one is done")
     made.add_argument("--json", action="store_true", help="print JSON on standard output")
     made.add_argument("--verbose", action="store_true", help="show what the libraries underneath print")
     made.set_defaults(trust_remote_code=False)
@@ -98,7 +83,7 @@ def run(options: argparse.Namespace, cache: Path, progress: Progress) -> Path:
     begun, target = time.monotonic(), table.model_folder(options.model)
     described = manifest.read_model(target)
     config = json.loads((target / "config.json").read_text(encoding="utf-8"))
-    output = options.output or target / manifest.HEAD_FOLDER
+    output = target / manifest.HEAD_FOLDER
     workspace.refuse_existing(output, replace=options.force)
     if int(config.get("num_hidden_layers", 0)) < LEAST_LAYERS:
         raise ExportError("{model} has fewer than {least} layers, too few for a head.",
@@ -109,10 +94,12 @@ def run(options: argparse.Namespace, cache: Path, progress: Progress) -> Path:
     _gather(options, store, begun, progress)
     trainer = _train(options, store, config, begun, progress)
     hours = (time.monotonic() - begun) / 3600
-    _finish(trainer, store, described, output, hours, progress, lean=options.lean, force=options.force)
-    if not options.output:
-        described = manifest.read_model(target)
-        manifest.write(target, dataclasses.replace(described, files=manifest.hash_files(target)))
+    _finish(trainer, store, described, output, hours, progress, force=options.force)
+    manifest.write(target, dataclasses.replace(described, files=manifest.hash_files(target)))
+    if options.lean:
+        from headstart_export import head_model  # noqa: PLC0415
+
+        head_model.save_lean(trainer.head, options.lean)
     if not options.keep:
         shutil.rmtree(store.folder, ignore_errors=True)
     return output
@@ -127,8 +114,7 @@ def _kept(options: argparse.Namespace, described: Manifest, cache: Path) -> Path
 
 
 def _neurons(options: argparse.Namespace, config: dict[str, Any]) -> int:
-    most = int(config["intermediate_size"])
-    return min(options.neurons or most, most)
+    return min(int(options.neurons), int(config["intermediate_size"]))
 
 
 def _require_room(
@@ -137,8 +123,8 @@ def _require_room(
     """Say what it takes. Raises NotEnoughSpaceError where that is not there."""
     hidden = int(config["hidden_size"])
     disk = int(options.tokens * features.PER_ANSWER * features.STATES * hidden * 2)
-    learning = 14 * hidden**2 + 3 * hidden * _neurons(options, config)
-    memory = workspace.LIBRARIES + _PER_WEIGHT * learning + 2 * hidden * (int(config["vocab_size"]) + options.rows)
+    learning = features.STATES * hidden**2 + 5 * hidden * _neurons(options, config)
+    memory = workspace.LIBRARIES + _PER_WEIGHT * learning + 2 * hidden * options.rows
     progress.note(
         f"A head for {name} takes up to {options.hours:g} h, {megabytes(disk)} of disk in {folder} "
         f"and {megabytes(memory)} of memory."
@@ -227,52 +213,30 @@ def _finish(
     hours: float,
     progress: Progress,
     *,
-    lean: Path | None,
     force: bool,
 ) -> None:
-    """Convert the head as one from the hub, try it, and describe it."""
+    """Write the head, try it, and describe it."""
     from headstart_export import head_model  # noqa: PLC0415
 
-    source = store.folder / "hub"
-    head_model.save(trainer.head, source, whole=True)
-    if lean:
-        head_model.save(trainer.head, lean, whole=False)
-    recipe = ModelRecipe(
-        f"{described.name}-head", f"the head of {described.name}", described.licence, "draft", "int8",
-        (LocalSource(source),),
-    )  # fmt: skip
-    order = ModelOrder(recipe, "int8", "draft")
-    with pipeline.opened(order, output, paths.cache_folder(), progress, force=force) as job:
-        pipeline.build(_prepared(order, source, store.target, described, job), job.space.result, job)
+    names, trials = store.finished(), list(store.texts([features.TRIALS]))
+    with workspace.opened(output, replace=force) as space:
         with progress.step("Trying the finished head on what the model wrote"):
-            held = tried(job.space.result, list(store.texts([features.TRIALS])))
-        names = store.finished()
-        learned = LearnedHead(
-            layers=store.layers,
-            texts=sum(1 for _ in store.texts(names)),
-            tokens=trainer.tokens,
-            hours=round(hours, 2),
-            curve=trainer.marks,
-            compressed=held,
-        )
-        written = manifest.read_model(job.space.result)
-        manifest.write(job.space.result, dataclasses.replace(written, learned=learned))
+            head_model.save(trainer.head, space.result / convert.MODEL_FILE)
+            held = tried(space.result, trials)
+            learned = LearnedHead(
+                layers=store.layers,
+                texts=sum(1 for _ in store.texts(names)),
+                tokens=trainer.tokens,
+                hours=round(hours, 2),
+                curve=trainer.marks,
+                compressed=held,
+            )
+            pipeline.describe_head(trainer.head, space.result, described, learned)
+        with progress.step("Moving it into place"):
+            space.move_into_place()
     last = trainer.marks[-1].acceptance
     shown = ", ".join(f"{kind} {rate:.0%} (before compression {last[kind][0]:.0%})" for kind, rate in held.items())
     progress.note(f"The model takes the head's first guess: {shown}.")
-
-
-def _prepared(order: ModelOrder, source: Path, target: Path, described: Manifest, job: Job) -> Prepared:
-    """The head, with its target's tokenizer."""
-    tokenizer, folder = convert.load_tokenizer(target), job.space.scratch / "tokenizer"
-    folder.mkdir()
-    for name in described.files:
-        if "/" not in name and ("tokenizer" in name or name.startswith("chat_template")):  # else it is an older head's
-            shutil.copy2(target / name, folder / name)
-    chat = tokenizer_proof.render(tokenizer)
-    converted = Converted(folder, described.tokenizer.proof or 0, chat.tail if chat else "")
-    facts = weights.inspect(source, code=False)
-    return Prepared(order, Fetched(source, described.source), facts, tokenizer, converted, head_of=target)
 
 
 def tried(folder: Path, texts: list[Text]) -> dict[str, float]:
@@ -282,19 +246,14 @@ def tried(folder: Path, texts: list[Text]) -> dict[str, float]:
     session = openvino.Core().compile_model(folder / convert.MODEL_FILE, "CPU", quality.SETTINGS).create_infer_request()
     hits: dict[str, list[bool]] = {}
     for text in texts:
-        session.reset_state()
-        count, width = len(text.ids) - 2, text.states.shape[1] * 3 // features.STATES
-        inputs = {
-            "input_ids": np.array([text.ids[1:-1]], np.int64),
-            "attention_mask": np.ones((1, count), np.int64),
-            "position_ids": np.arange(count, dtype=np.int64)[None],
-            "beam_idx": np.zeros(1, np.int32),
-            "hidden_states": text.states[None, :count, :width].astype(np.float32),
-        }
-        session.infer(inputs)
-        guessed = session.get_tensor("logits").data[0].argmax(axis=1)
-        guessed = guessed + session.get_tensor("d2t").data[guessed]
-        hits.setdefault(text.kind, []).extend(
-            [int(a) == b for a, b in zip(guessed, text.ids[2:], strict=True)][text.given - 1 :]
+        before = slice(text.given - 1, len(text.ids) - 2)
+        session.infer(
+            {
+                HIDDEN_STATES: text.states[None, before].astype(np.float32),
+                NEXT: np.array(text.ids[text.given : -1], np.int64),
+            }
         )
+        rows = session.get_tensor("logits").data.argmax(axis=1)
+        guessed = rows + session.get_tensor(MAPPING).data[rows]
+        hits.setdefault(text.kind, []).extend((guessed == text.ids[text.given + 1 :]).tolist())
     return {kind: round(sum(each) / max(1, len(each)), 3) for kind, each in hits.items()}

@@ -21,7 +21,7 @@ from headstart_export.head_model import Head, long_enough
 PLACES = 4  # guesses in a row that are tried
 STEPS = 3  # that are learned, each with less weight than the one before
 _LESS = 0.8
-_AT_ONCE = 300  # tokens before each change of the weights
+_AT_ONCE = 1000  # tokens before each change of the weights
 _TRIED_AT_ONCE = 8  # texts
 _WARM_UP = 25  # changes
 _FALLING = 0.4  # the last part of the training, in which the rate goes down to nearly nothing

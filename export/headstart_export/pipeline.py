@@ -36,7 +36,7 @@ from headstart_export import (
 )
 from headstart_export.answers import Text
 from headstart_export.progress import Advance, Progress, megabytes, of_nncf
-from headstart_export.recipe import LocalSource, ModelOrder, ModelRecipe, Order, PairOrder, Sampling
+from headstart_export.recipe import ModelOrder, ModelRecipe, Order, PairOrder, Sampling
 from headstart_export.recipe import folder as recipes_folder
 from headstart_export.sources import Fetched
 from headstart_export.weights import Facts
@@ -128,7 +128,7 @@ def _steps(order: Order, known: Prepared | None = None) -> int:
     if order.role == "draft":
         return _STEPS
     writes = not known or bool(known.tokenizer.chat_template)
-    return _STEPS + writes * (1 + order.calibrated) + (_STEPS if order.recipe.head else 0)
+    return _STEPS + writes * (1 + order.calibrated) + bool(order.recipe.head)
 
 
 def _build_embedding(model: Prepared, recipe: embedding.Recipe, job: Job) -> None:
@@ -339,19 +339,47 @@ def build(
 
 
 def _add_head(model: Prepared, folder: Path, written: manifest.Manifest, job: Job) -> None:
-    """Build the EAGLE-3 head that the recipe names, as a part of the model in `folder`."""
-    source = recipes_folder() / "heads" / str(model.order.recipe.head)
-    named = ModelRecipe(
-        name=f"{model.order.name}-head",
-        title=f"the EAGLE-3 head of {model.order.recipe.title}",
-        licence=model.order.recipe.licence,
+    """Build the head that the recipe names, as a part of the model in `folder`."""
+    from headstart_export import head_model  # noqa: PLC0415 - with the libraries it needs
+
+    with job.progress.step(f"Adding the head of {model.order.recipe.title}"):
+        head = head_model.load_lean(recipes_folder() / "heads" / str(model.order.recipe.head), folder)
+        place = folder / manifest.HEAD_FOLDER
+        place.mkdir()
+        head_model.save(head, place / convert.MODEL_FILE)
+        describe_head(head, place, written)
+        manifest.write(folder, replace(written, files=manifest.hash_files(folder)))
+
+
+def describe_head(
+    head: Any, folder: Path, target: manifest.Manifest, learned: manifest.LearnedHead | None = None
+) -> None:
+    """Write the manifest of a Hydra head beside its graph."""
+    files = manifest.hash_files(folder)
+    size = sum(file.size for file in files.values())
+    described = replace(
+        target,
+        name=f"{target.name}-head",
         role="draft",
-        weights="int8",
-        sources=(LocalSource(source),),
+        architecture=manifest.HYDRA,
+        parameters=sum(weight.numel() for weight in head.parameters()),
+        precision=manifest.Precision("int8", "int8_sym"),
+        logit_rows=len(head.chosen),
+        size_bytes=size,
+        ram_bytes=size,
+        kv_bytes_per_token=0,
+        quality=None,
+        files=files,
+        versions=_versions(),
+        created=_now(),
+        shortlist=None,
+        self_draft=None,
+        table=None,
+        learned=learned,
+        adapter=None,
+        notes=(),
     )
-    head = prepare(ModelOrder(named, named.weights, named.role), job, model)
-    build(head, folder / manifest.HEAD_FOLDER, job)
-    manifest.write(folder, replace(written, files=manifest.hash_files(folder)))
+    manifest.write(folder, described)
 
 
 def _have_it_write(folder: Path, parameters: int, job: Job) -> list[Text]:

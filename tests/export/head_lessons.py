@@ -1,4 +1,4 @@
-"""Trains the head of a tiny exported model, and compares it with what reads such heads; no test loads torch itself.
+"""Trains the head of a tiny exported model, and compares it with what runs it; no test loads torch itself.
 
 `python -m tests.export.head_lessons MODEL FOLDER` prints what came of it as JSON. MODEL is an exported folder.
 """
@@ -13,8 +13,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
+from openvino import Model
 
+from headstart.engine.runners.hydra import HydraRunner
+from headstart.engine.runners.precision import plain
+from headstart.engine.runtime import core
 from headstart_export import convert, features, head_model, head_training, process
 from headstart_export.features import Text
 from headstart_export.head_model import Head, Measures, TargetWeights
@@ -47,17 +50,17 @@ def made(target: Path, learned: list[Text]) -> Head:
     return head
 
 
-def chain(head: Any, text: Text, start: int) -> list[list[float]]:
-    """Logits of a chain behind `start`, by the class that such heads are converted with."""
-    kept: list[Any] = []
-    head.model.midlayer.register_forward_hook(lambda _module, _given, result: kept.append(result))
-    states = torch.from_numpy(text.states[: start + 1, : 3 * 64].astype(np.float32))
-    cache, tokens, logits = None, text.ids[1 : start + 2], []
-    with torch.inference_mode():
-        for step in range(CHAIN):
-            read = head.model(input_ids=torch.tensor([tokens]), hidden_states=states[None], past_key_values=cache)
-            logits.append(head.model.lm_head(read.last_hidden_state[0, -1]).tolist())
-            cache, states, tokens = read.past_key_values, kept[-1][0, -1:], [text.ids[start + 2 + step]]
+def chain(folder: Path, text: Text, start: int) -> list[list[float]]:
+    """Logits of a chain behind `start`, as the engine runs a finished head: its first matrix runs in the target."""
+    model = core().read_model(folder / convert.MODEL_FILE)
+    matrix = next(node for node in model.get_ordered_ops() if node.get_type_name() == "MatMul")
+    first = core().compile_model(Model([matrix.output(0)], model.get_parameters()[:1]), "CPU", plain())
+    hidden = first(text.states[None, start : start + 1].astype(np.float32))[0][0]
+    runner, logits = HydraRunner(folder, "CPU", plain()), []
+    assert runner.listed.tolist() == list(range(3, 3 + ROWS))
+    for token in text.ids[start + 1 : start + 1 + CHAIN]:
+        scores, hidden = runner.read(token, hidden)
+        logits.append(scores[0].tolist())
     return logits
 
 
@@ -98,11 +101,9 @@ def main() -> None:
     parts = learn(target, learned, trials, folder / "parts.pt", stops=True)
     weights = zip(whole.head.parameters(), parts.head.parameters(), strict=True)
     before, after = (float(head_training._loss(head, learned)) for head in (made(target, learned), whole.head))
-    head_model.save(whole.head, folder / "hub", whole=True)
-    head_model.save(whole.head, folder / "lean", whole=False)
-    files = [folder / name / "model.safetensors" for name in ("hub", "lean")]
-    save_file(load_file(files[0]) | load_file(files[1]), files[1], {"format": "pt"})  # what it lacks is the target's
-    loaded, in_8_bits = (convert.load_head(file.parent, target, code=False).float() for file in files)
+    head_model.save(whole.head, folder / convert.MODEL_FILE)
+    head_model.save_lean(whole.head, folder / "lean")
+    head_model.save(head_model.load_lean(folder / "lean", target), folder / "lean" / convert.MODEL_FILE)
     print(
         json.dumps(
             {
@@ -111,7 +112,7 @@ def main() -> None:
                 "resumed differs": max(float((a - b).abs().max()) for a, b in weights),
                 "chains": [
                     unrolled(whole.head, trials[0], 20),
-                    *(chain(each, trials[0], 20) for each in (loaded, in_8_bits)),
+                    *(chain(each, trials[0], 20) for each in (folder, folder / "lean")),
                 ],
             }
         )

@@ -225,6 +225,8 @@ def race_peers(arguments: PeersFlags, load: Load) -> int:
     server, gguf = arguments.llama.both or (None, None)
     choice, options = chosen(arguments.model)
     head = manifests.head_folder(choice.target.folder)
+    if head and manifests.read_model(head).is_hydra:  # OpenVINO GenAI runs none
+        head = None
     if arguments.eagle is not None:
         head = _head(arguments.eagle, choice.target)
 

@@ -85,7 +85,7 @@ STYLES = {
 _LEGEND = {
     Origin.TARGET: "the model itself",
     Origin.DRAFT: "draft model, underlined",
-    Origin.EAGLE: "EAGLE-3 head, bold and underlined",
+    Origin.EAGLE: "head, bold and underlined",
     Origin.NGRAM: "n-gram, bold and underlined",
     Origin.TABLE: "table, italic and underlined",
 }

@@ -42,7 +42,7 @@ class Origin(StrEnum):
 
     TARGET = "target"  # the target's own: plain step, recovered or bonus token
     DRAFT = "draft"
-    EAGLE = "eagle"  # an EAGLE-3 head
+    EAGLE = "eagle"  # a head, of EAGLE-3 or Hydra
     NGRAM = "n-gram"
     TABLE = "table"  # the table of what the model usually writes
     UNKNOWN = "unknown"  # the engine or another program chose it and does not say how

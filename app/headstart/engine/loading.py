@@ -17,6 +17,7 @@ from headstart.engine.measurements import Measurements
 from headstart.engine.memory import released
 from headstart.engine.runners.graph import Ids
 from headstart.engine.runners.head import HeadRunner
+from headstart.engine.runners.hydra import HydraRunner
 from headstart.engine.runners.paged import BranchingRunner, Edit, PagedRunner
 from headstart.engine.runners.precision import (
     VERIFY,
@@ -251,13 +252,16 @@ def load_model(folder: Path, place: Place, measured: Path, watcher: Watcher | No
 
 
 def load_head(folder: Path, place: Place, measured: Path) -> LoadedModel:
-    """An EAGLE-3 head, proven to forget rejected tokens, and warm. Raises what `load_model` raises."""
+    """A head, proven to forget rejected tokens where it keeps any, and warm. Raises what `load_model` raises."""
     manifest, device, measurements = _whole(folder, place.device, measured)
     try:
         with released(folder / _WEIGHTS):
-            runner = HeadRunner(folder, device, plain(), place.context)
+            if manifest.is_hydra:
+                runner: Any = HydraRunner(folder, device, plain())
+            else:
+                runner = HeadRunner(folder, device, plain(), place.context)
             warm_up(runner)
-        found = fault(runner) if place.context >= ROOM else ""
+        found = fault(runner) if place.context >= ROOM and not manifest.is_hydra else ""
     except RuntimeError as error:
         found = first_line(error)
     if found:

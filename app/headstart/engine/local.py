@@ -37,6 +37,7 @@ from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
 from headstart.engine.prefix_cache import PartFiles, PrefixCache, identity_of
 from headstart.engine.runners.head import HeadRunner, Taps
+from headstart.engine.runners.hydra import HydraRunner
 from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runners.precision import name_of, pass_ms
 from headstart.engine.runners.runner import NonFiniteError
@@ -252,7 +253,7 @@ class LocalEngine:
         if draft:
             reads = self._policy.costs.pass_of(Origin.DRAFT)
             sources = replace(sources, draft=draft.runner, listed=draft.kept, reads=reads, prefixes=self._prefixes[1])
-        if head and isinstance(head.runner, HeadRunner):
+        if head and isinstance(head.runner, HeadRunner | HydraRunner):
             sources = replace(sources, head=head.runner)
         return Decoder(target.runner, drafters_of(sources), self._policy, self._prefixes[0])
 

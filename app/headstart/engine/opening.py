@@ -181,7 +181,7 @@ def _facts(engine: "LocalEngine | GenaiEngine", options: LoadOptions) -> Facts:
     misreading = manifests.misreading(options.target, target)  # a draft reads the target's tokens
     return Facts(
         target.name,
-        next((model.name for model in drafting if not model.is_eagle), None),
+        next((model.name for model in drafting if not (model.is_eagle or model.is_hydra)), None),
         options.device,
         options.numerics.value,
         engine.context,
@@ -189,7 +189,7 @@ def _facts(engine: "LocalEngine | GenaiEngine", options: LoadOptions) -> Facts:
         reason=engine.reason,
         notes=(*filter(None, [misreading]), *getattr(engine, "notes", ())),
         sampling=engine.sampling,
-        head=next((model.name for model in drafting if model.is_eagle), None),
+        head=next((model.name for model in drafting if model.is_eagle or model.is_hydra), None),
         parallel=1 + len(getattr(engine, "others", ())),
     )
 

@@ -10,6 +10,7 @@ from headstart.engine.drafters.base import NO_DRAFT, Draft, WantsMore
 from headstart.engine.drafters.ngram import NgramDrafter
 from headstart.engine.engine import Origin
 from headstart.engine.prefix_cache import PrefixCache
+from headstart.engine.runners.hydra import HydraRunner
 from headstart.engine.runners.runner import Logits, Runner, common_prefix, is_finite
 from headstart.engine.sampling import Guess, Ids
 from headstart.engine.sequence import Sequence as Text
@@ -25,7 +26,7 @@ WINDOW, HEAD = 2048, 96  # tokens that are read of a text of which more is unkno
 class ModelDrafter:
     """Writes ahead as far as it is asked to; behind its own tokens come those that `copier` offers for nothing."""
 
-    runner: Runner
+    runner: Runner | HydraRunner
     vocabulary: int  # ids the target knows; a wider output head is cut
     listed: Ids | None = None  # rising: what the logits stand for where the runner's head is trimmed
     copier: NgramDrafter | None = None
@@ -87,6 +88,7 @@ class ModelDrafter:
 class DraftModel(ModelDrafter):
     """A model of its own, which reads the text by itself."""
 
+    runner: Runner
     reads: int = 1  # tokens of a pass; where fewer are new, those before them are read again
     prefixes: PrefixCache | None = None  # what the runner has read before; None: the last text
     _known: int = field(default=0, init=False)  # tokens of the text that it is sure to be able to read

@@ -9,9 +9,11 @@ from headstart.engine.drafters.answer_table import AnswerTable
 from headstart.engine.drafters.base import Drafter
 from headstart.engine.drafters.draft_model import DraftModel
 from headstart.engine.drafters.eagle import EagleDrafter
+from headstart.engine.drafters.hydra import HydraDrafter
 from headstart.engine.drafters.ngram import NgramDrafter
 from headstart.engine.prefix_cache import PrefixCache
 from headstart.engine.runners.head import HeadRunner
+from headstart.engine.runners.hydra import HydraRunner
 from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runners.runner import Runner
 from headstart.engine.sampling import Ids
@@ -29,7 +31,7 @@ class Sources:
     listed: Ids | None = None  # tokens that the draft's output head scores where it is trimmed
     reads: int = 1  # tokens that the draft reads in a pass
     prefixes: PrefixCache | None = None  # of the draft
-    head: HeadRunner | None = None
+    head: HeadRunner | HydraRunner | None = None
     answers: AnswerTable | None = None
     copier: NgramDrafter = field(default_factory=NgramDrafter)
 
@@ -41,10 +43,12 @@ def _draft_model(sources: Sources) -> DraftModel | None:
     return DraftModel(sources.draft, width, sources.listed, copier, reads, sources.prefixes)
 
 
-def _head(sources: Sources) -> EagleDrafter | None:
+def _head(sources: Sources) -> EagleDrafter | HydraDrafter | None:
     target, head = sources.target, sources.head
     if head is None or not isinstance(target, PagedRunner) or target.hidden is None:
         return None
+    if isinstance(head, HydraRunner):
+        return HydraDrafter(head, target.vocabulary, head.listed, sources.copier, target=target)
     return EagleDrafter(head, target.vocabulary, head.listed, sources.copier, target=target)
 
 

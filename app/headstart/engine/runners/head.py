@@ -18,7 +18,8 @@ from headstart.engine.runners.passes import Pass
 from headstart.engine.runners.runner import Branch, Hidden, Logits
 from headstart.engine.runtime import core, openvino
 
-_MAPPING = "d2t"  # output: what to add to the number of a row to get its token
+NEXT = "next_token"  # input of a Hydra head: what stands behind the token whose hidden state it reads
+MAPPING = "d2t"  # output: what to add to the number of a row to get its token
 
 
 class HeadRunner(PagedRunner):
@@ -41,16 +42,9 @@ class HeadRunner(PagedRunner):
 
     def _edit(self, model: Any) -> None:
         """Let it read one hidden state in place of three, and give that of its layer in place of the mapping."""
-        self.listed = _cut_off_mapping(model)
-        operations, old, matrix = openvino().opset13, _given_states(model), _first_matrix(model)
-        self.width = matrix.get_output_partial_shape(0)[-1].get_length()
-        given = operations.parameter([-1, -1, self.width], np.float32, name=HIDDEN_STATES)
-        given.output(0).set_names({HIDDEN_STATES})
-        matrix.output(0).replace(given.output(0))
-        model.remove_parameter(old)
-        model.add_parameters([given])
+        self.listed, self.width = tokens_of_rows(model), read_one_state(model)
         last = [node for node in model.get_ordered_ops() if _is_sum_of_the_layer(node)][-1]
-        model.add_results([operations.result(last)])
+        model.add_results([openvino().opset13.result(last)])
         model.validate_nodes_and_infer_types()
 
     def _pass(self, ids: Sequence[int], branches: Sequence[Branch], rows: int) -> Pass:
@@ -66,20 +60,34 @@ class Taps:
 
     def __call__(self, model: Any) -> None:
         """Edit the target. Raises RuntimeError where the head does not fit."""
-        layers = count_layers(model)
-        if layers < LEAST_LAYERS or not add_taps(model, tapped_layers(layers)):
-            raise RuntimeError("it has no layers that an EAGLE-3 head can read")
-        weights = _first_matrix(core().read_model(self._folder / "openvino_model.xml")).input_value(1)
+        layers, head = count_layers(model), core().read_model(self._folder / "openvino_model.xml")
+        is_hydra = any(NEXT in each.output(0).get_names() for each in head.get_parameters())
+        if layers < LEAST_LAYERS or not add_taps(model, tapped_layers(layers), with_head=is_hydra):
+            raise RuntimeError("it has no layers that a head can read")
+        weights = _first_matrix(head).input_value(1)
         operations = openvino().opset13
         result = next(each for each in model.get_results() if HIDDEN_STATES in each.input_value(0).get_names())
         taps = result.input_value(0)
         if taps.get_partial_shape()[-1] != weights.get_partial_shape()[-1]:
-            raise RuntimeError(f"{self._folder.name} is an EAGLE-3 head for another model")
+            raise RuntimeError(f"{self._folder.name} is a head for another model")
         taps.set_names(set())
         made = operations.matmul(taps, weights, transpose_a=False, transpose_b=True)
         made.output(0).set_names({HIDDEN_STATES})
         result.input(0).replace_source_output(made.output(0))
         model.validate_nodes_and_infer_types()
+
+
+def read_one_state(model: Any) -> int:
+    """Let a head read one hidden state in place of several; the width of one."""
+    old, matrix = _given_states(model), _first_matrix(model)
+    width: int = matrix.get_output_partial_shape(0)[-1].get_length()
+    given = openvino().opset13.parameter([-1, -1, width], np.float32, name=HIDDEN_STATES)
+    given.output(0).set_names({HIDDEN_STATES})
+    matrix.output(0).replace(given.output(0))
+    model.remove_parameter(old)
+    model.add_parameters([given])
+    model.validate_nodes_and_infer_types()
+    return width
 
 
 def _given_states(model: Any) -> Any:
@@ -101,9 +109,9 @@ def _first_matrix(model: Any) -> Any:
     return node
 
 
-def _cut_off_mapping(model: Any) -> Ids:
+def tokens_of_rows(model: Any) -> Ids:
     """The token that each row of the logits stands for."""
-    result = next((each for each in model.get_results() if _MAPPING in each.input_value(0).get_names()), None)
+    result = next((each for each in model.get_results() if MAPPING in each.input_value(0).get_names()), None)
     source = result.input_value(0).get_node() if result else None
     if result is None or source is None or source.get_type_name() != "Constant":
         raise RuntimeError("it does not say which tokens it guesses")

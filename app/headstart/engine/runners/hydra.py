@@ -1,0 +1,45 @@
+"""A Hydra head (Ankner et al. 2024): it guesses on from a hidden state of its target and the token behind it."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from headstart.engine.runners.graph import HIDDEN_STATES, Ids
+from headstart.engine.runners.head import NEXT, read_one_state, tokens_of_rows
+from headstart.engine.runners.runner import Hidden, Inputs, Logits
+from headstart.engine.runtime import core
+
+
+class HydraRunner:
+    """A head without keys and values. The matrix that makes one hidden state of several runs in the target's graph."""
+
+    tokens: Sequence[int] = ()  # as it keeps none
+
+    def __init__(self, folder: Path, device: str, properties: Mapping[str, str]) -> None:
+        """Raises RuntimeError where the model is no such head."""
+        model = core().read_model(folder / "openvino_model.xml")
+        self.listed: Ids = tokens_of_rows(model)
+        self.width = read_one_state(model)
+        self.vocabulary = int(self.listed[-1]) + 1
+        compiled = core().compile_model(model, device, dict(properties))
+        self._request = compiled.create_infer_request()
+        self._inputs = Inputs(self._request, compiled)
+
+    def read(self, token: int, hidden: Hidden) -> tuple[Logits, Hidden]:
+        """What may follow a token: logits [1, rows], valid until the next call, and a hidden state to guess on from.
+
+        `hidden`: that of the token before it, [1, width].
+        """
+        self._inputs.write(HIDDEN_STATES, hidden[None])
+        self._inputs.write(NEXT, [token])
+        self._request.infer()
+        logits, further = (self._request.get_output_tensor(number).data for number in range(2))
+        return logits, further.copy()
+
+    def forward(self, ids: Sequence[int], **_rows: int) -> Logits:
+        """As Runner.forward, from nothing: for what times a pass."""
+        return self.read(ids[-1], np.zeros((1, self.width), np.float32))[0]
+
+    def rollback(self, _length: int) -> None:
+        """As it keeps no tokens, there is nothing to forget."""
