@@ -51,6 +51,7 @@ def load(options):
 
 sys.exit(main(["serve", *sys.argv[1:]], load=load))
 """
+SERVE_SLOW_TOY = SERVE_TOY.replace("EngineClient(PROGRAM,", 'EngineClient((*PROGRAM, "--pace", "0.05"),')
 Captured = pytest.CaptureFixture[str]
 
 
@@ -110,10 +111,18 @@ def told(*flags: str) -> str:
     return printed.getvalue()
 
 
+def until_it_writes(answers: int) -> None:
+    """Wait for the only server to say so."""
+    end = time.monotonic() + 60
+    while listing()[0]["models"][0]["answers"] != answers:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
 def test_running_servers_say_what_they_have_loaded(root: Path) -> None:
     assert told() == "No server runs on this computer; `headstart serve` starts one.\n"
     begun = datetime.now().astimezone() - timedelta(seconds=1)
-    with served("--key", "mine", script=SERVE_TOY) as (program, lines):
+    with served("--key", "mine", script=SERVE_SLOW_TOY) as (program, lines):
         (base,) = re.findall(r"http://\S+", "".join(lines))
         (server,) = listing()
         (model,) = server["models"]
@@ -125,12 +134,9 @@ def test_running_servers_say_what_they_have_loaded(root: Path) -> None:
         with openai.OpenAI(base_url=base, api_key="mine", max_retries=0) as client:
             stream = client.completions.create(model="smol", prompt="toy: words 50000", max_tokens=50000, stream=True)
             next(stream)
-            assert listing()[0]["models"][0]["answers"] == 1
+            until_it_writes(1)
             stream.close()
-        end = time.monotonic() + 60
-        while listing()[0]["models"][0]["answers"]:
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        until_it_writes(0)
     assert list((root / "servers").iterdir()), "it was killed"
     assert listing() == []
     assert not list((root / "servers").iterdir())
