@@ -95,6 +95,7 @@ def run(options: argparse.Namespace, cache: Path, progress: Progress) -> Path:
     trainer = _train(options, store, config, begun, progress)
     hours = (time.monotonic() - begun) / 3600
     _finish(trainer, store, described, output, hours, progress, force=options.force)
+    described = manifest.read_model(target)  # its table may have been counted anew meanwhile
     manifest.write(target, dataclasses.replace(described, files=manifest.hash_files(target)))
     if options.lean:
         from headstart_export import head_model  # noqa: PLC0415
