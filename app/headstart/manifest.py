@@ -150,7 +150,6 @@ class LearnedHead:
     layers: tuple[int, ...]  # of the target, from 0, whose hidden states it reads
     texts: int
     tokens: int  # that it guessed at, each counted once
-    hours: float
     curve: tuple[Mark, ...]
     compressed: Mapping[str, float]  # by class: the first guesses of the finished head that held
 

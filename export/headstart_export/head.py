@@ -93,14 +93,9 @@ def run(options: argparse.Namespace, cache: Path, progress: Progress) -> Path:
     _require_room(options, described.name, config, store.folder, progress)
     _gather(options, store, begun, progress)
     trainer = _train(options, store, config, begun, progress)
-    hours = (time.monotonic() - begun) / 3600
-    _finish(trainer, store, described, output, hours, progress, force=options.force)
+    _finish(options, trainer, store, described, output, progress)
     described = manifest.read_model(target)  # its table may have been counted anew meanwhile
     manifest.write(target, dataclasses.replace(described, files=manifest.hash_files(target)))
-    if options.lean:
-        from headstart_export import head_model  # noqa: PLC0415
-
-        head_model.save_lean(trainer.head, options.lean)
     if not options.keep:
         shutil.rmtree(store.folder, ignore_errors=True)
     return output
@@ -207,20 +202,18 @@ def _chosen(store: Store, texts: list[Text], rows: int) -> Any:
 
 
 def _finish(
+    options: argparse.Namespace,
     trainer: "Trainer",
     store: Store,
     described: Manifest,
     output: Path,
-    hours: float,
     progress: Progress,
-    *,
-    force: bool,
 ) -> None:
     """Write the head, try it, and describe it."""
     from headstart_export import head_model  # noqa: PLC0415
 
     names, trials = store.finished(), list(store.texts([features.TRIALS]))
-    with workspace.opened(output, replace=force) as space:
+    with workspace.opened(output, replace=options.force) as space:
         with progress.step("Trying the finished head on what the model wrote"):
             head_model.save(trainer.head, space.result / convert.MODEL_FILE)
             held = tried(space.result, trials)
@@ -228,13 +221,14 @@ def _finish(
                 layers=store.layers,
                 texts=sum(1 for _ in store.texts(names)),
                 tokens=trainer.tokens,
-                hours=round(hours, 2),
                 curve=trainer.marks,
                 compressed=held,
             )
             pipeline.describe_head(trainer.head, space.result, described, learned)
         with progress.step("Moving it into place"):
             space.move_into_place()
+    if options.lean:
+        head_model.save_lean(trainer.head, options.lean)
     last = trainer.marks[-1].acceptance
     shown = ", ".join(f"{kind} {rate:.0%} (before compression {last[kind][0]:.0%})" for kind, rate in held.items())
     progress.note(f"The model takes the head's first guess: {shown}.")
