@@ -28,7 +28,13 @@ print(json.dumps({
 
 
 # What is made of classes of Qt or torch cannot be without them.
-MADE_OF_OTHERS = ("headstart.ui", "headstart_export.head_model", "headstart_export.head_training")
+MADE_OF_OTHERS = (
+    "headstart.ui",
+    "headstart_export.head_model",
+    "headstart_export.head_training",
+    "headstart_export.lean",
+    "headstart_export.parallel_model",
+)
 
 
 @pytest.mark.parametrize("package", ["headstart", "headstart_export"])

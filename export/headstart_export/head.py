@@ -28,6 +28,7 @@ from headstart_export.features import Store, Text
 from headstart_export.progress import Progress, megabytes
 
 if TYPE_CHECKING:
+    from headstart_export.head_model import Head
     from headstart_export.head_training import Trainer
 
 _WRITING = 0.6  # of the hours, at most: the rest is for the training
@@ -46,25 +47,30 @@ def parser() -> argparse.ArgumentParser:
         "model says next, and becomes a part of it. An interrupted call goes on when run again.",
     )
     made.add_argument("model", metavar="NAME", help="installed model, pair (its target), or folder")
-    made.add_argument("--hours", type=_positive, default=8.0, metavar="X", help="that it may take (default: 8)")
-    made.add_argument("--tokens", type=_whole, default=1_000_000, metavar="N", help="to learn from (default: 1000000)")
-    made.add_argument("--passes", type=_whole, default=3, metavar="N", help="through all of them (default: 3)")
-    made.add_argument(
-        "--text", nargs="+", type=Path, default=[], metavar="PATH", help="read these texts too, not others"
-    )
-    made.add_argument("--rows", type=_whole, default=16384, metavar="N", help="tokens that it guesses among (16384)")
-    made.add_argument("--neurons", type=_whole, default=2048, metavar="N", help="of its network (at most: 2048)")
-    made.add_argument("--seed", type=int, default=0, metavar="N", help="another one: another order")
-    made.add_argument("--keep", type=Path, metavar="DIR", help="where texts and states are kept, and stay afterwards")
-    made.add_argument("--lean", type=Path, metavar="DIR", help="also write what it learned, for a recipe")
+    made.add_argument("--rows", type=whole, default=16384, metavar="N", help="tokens that it guesses among (16384)")
+    made.add_argument("--neurons", type=whole, default=2048, metavar="N", help="of its network (at most: 2048)")
     made.add_argument("--force", action="store_true", help="replace an older head, once the new one is done")
-    made.add_argument("--json", action="store_true", help="print JSON on standard output")
-    made.add_argument("--verbose", action="store_true", help="show what the libraries underneath print")
-    made.set_defaults(trust_remote_code=False)
+    made.add_argument("--lean", type=Path, metavar="DIR", help="also write what it learned, for a recipe")
+    add_learning_options(made, tokens=1_000_000, passes=3)
     return made
 
 
-def _whole(text: str) -> int:
+def add_learning_options(parser: argparse.ArgumentParser, tokens: int, passes: int) -> None:
+    """From what it is learned, and how long."""
+    add = parser.add_argument
+    add("--hours", type=_positive, default=8.0, metavar="X", help="that it may take (default: 8)")
+    add("--tokens", type=whole, default=tokens, metavar="N", help=f"to learn from (default: {tokens})")
+    add("--passes", type=whole, default=passes, metavar="N", help=f"through all of them (default: {passes})")
+    add("--text", nargs="+", type=Path, default=[], metavar="PATH", help="read these texts too, not others")
+    add("--seed", type=int, default=0, metavar="N", help="another one: another order")
+    add("--keep", type=Path, metavar="DIR", help="where texts and states are kept, and stay afterwards")
+    add("--json", action="store_true", help="print JSON on standard output")
+    add("--verbose", action="store_true", help="show what the libraries underneath print")
+    parser.set_defaults(trust_remote_code=False)
+
+
+def whole(text: str) -> int:
+    """A number of things."""
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError("must be 1 or more")
@@ -89,9 +95,12 @@ def run(options: argparse.Namespace, cache: Path, progress: Progress) -> Path:
         raise ExportError("{model} has fewer than {least} layers, too few for a head.",
                           model=described.name, least=LEAST_LAYERS)  # fmt: skip
     progress.expect(_STEPS)
-    store = Store(_kept(options, described, cache), target, tapped_layers(int(config["num_hidden_layers"])))
-    _require_room(options, described.name, config, store.folder, progress)
-    _gather(options, store, begun, progress)
+    store = opened(options, described, target, cache)
+    hidden = int(config["hidden_size"])
+    learning = features.STATES * hidden**2 + 5 * hidden * _neurons(options, config)
+    memory = workspace.LIBRARIES + _PER_WEIGHT * learning + 2 * hidden * options.rows
+    require_room(options, f"a head for {described.name}", hidden, memory, store.folder, progress)
+    gather(options, store, begun, progress)
     trainer = _train(options, store, config, begun, progress)
     _finish(options, trainer, store, described, output, progress)
     described = manifest.read_model(target)  # its table may have been counted anew meanwhile
@@ -101,43 +110,41 @@ def run(options: argparse.Namespace, cache: Path, progress: Progress) -> Path:
     return output
 
 
-def _kept(options: argparse.Namespace, described: Manifest, cache: Path) -> Path:
-    """The folder for whatever depends on exactly this target and these texts."""
+def opened(options: argparse.Namespace, described: Manifest, target: Path, cache: Path) -> Store:
+    """The store for whatever depends on exactly this target and these texts."""
     parts = [described.files[convert.MODEL_FILE].sha256, *map(str, options.text)]
     folder = options.keep or cache / "heads" / hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
-    return Path(folder)
+    layers = int(json.loads((target / "config.json").read_text(encoding="utf-8"))["num_hidden_layers"])
+    return Store(Path(folder), target, tapped_layers(layers))
 
 
 def _neurons(options: argparse.Namespace, config: dict[str, Any]) -> int:
     return min(int(options.neurons), int(config["intermediate_size"]))
 
 
-def _require_room(
-    options: argparse.Namespace, name: str, config: dict[str, Any], folder: Path, progress: Progress
+def require_room(
+    options: argparse.Namespace, what: str, hidden: int, memory: int, folder: Path, progress: Progress
 ) -> None:
-    """Say what it takes. Raises NotEnoughSpaceError where that is not there."""
-    hidden = int(config["hidden_size"])
+    """Say what it takes. Raises NotEnoughSpaceError where that is not there. `hidden`: size of the target's states."""
     disk = int(options.tokens * features.PER_ANSWER * features.STATES * hidden * 2)
-    learning = features.STATES * hidden**2 + 5 * hidden * _neurons(options, config)
-    memory = workspace.LIBRARIES + _PER_WEIGHT * learning + 2 * hidden * options.rows
     progress.note(
-        f"A head for {name} takes up to {options.hours:g} h, {megabytes(disk)} of disk in {folder} "
+        f"Making {what} takes up to {options.hours:g} h, {megabytes(disk)} of disk in {folder} "
         f"and {megabytes(memory)} of memory."
     )
     free = shutil.disk_usage(folder).free
     there = sum(path.stat().st_size for path in folder.glob("*.npy"))
     if disk - there > free:
         raise NotEnoughSpaceError(
-            "The head needs {wanted} at {place}, but only {free} is free; make room, or ask for fewer --tokens.",
+            "Learning needs {wanted} at {place}, but only {free} is free; make room, or ask for fewer --tokens.",
             wanted=megabytes(disk - there),
             place=folder,
             free=megabytes(free),
         )
-    workspace.require_memory(f"a head for {name}", memory)
+    workspace.require_memory(what, memory)
 
 
-def _gather(options: argparse.Namespace, store: Store, begun: float, progress: Progress) -> None:
+def gather(options: argparse.Namespace, store: Store, begun: float, progress: Progress) -> None:
     """Texts and hidden states, until there are enough or the time for them is over."""
     allowed = _WRITING * options.hours * 3600
     with progress.step("Having the model write, and reading its hidden states") as advance:
@@ -168,7 +175,7 @@ def _found(target: Path, given: list[Path]) -> list[list[int]]:
 
 def _train(
     options: argparse.Namespace, store: Store, config: dict[str, Any], begun: float, progress: Progress
-) -> "Trainer":
+) -> "Trainer[Head]":
     import torch  # noqa: PLC0415
 
     from headstart_export import head_model, head_training  # noqa: PLC0415 - with the libraries it needs
@@ -203,7 +210,7 @@ def _chosen(store: Store, texts: list[Text], rows: int) -> Any:
 
 def _finish(
     options: argparse.Namespace,
-    trainer: "Trainer",
+    trainer: "Trainer[Head]",
     store: Store,
     described: Manifest,
     output: Path,

@@ -148,6 +148,7 @@ class ModelOrder(Struct, frozen=True):
     """One model to build. `code` permits the model's own Python code. `copy`: it is a copy of the pair's target.
 
     `template`: the chat template to take in the place of the model's own. `adapter`: to be merged into its weights.
+    `parallel`: what teaches a draft to guess several tokens in one pass, to be merged, too.
     """
 
     recipe: ModelRecipe
@@ -158,6 +159,7 @@ class ModelOrder(Struct, frozen=True):
     template: str | None = None
     int4: Int4 = quantize.USUAL
     adapter: Path | None = None
+    parallel: Path | None = None
 
     @property
     def name(self) -> str:
@@ -196,6 +198,7 @@ class Arguments(Struct, frozen=True):
     local: str | None = None
     template: Path | None = None
     adapter: Path | None = None
+    parallel: Path | None = None
     ratio: float | None = None
     group_size: int | None = None
     calibration: quantize.Calibration | None = None
@@ -266,7 +269,7 @@ def _understood(arguments: Arguments) -> Order:
         return _recipe_pair(named, arguments)
     target = _model(arguments.source, arguments)
     if arguments.draft is None:
-        for name in ("draft_weights", "draft_vocab", "draft_revision"):
+        for name in ("draft_weights", "draft_vocab", "draft_revision", "parallel"):
             if getattr(arguments, name):
                 raise ExportError("--{option} needs --draft, or the recipe of a pair.", option=name.replace("_", "-"))
         return target
@@ -292,6 +295,7 @@ def _understood(arguments: Arguments) -> Order:
             "draft",
         )
     name = f"{target.name}+{OWN_COPY if draft.copy else draft.name}"
+    draft = replace(draft, parallel=arguments.parallel)
     return PairOrder(name, replace(target, role="target"), draft, _draft_rows(arguments.draft_vocab))
 
 
@@ -327,6 +331,7 @@ def _recipe_pair(pair: PairRecipe, arguments: Arguments) -> PairOrder:
             "draft",
             arguments.trust_remote_code,
             int4=Int4(arguments.calibration or quantize.USUAL.calibration),
+            parallel=arguments.parallel,
         ),
         _draft_rows(arguments.draft_vocab, str(pair.draft_vocab)),
     )

@@ -239,6 +239,8 @@ def _facts_of(model: Model) -> list[tuple[str, str]]:
         "quality": quality,
         "exported": known.created,
     }
+    if known.masks:
+        facts["guesses"] = f"{1 + len(known.masks)} in a pass"
     if known.embedding:
         length = ", of the length 1" if known.embedding.normalized else ""
         facts["vectors"] = f"{known.embedding.dimensions} dimensions{length}; pooling: {known.embedding.pooling}"

@@ -43,7 +43,7 @@ class ModelDrafter:
         raise NotImplementedError
 
     def forward(self, pending: Sequence[int]) -> Logits:
-        """Read these; the logits after the last of them."""
+        """Read these; the logits after the last of them, and maybe of the tokens behind that."""
         raise NotImplementedError
 
     def propose(self, text: Text, wants_more: WantsMore) -> Draft:
@@ -51,10 +51,12 @@ class ModelDrafter:
         draft, sampler, tolerant = NO_DRAFT, text.sampler, text.job.speculation.acceptance_threshold < 1.0
         guesses: list[Guess] = []
         probabilities: list[float] = []
-        pending = self.read(text)
+        pending, ids = self.read(text), self.listed
+        rows: list[Logits] = []  # of the last pass, whose guesses were not made yet
         while wants_more(draft):
-            ids = self.listed
-            row = self.forward(pending)[0][: self.vocabulary if ids is None else ids.size]
+            if not rows:
+                rows, pending = [*self.forward(pending)], []
+            row = rows.pop(0)[: self.vocabulary if ids is None else ids.size]
             if not is_finite(row):
                 self.give_up("gave what is not a number")
                 break
@@ -63,7 +65,7 @@ class ModelDrafter:
             if tolerant:
                 probabilities.append(sampler.probability(row, guess.token, tokens, ids))
             guesses.append(guess)
-            pending = [guess.token]
+            pending.append(guess.token)
             draft = self._draft(text, guesses, probabilities)
         return draft
 
@@ -91,6 +93,7 @@ class DraftModel(ModelDrafter):
     runner: Runner
     reads: int = 1  # tokens of a pass; where fewer are new, those before them are read again
     prefixes: PrefixCache | None = None  # what the runner has read before; None: the last text
+    masks: tuple[int, ...] = ()  # tokens that stand for those between the next one and each further guess of a pass
     _known: int = field(default=0, init=False)  # tokens of the text that it is sure to be able to read
     _skipped: int = field(default=0, init=False)  # tokens of the text, behind its head, that it does not read
 
@@ -115,7 +118,8 @@ class DraftModel(ModelDrafter):
     def price(self, text: Text) -> int | None:
         """See Drafter.price. None when it is set aside or a round would not fit its context."""
         length = len(text.context) - self._skipped
-        if self.is_set_aside or not text.most_candidates or length + MOST_DRAFTED > self.runner.context:
+        most = length + MOST_DRAFTED + len(self.masks)
+        if self.is_set_aside or not text.most_candidates or most > self.runner.context:
             return None
         return length - len(self.runner.tokens)
 
@@ -138,7 +142,10 @@ class DraftModel(ModelDrafter):
         again = max(min(self.reads - len(pending), len(known)), 0)
         ids = [*known[len(known) - again :], *pending]
         self.runner.rollback(len(known) - again)
-        return self.runner.forward(ids)
+        logits = self.runner.forward([*ids, *self.masks], rows=1 + len(self.masks))
+        if self.masks:
+            self.runner.rollback(len(self.runner.tokens) - len(self.masks))
+        return logits
 
     def give_up(self, reason: str) -> None:
         """What its cache holds cannot be trusted either."""
