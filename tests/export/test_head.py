@@ -3,29 +3,17 @@
 import json
 import subprocess
 import sys
-from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from headstart import manifest
-from headstart.engine.engine import (
-    Drafter,
-    Finish,
-    LoadOptions,
-    Message,
-    Mode,
-    Numerics,
-    Request,
-    Sampling,
-    Speculation,
-)
-from headstart.engine.local import load
+from headstart.engine.engine import Drafter, LoadOptions, Mode, Sampling, Speculation
 from headstart_export import answers, features
 from tests.conftest import ROOT, USER_ENVIRONMENT
 from tests.export.conftest import Offline, Outcome
+from tests.export.same_texts import chats_as_without
 from tests.export.test_end_to_end import with_layers
 
 THREE = Speculation(Mode.FIXED, 3, drafter=Drafter.EAGLE)
@@ -125,18 +113,9 @@ def test_the_model_guesses_with_it_and_no_text_depends_on_it(
 ) -> None:
     assert headed[-1].code == 0
     monkeypatch.setenv("HEADSTART_HOME", str(tmp_path))
-    first, second = (Message("user", f"Question {number}: what is new?") for number in (1, 2))
-    chats = [(first,), (second,), (first, Message("assistant", "Nothing."), second), (first,)]
-    with closing(load(LoadOptions(deep, numerics=Numerics.EXACT))) as engine:
-        for messages in chats:
-            request = Request(messages, max_new_tokens=40, sampling=sampling)
-            *_, plain = engine.generate(replace(request, speculation=Speculation(Mode.OFF)))
-            *_, guessed = engine.generate(replace(request, speculation=speculation))
-            assert isinstance(plain, Finish)
-            assert isinstance(guessed, Finish)
-            assert guessed.token_ids == plain.token_ids
-            if speculation == THREE:
-                assert guessed.stats.drafted > guessed.stats.rounds
+    for stats in chats_as_without(LoadOptions(deep), sampling, speculation):
+        if speculation == THREE:
+            assert stats.drafted > stats.rounds
 
 
 @pytest.mark.slow

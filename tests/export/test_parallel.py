@@ -3,28 +3,16 @@
 import json
 import subprocess
 import sys
-from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from headstart import manifest
-from headstart.engine.engine import (
-    Drafter,
-    Finish,
-    LoadOptions,
-    Message,
-    Mode,
-    Numerics,
-    Request,
-    Sampling,
-    Speculation,
-)
-from headstart.engine.local import load
+from headstart.engine.engine import Drafter, LoadOptions, Mode, Sampling, Speculation
 from tests.conftest import ROOT, USER_ENVIRONMENT
 from tests.export.conftest import Offline, Outcome
+from tests.export.same_texts import chats_as_without
 from tests.export.test_end_to_end import with_layers
 
 FIVE = Speculation(Mode.FIXED, 5, drafter=Drafter.DRAFT)
@@ -88,18 +76,10 @@ def test_no_text_depends_on_what_the_draft_learned(
     sampling: Sampling,
 ) -> None:
     monkeypatch.setenv("HEADSTART_HOME", str(tmp_path))
-    pair, first = taught[0] / "taught", Message("user", "Question 1: what is new?")
-    chats = [(first,), (first, Message("assistant", "Nothing."), Message("user", "Why?")), (first,)]
-    with closing(load(LoadOptions(pair / "target", pair / "draft", numerics=Numerics.EXACT))) as engine:
-        for messages in chats:
-            request = Request(messages, max_new_tokens=40, sampling=sampling)
-            *_, plain = engine.generate(replace(request, speculation=Speculation(Mode.OFF)))
-            *_, guessed = engine.generate(replace(request, speculation=speculation))
-            assert isinstance(plain, Finish)
-            assert isinstance(guessed, Finish)
-            assert guessed.token_ids == plain.token_ids
-            if speculation == FIVE:
-                assert guessed.stats.drafted > 2 * guessed.stats.rounds
+    pair = taught[0] / "taught"
+    for stats in chats_as_without(LoadOptions(pair / "target", pair / "draft"), sampling, speculation):
+        if speculation == FIVE:
+            assert stats.drafted > 2 * stats.rounds
 
 
 @pytest.mark.slow

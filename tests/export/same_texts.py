@@ -1,0 +1,34 @@
+"""What a model writes with what it learned, beside what it writes without guesses."""
+
+from contextlib import closing
+from dataclasses import replace
+
+from headstart.engine.engine import (
+    Finish,
+    LoadOptions,
+    Message,
+    Mode,
+    Numerics,
+    Request,
+    Sampling,
+    Speculation,
+    Stats,
+)
+from headstart.engine.local import load
+
+
+def chats_as_without(options: LoadOptions, sampling: Sampling, speculation: Speculation) -> list[Stats]:
+    """Answer several chats in exact numerics; each answer is that of plain decoding. What they took."""
+    first, second = (Message("user", f"Question {number}: what is new?") for number in (1, 2))
+    chats = [(first,), (second,), (first, Message("assistant", "Nothing."), second), (first,)]
+    took = []
+    with closing(load(replace(options, numerics=Numerics.EXACT))) as engine:
+        for messages in chats:
+            request = Request(messages, max_new_tokens=40, sampling=sampling)
+            *_, plain = engine.generate(replace(request, speculation=Speculation(Mode.OFF)))
+            *_, guessed = engine.generate(replace(request, speculation=speculation))
+            assert isinstance(plain, Finish)
+            assert isinstance(guessed, Finish)
+            assert guessed.token_ids == plain.token_ids
+            took.append(guessed.stats)
+    return took
