@@ -91,7 +91,7 @@ class Trainer(Generic[S]):
         self._texts = [text for text in texts if long_enough(text, STEPS)]
         self._trials = [text for text in trials if long_enough(text, head.places)]
         if not self._texts or not self._trials:
-            raise ExportError("The model's answers are too short for a head to learn from; choose another model.")
+            raise ExportError("The model's answers are too short to learn from; choose another model.")
         self.tokens = sum(map(_learned, self._texts))
         self._weights = [weight for weight in head.parameters() if weight.requires_grad]
         self._mean = [weight.detach().clone() for weight in self._weights]
