@@ -30,7 +30,7 @@ SAVE_EVERY = 60.0  # seconds: the most that an interruption costs
 _SPEAK_EVERY = 20.0  # seconds
 
 
-class Student(Protocol):
+class Learner(Protocol):
     """What learns: a head, or a draft."""
 
     places: int  # guesses in a row that are tried
@@ -79,11 +79,11 @@ class _State:
     rounds: list[float] = field(default_factory=list)  # their length after each pass
 
 
-S = TypeVar("S", bound=Student)
+S = TypeVar("S", bound=Learner)
 
 
 class Trainer(Generic[S]):
-    """A student that learns, the running mean of its weights, and how it does on texts that it does not learn from."""
+    """What learns, the running mean of its weights, and how it does on texts that it does not learn from."""
 
     def __init__(self, head: S, texts: Sequence[Text], trials: Sequence[Text], plan: Plan, path: Path) -> None:
         """Go on from the file `path`, where there is one of this very training. Raises ExportError."""
@@ -245,7 +245,7 @@ def _computing() -> Any:
     return torch.autocast("cpu", torch.bfloat16, enabled=in_16_bits())
 
 
-def _loss(head: Student, texts: Sequence[Text]) -> Tensor:
+def _loss(head: Learner, texts: Sequence[Text]) -> Tensor:
     """How unlike the target's the head's expectations are, in nats a guess: the weighted sum of the steps."""
     read = [text.states[text.given :, -(text.states.shape[1] // STATES) :] for text in texts]
     loss = torch.zeros(())
@@ -264,7 +264,7 @@ def _loss(head: Student, texts: Sequence[Text]) -> Tensor:
     return loss
 
 
-def acceptance(head: Student, texts: Sequence[Text]) -> dict[str, tuple[float, ...]]:
+def acceptance(head: Learner, texts: Sequence[Text]) -> dict[str, tuple[float, ...]]:
     """By class and place in a chain: the share of guesses that the target takes, of those whose predecessors it took.
 
     The texts are what the target says when it is most certain, so that a guess holds where it is the text's next token.

@@ -49,6 +49,9 @@ def run(options: argparse.Namespace, cache: Path, progress: Progress) -> Path:
     order = recipe.understand(recipe.Arguments(options.draft or draft.name))
     if not isinstance(order, recipe.ModelOrder) or draft.is_eagle:
         raise ExportError("{name} is no draft model of its own; name one with --draft.", name=order.name)
+    from headstart_export import parallel_model  # noqa: PLC0415 - with the libraries it needs
+
+    parallel_model.free_rows(draft.logit_rows, draft.tokenizer.vocabulary)
     progress.expect(_STEPS)
     fetched = sources.fetch(order.recipe, cache, progress)
     store = head.opened(options, described, target, cache)
@@ -59,7 +62,8 @@ def run(options: argparse.Namespace, cache: Path, progress: Progress) -> Path:
     with progress.step(f"Loading {order.recipe.title}") as advance:
         model = convert.load_weights(fetched.path, advance, code=order.recipe.native)
     _learn(options, store, model, _guessed(folder, draft), begun, progress)
-    progress.note(f"Export the pair with it: headstart-export {_pair(options.model).name} --parallel {options.output}")
+    name = folder.parent.name
+    progress.note(f"Export the pair with it: headstart-export {name} --parallel {options.output} --force")
     return Path(options.output)
 
 
@@ -89,7 +93,6 @@ def _learn(
         torch.manual_seed(options.seed)
         texts, trials = list(store.texts(store.finished())), list(store.texts([features.TRIALS]))
         rows = head_model.TargetWeights(store.target).rows_of_head(chosen)
-        parallel_model.free_rows(model, len(convert.load_tokenizer(store.target)))
         model = model.to(torch.bfloat16 if head_training.in_16_bits() else torch.float32)
         student = parallel_model.Student(model, rows, chosen, options.rank)
         seconds = max(60.0, options.hours * 3600 - (time.monotonic() - begun))

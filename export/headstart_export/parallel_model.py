@@ -157,7 +157,7 @@ def merge(folder: Path, model: Any, tokens: int) -> tuple[int, ...]:
     try:
         learned = lean.load(folder / LEAN_FILE)
         masks, embeddings = learned.pop(_EMBEDDED), model.get_input_embeddings().weight
-        ids = free_rows(model, tokens)
+        ids = free_rows(len(embeddings), tokens)
         embeddings.data[list(ids)] = masks.to(embeddings.dtype)
         for name in [name.removesuffix(_FIRST) for name in learned if name.endswith(_FIRST)]:
             weight = model.get_submodule(name).weight
@@ -178,9 +178,8 @@ def require_same(recorded: Manifest, asked: Path | None) -> None:
         )
 
 
-def free_rows(model: Any, tokens: int) -> tuple[int, ...]:
-    """Ids for the masks: the last ones, which no token has. Raises ExportError where there are none."""
-    rows = len(model.get_input_embeddings().weight)
+def free_rows(rows: int, tokens: int) -> tuple[int, ...]:
+    """Ids for the masks: the last of `rows`, behind all `tokens`. Raises ExportError where there are none."""
     if rows - tokens < MASKS:
         raise ExportError("This draft has no free rows for masks, so it cannot learn to guess several tokens at once.")
     return tuple(range(rows - MASKS, rows))
