@@ -1,23 +1,27 @@
 """The programs that measure: each runs, small, and counts what it says."""
 
 import json
+import math
 import os
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
 
-from bench import clients, open_questions, passages, two_checkouts
+from bench import clients, open_questions, passages, two_checkouts, two_models
 from bench.many_requests import measure, throughput
 from bench.open_questions import Answer
 from bench.soak import slopes
 from bench.toy import ToyEngine
 from bench.ui import table
 from headstart import library
+from headstart.engine.bench.prompts import BenchPrompt
+from headstart.engine.bench.race import PLAIN, Run
 from headstart.engine.engine import FinishReason, LoadOptions
 from headstart.engine.local import load
 from headstart.errors import BrokenModelError
@@ -201,6 +205,41 @@ def test_two_checkouts_take_turns_and_are_compared(
     assert found["plain"]["times as fast"] == pytest.approx(1.0)
     assert found["auto"] == pytest.approx({"times as fast": 2.0, "from": 2.0, "to": 2.0, "comparisons": 4})
     assert (tmp_path / "log").read_text().split() == ["old", "new", "new", "old"]
+
+
+def test_two_models_answer_in_turns_and_are_compared_by_class(
+    monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    asked = []
+
+    @dataclass(frozen=True)
+    class Canned:
+        """Answers 11 tokens, each in the time that its name says, after a second."""
+
+        name: str
+        ms: float
+
+        def answer(self, prompt: BenchPrompt) -> Run:
+            asked.append((prompt.id, self.name))
+            slower = 2.0 if prompt.kind == "story" and self.name == two_models.NEW else 1.0
+            return Run(tuple(range(11)), 1000.0, 10 * self.ms * slower, prompt_tokens=5)
+
+    speeds = {two_models.OLD: 40.0, two_models.NEW: 30.0}
+    monkeypatch.setattr(two_models, "_modes", lambda _, name, *__: (Canned(PLAIN, 60.0), Canned(name, speeds[name])))
+    monkeypatch.setattr(sys, "argv", ["", "a", "b", "--classes", "code,story", "--prompts", "2"])
+    assert two_models.main() == 0
+    found = json.loads(capsys.readouterr().out)
+    compared = found["decoding"]
+    assert compared["code"]["old to plain"] == pytest.approx(
+        {"times as fast": 1.5, "from": 1.5, "to": 1.5, "worst": 1.5}
+    )
+    assert compared["code"]["new to plain"]["times as fast"] == pytest.approx(2.0)
+    assert compared["story"]["new to old"]["times as fast"] == pytest.approx(2 / 3)
+    assert compared["all"]["new to plain"]["times as fast"] == pytest.approx(math.sqrt(2.0))
+    assert compared["all"]["new to plain"]["worst"] == pytest.approx(1.0)
+    assert found["with TTFT"]["code"]["new to plain"]["times as fast"] == pytest.approx(1600 / 1300)
+    warmed_up = [("code-1", PLAIN), ("code-1", "old"), ("code-1", "new")]
+    assert asked[:9] == [*warmed_up, *warmed_up, *(("story-1", name) for name in ("new", "old", PLAIN))]
 
 
 def test_the_search_for_passages_finds_most_answers_and_is_the_best_way() -> None:
