@@ -50,7 +50,7 @@ class Measures:
 class Head(nn.Module):  # type: ignore[misc]
     """A head that learns. Buffers are frozen: the `rows`, the token of each, and the scales."""
 
-    places, at_once = 4, 1000  # see head_training.Learner
+    places, at_once = 4, 100  # see head_training.Learner
     rows: Tensor
     chosen: Tensor
     reading: Tensor  # usual size of each channel of the target's states, some of which are a hundred times as large

@@ -47,7 +47,7 @@ class _Adapted(nn.Module):  # type: ignore[misc]
 class Student(nn.Module):  # type: ignore[misc]
     """A draft that learns. Only its adapters and the masks do."""
 
-    places, at_once = 1 + MASKS, 250
+    places, at_once = 1 + MASKS, 60
 
     def __init__(self, model: Any, target_rows: Tensor, chosen: NDArray[np.int64], rank: int) -> None:
         """`model`: the draft in PyTorch. `target_rows`: those of the target's output head for the ids `chosen`."""
