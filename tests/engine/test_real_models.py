@@ -11,6 +11,7 @@ import pytest
 
 from headstart import library
 from headstart.engine.audit import AuditPlan, audit
+from headstart.engine.bench.measure import ForwardPlan, measure_forward
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
@@ -67,6 +68,14 @@ def test_smollm2s_own_head_guesses_and_changes_no_text(real_smollm2: Path, sampl
                 answer = ask(engine, request(question, speculation=speculation, sampling=sampling, tokens=64))
                 assert answer.ids == plain.ids
             assert answer.stats.by_origin[Origin.EAGLE] > 5
+
+
+def test_passes_of_smollm2_and_its_head_are_timed(smollm2: LocalEngine, real_smollm2: Path) -> None:
+    plan = ForwardPlan(LoadOptions(real_smollm2), tokens=(1, 4), contexts=(16,), repeats=1)
+    target, head = measure_forward(smollm2, plan, lambda _: None).models
+    assert [target.role, *target.by_tokens, *target.by_context] == ["target", 1, 4, 16]
+    assert [head.role, *head.by_tokens] == [Origin.EAGLE, 1]  # it reads one token at a time, behind no others
+    assert not head.by_context
 
 
 def test_stop_ends_the_reading_of_a_prompt_at_once(smollm2: LocalEngine) -> None:

@@ -15,6 +15,7 @@ class HydraRunner:
     """A head without keys and values. The matrix that makes one hidden state of several runs in the target's graph."""
 
     tokens: Sequence[int] = ()  # as it keeps none
+    context = 1  # and reads one at a time
 
     def __init__(self, folder: Path, device: str, properties: Mapping[str, str]) -> None:
         """Raises RuntimeError where the model is no such head."""
