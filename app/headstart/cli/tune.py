@@ -35,7 +35,7 @@ class TuneFlags:
     """The flags of `headstart tune`."""
 
     model: str | None = flag(
-        None, "a model or pair of `headstart models`, or its folder", offered=installed_names, group="model"
+        None, "a model or pair of `headstart models`, or its folder", short="m", offered=installed_names, group="model"
     )
     draft: str | None = flag(None, "compare only this draft; none: tune the model alone")
     device: str = flag(AS_TUNED, "try only this device")
