@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart import manifest
+from headstart.engine.runners import precision
 from headstart.engine.runners.graph import add_taps
 from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runners.stateful import StatefulRunner
 from headstart.errors import Translatable
-from headstart_export import process, quality
+from headstart_export import process
 from headstart_export.progress import Advance
 
 PROMPTS_FILE = Path(__file__).parent / "counting_prompts.toml"
@@ -121,6 +123,11 @@ def with_states(model: Any, layers: Sequence[int]) -> None:
         raise RuntimeError("its layers were not found")
 
 
+def settings_of(folder: Path) -> precision.Properties:
+    """How the app runs a finished model: with the groups of activations that its export found harmless."""
+    return precision.plain(manifest.read_model(folder).precision.activation_group)
+
+
 def in_16_bits(states: NDArray[np.float32]) -> Hidden:
     """As they are kept."""
     largest = np.finfo(np.float16).max
@@ -151,9 +158,9 @@ class _Writer:
         places = enumerate([*zip(*prompts, strict=False)][:-1])  # the last token of a prompt is read for its logits
         self._shared = next((at for at, each in places if len(set(each)) > 1), min(map(len, prompts)) - 1)
         context = max(map(len, prompts)) + tokens
-        settings = {"PERFORMANCE_HINT": "LATENCY"}
+        settings: precision.Properties = {"PERFORMANCE_HINT": "LATENCY"}
         if layers:  # those of the graph that will run
-            settings |= quality.SETTINGS | {"KV_CACHE_PRECISION": "f16"}
+            settings = settings_of(folder)
         self._sequences: list[PagedRunner] | list[StatefulRunner]
         try:
             first = PagedRunner(

@@ -15,7 +15,7 @@ import numpy as np
 
 from headstart import vocabulary
 from headstart.engine.runners.paged import PagedRunner
-from headstart_export import answers, process, quality
+from headstart_export import answers, process
 from headstart_export.answers import Hidden
 from headstart_export.progress import Advance, ignore
 
@@ -165,8 +165,7 @@ def pieces(folder: Path, texts: Iterable[str], most: int) -> list[list[int]]:
 
 def read(folder: str, layers: list[int], texts: list[list[int]], states: str) -> None:
     """Read texts with the graph that will run, and write their hidden states into a file."""
-    settings = {"PERFORMANCE_HINT": "LATENCY", "KV_CACHE_PRECISION": "f16", **quality.SETTINGS}
-    longest = max(map(len, texts))
+    settings, longest = answers.settings_of(Path(folder)), max(map(len, texts))
     runner = PagedRunner(Path(folder), "CPU", settings, longest, edit=lambda model: answers.with_states(model, layers))
     found, done = [], 0
     for ids in texts:

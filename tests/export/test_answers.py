@@ -1,11 +1,15 @@
 """Answers that are written together are those that a model writes alone, and what is counted of them."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from headstart import manifest
+from headstart.engine.engine import Numerics
+from headstart.engine.runners import precision
 from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runtime import openvino
 from headstart_export import answers, features, quality
@@ -50,6 +54,16 @@ def test_the_hidden_states_of_what_was_written_are_those_of_reading_it(tiny_targ
     written, read = (np.load(file).astype(np.float32) for file in files)
     assert len(read) == sum(len(prompt) + len(answer) for prompt, answer in texts)
     np.testing.assert_allclose(written, read, atol=0.05 * read.std())  # they are rounded otherwise
+
+
+@pytest.mark.parametrize("group", [None, 128])
+def test_states_come_from_the_groups_of_activations_that_the_app_runs_with(
+    tiny_target: Path, tmp_path: Path, group: int | None
+) -> None:
+    described = manifest.read_model(tiny_target)
+    manifest.write(tmp_path, replace(described, precision=replace(described.precision, activation_group=group)))
+    hint = f"f32, groups of {group}" if group else "f32"
+    assert answers.settings_of(tmp_path) == precision.properties(Numerics.FAST, hint)
 
 
 def test_an_answer_is_drawn_by_its_seed_alone(tiny_target: Path) -> None:

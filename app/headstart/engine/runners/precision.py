@@ -38,9 +38,9 @@ def hint_of(chosen: Properties) -> str:
     return chosen["INFERENCE_PRECISION_HINT"] if group == _USUAL_GROUP else f"{_GROUPED}{group}"
 
 
-def plain() -> Properties:
-    """What every device and model is first run with, and what all else is compared with."""
-    return properties(Numerics.FAST)
+def plain(activation_group: int | None = None) -> Properties:
+    """What every device and model is first run with, and what all else is compared with; or that with such groups."""
+    return properties(Numerics.FAST, in_32_bits(activation_group))
 
 
 def name_of(chosen: Properties) -> str:
@@ -66,7 +66,12 @@ def differing(other: str, hint: str) -> Properties:
 
 def candidates(activation_group: int | None) -> Sequence[str]:
     """The precisions to try, by name. `activation_group`: the largest that the model's export found harmless."""
-    return HINTS if activation_group is None else (*HINTS, f"{_GROUPED}{activation_group}")
+    return HINTS if activation_group is None else (*HINTS, in_32_bits(activation_group))
+
+
+def in_32_bits(activation_group: int | None) -> str:
+    """The name of f32 with such groups of activations, or with the usual ones."""
+    return HINTS[0] if activation_group is None else f"{_GROUPED}{activation_group}"
 
 
 def pass_ms(runner: Runner, tokens: int, repeats: int = _REPEATS) -> float:
