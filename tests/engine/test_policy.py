@@ -161,6 +161,18 @@ class TestTwoModels:
         assert policy.plan(self.BOTH).drafter == Origin.DRAFT
         assert drafted(policy).predict(0.9) > policy.acceptance.models[Origin.EAGLE].predict(0.9)
 
+    def test_one_whose_guesses_fail_is_seldom_tried_again_while_those_of_the_other_hold(self) -> None:
+        policy, chosen = self.a_policy(), []
+        for number in range(120):
+            if number % 20 == 0:
+                policy.begin_answer(Speculation())
+            plan = policy.plan(self.BOTH)
+            chosen.append(plan.drafter)
+            held, confidence, ms = (1 + number % 2, 0.8, 48.0) if plan.drafter == Origin.DRAFT else (0, 0.4, 10.0)
+            policy.observe(plan, outcome(plan, 2, held, (confidence,) * 2, ms=Timing(ms, 73.0, 0.7)))
+        assert 1 <= chosen[20:].count(Origin.EAGLE) <= 15
+        assert set(chosen) == {Origin.DRAFT, Origin.EAGLE}
+
     @pytest.mark.parametrize(("drafter", "name"), [(Drafter.DRAFT, Origin.DRAFT), (Drafter.EAGLE, Origin.EAGLE)])
     @pytest.mark.parametrize("mode", [Mode.AUTO, Mode.FIXED])
     def test_the_user_may_shut_one_out(self, drafter: Drafter, name: Origin, mode: Mode) -> None:

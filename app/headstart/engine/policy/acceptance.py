@@ -176,8 +176,8 @@ class Acceptance:
         confidences = outcome.confidences if outcome.drafter == name else ()
         labels = min(len(confidences), outcome.in_line + 1)
         if not labels or outcome.matched is None:
-            # A round of n-grams says little about how far the text around it has moved on.
-            model.relax(1 if outcome.drafter == Origin.NGRAM else outcome.tokens)
+            # A round in which another one guesses says little of this one, which may be what guesses worse.
+            model.relax(outcome.tokens if outcome.drafter == Origin.TARGET else 1)
             return
         model.expect(confidences)
         for position, confidence in enumerate(confidences[:labels], start=1):
