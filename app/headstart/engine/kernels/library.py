@@ -1,0 +1,257 @@
+"""The C library of matrix products, by ctypes: found beside this file, absent where it could not be built."""
+
+import ctypes
+import functools
+import mmap
+import sys
+from collections.abc import Sequence
+from ctypes import POINTER, Structure, c_char_p, c_float, c_int, c_int32, c_size_t, c_uint64, c_void_p
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Bytes = NDArray[np.uint8]
+
+_ABI, _UNFIT = 1, -1
+BLOCK = 32  # rows that are packed together
+OUTPUTS = 4  # of a step, at most
+_NAMES = {"win32": "headstart_kernels.dll", "darwin": "libheadstart_kernels.dylib"}
+_HUGE_PAGE = 2 * 2**20  # bytes
+_LINE = 64  # bytes
+
+
+class Format(IntEnum):
+    """How weights are stored; headstart_kernels.h describes each."""
+
+    INT8 = 1
+    INT4 = 2
+    INT4_MIN = 3
+    INT4_K = 4
+
+
+class Kind(IntEnum):
+    """What a step computes."""
+
+    LINEAR = 1
+    GATED = 2
+    NORM = 3
+    ADD = 4
+    ATTENTION = 5
+
+
+class Activation(IntEnum):
+    """The function of the gate."""
+
+    NONE = 0
+    SILU = 1
+    GELU_TANH = 2
+
+
+class Matrix(Structure):
+    """hk_matrix: packed weights [rows, cols]."""
+
+    _fields_ = (
+        ("format", c_int32),
+        ("group", c_int32),
+        ("rows", c_int32),
+        ("cols", c_int32),
+        ("data", c_void_p),
+    )
+
+
+class Attention(Structure):
+    """hk_attention: caches of f16 keys [blocks, kv_heads, size, BLOCK] and values [blocks, kv_heads, BLOCK, size]."""
+
+    _fields_ = (
+        ("heads", c_int32),
+        ("kv_heads", c_int32),
+        ("size", c_int32),
+        ("key", c_int32),
+        ("value", c_int32),
+        ("cosine", c_int32),
+        ("sine", c_int32),
+        ("scale", c_float),
+        ("keys", c_void_p),
+        ("values", c_void_p),
+    )
+
+
+class Sequences(Structure):
+    """hk_sequences: what the tokens of a pass belong to."""
+
+    _fields_ = (
+        ("count", c_int32),
+        ("past", c_void_p),
+        ("begins", c_void_p),
+        ("blocks", c_void_p),
+        ("block_begins", c_void_p),
+        ("seen", c_void_p),
+        ("seen_begins", c_void_p),
+    )
+
+
+class Step(Structure):
+    """hk_step."""
+
+    _fields_ = (
+        ("kind", c_int32),
+        ("activation", c_int32),
+        ("input", c_int32),
+        ("residual", c_int32),
+        ("count", c_int32),
+        ("outputs", c_int32 * OUTPUTS),
+        ("rows", c_int32 * OUTPUTS),
+        ("epsilon", c_float),
+        ("gain", c_void_p),
+        ("bias", c_void_p),
+        ("matrix", Matrix),
+        ("attention", POINTER(Attention)),
+    )
+
+
+class Program(Structure):
+    """hk_program: steps over buffers of f32 [tokens, width]; the first `externals` buffers belong to the caller."""
+
+    _fields_ = (
+        ("steps", POINTER(Step)),
+        ("step_count", c_int32),
+        ("widths", POINTER(c_int32)),
+        ("buffer_count", c_int32),
+        ("externals", c_int32),
+        ("sequences", POINTER(Sequences)),
+    )
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Quantized weights as a model file has them; headstart_kernels.h gives the shapes for each format."""
+
+    format: Format
+    group: int  # columns that share a scale when activations are rounded
+    rows: int
+    cols: int
+    values: NDArray[Any]
+    scales: NDArray[np.float16] | None = None
+    zeros: NDArray[Any] | None = None
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of rows, the last of which may be padded."""
+        return -(-self.rows // BLOCK)
+
+
+class Library:
+    """The functions of the library, for whatever instruction set is in use."""
+
+    def __init__(self, functions: ctypes.CDLL) -> None:
+        """Raises AttributeError for a library that lacks a function."""
+        self._functions = functions
+        functions.hk_isa_name.argtypes, functions.hk_isa_name.restype = [c_int], c_char_p
+        functions.hk_isa_supported.argtypes = functions.hk_set_isa.argtypes = [c_int]
+        functions.hk_block_size.argtypes, functions.hk_block_size.restype = [c_int] * 3, c_size_t
+        functions.hk_pack.argtypes = [*[c_int] * 4, *[c_void_p] * 3, c_int, c_int, c_void_p, c_size_t]
+        functions.hk_unpack.argtypes = [POINTER(Matrix), c_int, c_void_p]
+        functions.hk_read.argtypes, functions.hk_read.restype = [c_void_p, c_size_t, c_int], c_uint64
+        functions.hk_run.argtypes = [POINTER(Program), c_int, POINTER(c_void_p), c_int]
+
+    @property
+    def isas(self) -> Sequence[str]:
+        """The instruction sets that this processor and this build have, the slowest (plain C) first."""
+        names = []
+        number = 0
+        while name := self._functions.hk_isa_name(number):
+            if self._functions.hk_isa_supported(number):
+                names.append(name.decode())
+            number += 1
+        return names
+
+    @property
+    def isa(self) -> str:
+        """The instruction set in use; empty where the processor has none but plain C."""
+        number = self._functions.hk_isa()
+        return self._functions.hk_isa_name(number).decode() if number > 0 else ""
+
+    def use(self, isa: str) -> None:
+        """Use an instruction set that is one of `isas`, from the next run on."""
+        number = 0
+        while (name := self._functions.hk_isa_name(number)) and name.decode() != isa:
+            number += 1
+        if not self._functions.hk_set_isa(number):
+            raise ValueError(f"{isa} is not an instruction set of this processor")
+
+    def block_size(self, weights: Weights) -> int:
+        """Bytes of a packed block of rows; 0: these sizes are not supported."""
+        return int(self._functions.hk_block_size(weights.format, weights.group, weights.cols))
+
+    def pack(self, weights: Weights, out: Bytes, stride: int, first: int = 0, last: int | None = None) -> None:
+        """Pack blocks `first` to `last`, each to `out[block * stride:]`."""
+        last = weights.blocks if last is None else last
+        assert weights.rows <= weights.blocks * BLOCK
+        assert out.size >= (last - 1) * stride + self.block_size(weights)
+        arrays = [weights.values, weights.scales, weights.zeros]
+        pointers = [None if each is None else np.ascontiguousarray(each) for each in arrays]
+        failed = self._functions.hk_pack(
+            weights.format,
+            weights.group,
+            weights.rows,
+            weights.cols,
+            *(None if each is None else each.ctypes.data for each in pointers),
+            first,
+            last,
+            out.ctypes.data,
+            stride,
+        )
+        assert not failed
+
+    def unpack(self, matrix: Matrix) -> NDArray[np.float32]:
+        """The weights as they are multiplied: [rows, cols]."""
+        out = np.empty((matrix.rows, matrix.cols), np.float32)
+        for row in range(matrix.rows):
+            self._functions.hk_unpack(matrix, row, out[row].ctypes.data)
+        return out
+
+    def run(self, program: Program, tokens: int, externals: "ctypes.Array[c_void_p]", threads: int) -> None:
+        """Run a program; `externals` are the addresses of its first buffers. Raises RuntimeError and MemoryError."""
+        failed = self._functions.hk_run(program, tokens, externals, threads)
+        if failed == _UNFIT:
+            raise RuntimeError("the steps or the sequences of a program do not fit together")
+        if failed:
+            raise MemoryError
+
+    def read(self, memory: Bytes, threads: int) -> None:
+        """Read all of it, to see how fast that can be."""
+        self._functions.hk_read(memory.ctypes.data, memory.size, threads)
+
+
+def path() -> Path:
+    """The file of the library, whether or not it is there."""
+    return Path(__file__).with_name(_NAMES.get(sys.platform, "libheadstart_kernels.so"))
+
+
+@functools.cache
+def library() -> Library | None:
+    """The library; None where it is absent, of another version, or has nothing for this processor."""
+    try:
+        functions = ctypes.CDLL(str(path()))
+        if functions.hk_abi() != _ABI:
+            return None
+        found = Library(functions)
+    except (OSError, AttributeError):
+        return None
+    return found if found.isa else None
+
+
+def large_pages(size: int) -> Bytes:
+    """Zeroed memory for weights, in large pages where the system has them; it begins at one."""
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        room = mmap.mmap(-1, size + _HUGE_PAGE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # shared memory gets none
+        room.madvise(mmap.MADV_HUGEPAGE)
+    else:
+        room = mmap.mmap(-1, size + _HUGE_PAGE)
+    values = np.frombuffer(room, np.uint8)
+    start = -values.ctypes.data % _HUGE_PAGE
+    return values[start : start + size]

@@ -1,0 +1,126 @@
+/* Functions of single numbers, as plain C that compilers turn into vectors. Each instruction set includes them; no sum or product is
+   reordered or contracted, so all give the same bits. */
+#ifndef ELEMENTWISE_H
+#define ELEMENTWISE_H
+#include "kernels.h"
+#include <float.h>
+#include <math.h>
+
+enum { PARTIAL_SUMS = 16 };
+
+/* Adding it rounds to the nearest whole number, ties to even, and leaves that number in the lowest bits. */
+#define ROUNDER 12582912.0f
+
+/* Largest magnitude, as bits, which are in the order of the numbers; NaN and infinity are the largest. */
+INLINE uint32_t largest_magnitude(const float *x, int count)
+{
+    uint32_t largest = 0;
+    for (int i = 0; i < count; i++) {
+        uint32_t bits = bits_of(x[i]) & 0x7fffffff;
+        largest = bits > largest ? bits : largest;
+    }
+    return largest;
+}
+
+/* Left as a loop, it is made one of vectors; unrolled, it is not. */
+INLINE int32_t sum_of_step(const int8_t *x)
+{
+    int32_t sum = 0;
+#pragma GCC unroll 1
+    for (int i = 0; i < STEP; i++) sum += x[i];
+    return sum;
+}
+
+/* Put columns 0, 2, 4, 6 of each 8 before 1, 3, 5, 7. */
+INLINE void interleave_step(const int8_t *restrict x, int8_t *restrict out)
+{
+    for (int i = 0; i < STEP; i += 8)
+        for (int k = 0; k < 8; k++) out[i + k] = x[i + k % 4 * 2 + k / 4];
+}
+
+/* Round a group to INT8: scale = max|x| / 127. A group without a usable scale is zero; with NaN or infinity in it its scale is NaN, so
+   that its products are. */
+static void quantize(const float *x, int group, int interleaved, struct activations *out, int token, int width)
+{
+    static const float zeros[MAX_GROUP];
+    const uint32_t infinity = 0x7f800000;
+    uint32_t largest = largest_magnitude(x, group);
+    float unit = float_of(largest) / 127.0f, inverse = 1.0f / unit;
+    if (largest >= infinity || unit < FLT_MIN) {
+        x = zeros;
+        inverse = 0.0f;
+        unit = largest >= infinity ? NAN : 0.0f;
+    }
+    int8_t values[MAX_GROUP];
+    for (int i = 0; i < group; i++) values[i] = (int8_t)bits_of(x[i] * inverse + ROUNDER);
+    int32_t sum = 0;
+    for (int step = 0; step < group / STEP; step++) {
+        int32_t part = sum_of_step(values + step * STEP);
+        int8_t *to = out->values + (step * width + token) * STEP;
+        if (interleaved)
+            interleave_step(values + step * STEP, to);
+        else
+            memcpy(to, values + step * STEP, STEP);
+        out->part[step][token] = (float)part;
+        sum += part;
+    }
+    out->scale[token] = unit;
+    out->sum[token] = sum;
+}
+
+/* 1 / sqrt(mean(x^2) + epsilon). Number i is added to partial sum i % 16; these are added in halves. */
+static float inverse_rms(const float *x, int width, float epsilon)
+{
+    float sums[PARTIAL_SUMS] = {0};
+    int i = 0;
+    for (; i + PARTIAL_SUMS <= width; i += PARTIAL_SUMS)
+        for (int k = 0; k < PARTIAL_SUMS; k++) sums[k] = fmaf(x[i + k], x[i + k], sums[k]);
+    for (int k = 0; i + k < width; k++) sums[k] = fmaf(x[i + k], x[i + k], sums[k]);
+    for (int half = PARTIAL_SUMS / 2; half; half /= 2)
+        for (int k = 0; k < half; k++) sums[k] += sums[k + half];
+    return 1.0f / sqrtf(sums[0] / (float)width + epsilon);
+}
+
+static void scale(const float *restrict x, float by, const float *restrict gain, int width, float *restrict out)
+{
+    for (int i = 0; i < width; i++) out[i] = x[i] * by * gain[i];
+}
+
+/* exp(x) for x in -87..88 to 1e-7 of it; beyond them that of the nearer end. NaN stays NaN. */
+INLINE float exponential(float x)
+{
+    x = x < -87.0f ? -87.0f : x;
+    x = x > 88.0f ? 88.0f : x;
+    float shifted = fmaf(x, 1.44269504f, ROUNDER), n = shifted - ROUNDER;
+    float r = fmaf(n, -0.693359375f, x); /* x - n * log(2), in two parts */
+    r = fmaf(n, 2.12194440e-4f, r);
+    float p = 1.9875691500e-4f;
+    p = fmaf(p, r, 1.3981999507e-3f);
+    p = fmaf(p, r, 8.3334519073e-3f);
+    p = fmaf(p, r, 4.1665795894e-2f);
+    p = fmaf(p, r, 1.6666665459e-1f);
+    p = fmaf(p, r, 5.0000001201e-1f);
+    p = fmaf(r * r, p, r + 1.0f);
+    return p * float_of((bits_of(shifted) + 127) << 23); /* p * 2^n */
+}
+
+INLINE float silu(float x)
+{
+    return x / (1.0f + exponential(-x));
+}
+
+/* x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) */
+INLINE float gelu_tanh(float x)
+{
+    float cubic = fmaf(0.044715f * x * x, x, x);
+    return x / (1.0f + exponential(-1.59576912f * cubic));
+}
+
+static void gate(int activation, float *restrict gates, const float *restrict up, int count)
+{
+    if (activation == HK_SILU)
+        for (int i = 0; i < count; i++) gates[i] = silu(gates[i]) * up[i];
+    else
+        for (int i = 0; i < count; i++) gates[i] = gelu_tanh(gates[i]) * up[i];
+}
+#endif

@@ -1,0 +1,47 @@
+/* AVX512 with VNNI: 16 rows a vector. Needs F, BW, CD, DQ, VL and VNNI. */
+#if defined(__x86_64__)
+#include "kernels.h"
+#include <immintrin.h>
+
+#define TILE 8
+enum { VECTORS = 2, LANES = 16, OFFSET8 = 0 };
+
+typedef __m512i ints;
+typedef __m512 floats;
+typedef __m512i pairs;
+
+INLINE ints load_ints(const void *p) { return _mm512_loadu_si512(p); }
+INLINE floats load_halves(const void *p) { return _mm512_cvtph_ps(_mm256_loadu_si256(p)); }
+INLINE ints load_shorts(const void *p) { return _mm512_cvtepu16_epi32(_mm256_loadu_si256(p)); }
+INLINE ints load_bytes(const void *p) { return _mm512_cvtepu8_epi32(_mm_loadu_si128(p)); }
+INLINE floats load_floats(const float *p) { return _mm512_loadu_ps(p); }
+INLINE void store_floats(float *p, floats v) { _mm512_storeu_ps(p, v); }
+
+INLINE ints broadcast(const void *p)
+{
+    int32_t word;
+    memcpy(&word, p, sizeof word);
+    return _mm512_set1_epi32(word);
+}
+INLINE ints fill_int(int32_t i) { return _mm512_set1_epi32(i); }
+INLINE floats fill_float(float f) { return _mm512_set1_ps(f); }
+
+INLINE ints low_nibbles(ints v) { return _mm512_and_si512(v, _mm512_set1_epi8(15)); }
+INLINE ints high_nibbles(ints v) { return low_nibbles(_mm512_srli_epi16(v, 4)); }
+
+INLINE pairs begin(ints sums) { return sums; }
+INLINE ints finish(ints sums, pairs p) { return (void)sums, p; }
+INLINE pairs dot4(pairs p, ints u, ints x) { return _mm512_dpbusd_epi32(p, u, x); }
+INLINE ints dot8(ints sums, ints u, ints x) { return _mm512_dpbusd_epi32(sums, u, x); }
+
+INLINE ints multiply_ints(ints a, ints b) { return _mm512_mullo_epi32(a, b); }
+INLINE ints add_ints(ints a, ints b) { return _mm512_add_epi32(a, b); }
+INLINE floats to_floats(ints v) { return _mm512_cvtepi32_ps(v); }
+INLINE floats multiply(floats a, floats b) { return _mm512_mul_ps(a, b); }
+INLINE floats multiply_add(floats a, floats b, floats c) { return _mm512_fmadd_ps(a, b, c); }
+
+#include "attention.h"
+#include "products.h"
+
+const struct kernels avx512vnni_kernels = {TILE, quantize, inverse_rms, scale, gate, multiply_block, place_token, attend};
+#endif

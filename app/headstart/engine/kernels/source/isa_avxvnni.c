@@ -1,0 +1,17 @@
+/* AVX-VNNI: 8 rows a vector. Needs x86-64-v3 and AVX-VNNI. */
+#if defined(__x86_64__)
+#include "simd256.h"
+
+#define TILE 6
+enum { VECTORS = 2, OFFSET8 = 0 };
+
+INLINE pairs begin(ints sums) { return sums; }
+INLINE ints finish(ints sums, pairs p) { return (void)sums, p; }
+INLINE pairs dot4(pairs p, ints u, ints x) { return _mm256_dpbusd_avx_epi32(p, u, x); }
+INLINE ints dot8(ints sums, ints u, ints x) { return _mm256_dpbusd_avx_epi32(sums, u, x); }
+
+#include "attention.h"
+#include "products.h"
+
+const struct kernels avxvnni_kernels = {TILE, quantize, inverse_rms, scale, gate, multiply_block, place_token, attend};
+#endif

@@ -1,0 +1,163 @@
+/* Shared between the sources: the layout of packed weights and rounded activations, and the functions of an instruction set.
+
+   Packed weights. A block holds HK_BLOCK rows. Its weights lie in lines of 32-bit words, a word for each row, so that a line is a
+   few columns of all rows and a vector register takes 8 or 16 rows:
+
+       line j:  | row 0 | row 1 | ... | row 31 |      a word: 4 columns of 8 bits, or 8 columns of 4 bits
+
+       HK_INT8      f16 scale[32] | u16 zero[32] | cols / 4 lines
+       HK_INT4      for each group:        f16 scale[32] | group / 8 lines
+       HK_INT4_MIN  for each 32 columns:   f16 scale[32] | f16 minimum[32] | 4 lines
+       HK_INT4_K    for each 256 columns:  f16 d[32] | f16 m[32] | for each 32 columns: u8 sc[32] | u8 mn[32] | 4 lines
+
+   The word of 4-bit columns c0..c7 has c0 in its lowest bits, then c1. Its lower nibbles of bytes are therefore c0, c2, c4, c6 and
+   its upper ones c1, c3, c5, c7: the activations are put in that order, not the weights. HK_INT4_K has c0..c3 in the lower and
+   c4..c7 in the upper nibbles.
+
+   Rounded activations. `tile` tokens share a record for each group of columns, which one walk over the weights multiplies by:
+
+       f32 scale[8] | i32 sum[8] | f32 part[4][8] | for each 32 columns: i8 [tokens of the tile][32]
+
+   `sum` adds up a token's rounded activations, `part` those of each 32 columns. The records of a tile follow each other. */
+#ifndef KERNELS_H
+#define KERNELS_H
+#include "headstart_kernels.h"
+#include <stdint.h>
+#include <string.h>
+
+enum {
+    MAX_ROWS = 16, /* queries that share a block of keys or values once it is widened to f32 */
+    LINE = HK_BLOCK * 4, /* bytes */
+    STEP = 32,           /* columns that are multiplied at a time */
+    MAX_GROUP = 128,
+    MAX_TILE = 8,
+    SPAN = 4, /* tiles that walk over a block together */
+    MAX_SPAN = SPAN * MAX_TILE,
+    SUPERBLOCK = 256, /* columns */
+    INT8_HEADER = HK_BLOCK * 4,
+    MIN_RECORD = HK_BLOCK * 4 + STEP * HK_BLOCK / 2,
+    K_HEADER = HK_BLOCK * 4,
+    K_STEP = HK_BLOCK * 2 + STEP * HK_BLOCK / 2,
+    K_RECORD = K_HEADER + SUPERBLOCK / STEP * K_STEP,
+};
+
+struct activations {
+    float scale[MAX_TILE];
+    int32_t sum[MAX_TILE];
+    float part[MAX_GROUP / STEP][MAX_TILE];
+    int8_t values[];
+};
+
+/* The rounded activations of `tokens` tokens. */
+struct rounded {
+    uint8_t *records;
+    size_t record; /* bytes */
+    int tokens, tile, group, groups;
+};
+
+/* The tokens of one sequence in a pass. */
+struct sequence {
+    int first, count;      /* of the pass */
+    int past;              /* tokens before them */
+    const int32_t *blocks; /* of the cache, in the order of the text */
+    const uint8_t *seen;   /* which tokens of the pass each of them sees: [count][count]; NULL: those before it, and itself */
+};
+
+struct kernels {
+    int tile; /* most tokens of a tile */
+    /* Round one group of a token, given as f32. `width` is the number of tokens of the tile. */
+    void (*quantize)(const float *x, int group, int interleaved, struct activations *out, int token, int width);
+    /* 1 / sqrt(mean(x^2) + epsilon) */
+    float (*inverse_rms)(const float *x, int width, float epsilon);
+    /* out = x * by * gain */
+    void (*scale)(const float *x, float by, const float *gain, int width, float *out);
+    /* gate = activation(gate) * up */
+    void (*gate)(int activation, float *gate, const float *up, int count);
+    /* Products of a block with `tiles` tiles from `first` on, to out[token]. */
+    void (*multiply)(int format, const uint8_t *block, const struct rounded *x, int first, int tiles, float (*out)[HK_BLOCK]);
+    /* Rotate a token's queries and key, and put the key and the value into the cache. No angles: they are not rotated. */
+    void (*place_token)(const hk_attention *a, const struct sequence *s, int token, float *query, float *key, const float *value,
+                        const float *cosine, const float *sine);
+    /* Attention of some queries that share keys and values: see attention.h. */
+    void (*attend)(const hk_attention *a, const struct sequence *s, int kv_head, int first, int rows, const float *query, float *out,
+                   float *scratch);
+};
+
+extern const struct kernels plain_kernels, avx2_kernels, avxvnni_kernels, avx512vnni_kernels;
+
+/* The instruction set in use. */
+const struct kernels *kernels_in_use(void);
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+INLINE int blocks_of(int rows)
+{
+    return (rows + HK_BLOCK - 1) / HK_BLOCK;
+}
+
+/* Numbers of scratch that `attend` takes for so many keys. */
+INLINE size_t attention_scratch(const hk_attention *a, int keys)
+{
+    return (size_t)a->size * HK_BLOCK + (size_t)MAX_ROWS * (a->size + 1 + blocks_of(keys) * HK_BLOCK);
+}
+
+INLINE int tokens_of_tile(const struct rounded *x, int tile)
+{
+    return smaller(x->tile, x->tokens - tile * x->tile);
+}
+
+INLINE struct activations *activations_of(const struct rounded *x, int tile, int group)
+{
+    return (struct activations *)(x->records + ((size_t)tile * x->groups + group) * x->record);
+}
+
+/* Bytes of a group of HK_INT8 and HK_INT4. */
+INLINE int int8_group_size(int group)
+{
+    return group * HK_BLOCK;
+}
+
+INLINE int int4_group_size(int group)
+{
+    return HK_BLOCK * 2 + group * HK_BLOCK / 2;
+}
+
+INLINE uint32_t bits_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+INLINE float float_of(uint32_t bits)
+{
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+INLINE float float_of_half(uint16_t half)
+{
+    uint32_t sign = (uint32_t)(half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 1023;
+    if (exponent == 0) return float_of(bits_of((float)fraction * 0x1p-24f) | sign);
+    if (exponent == 31) return float_of(sign | 0x7f800000 | fraction << 13);
+    return float_of(sign | (exponent + 112) << 23 | fraction << 13);
+}
+
+INLINE uint16_t load_u16(const uint8_t *p)
+{
+    uint16_t value;
+    memcpy(&value, p, sizeof value);
+    return value;
+}
+
+INLINE int rounds_interleaved(int format)
+{
+    return format == HK_INT4 || format == HK_INT4_MIN;
+}
+#endif

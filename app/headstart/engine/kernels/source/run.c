@@ -1,0 +1,455 @@
+/* Runs the steps of a program. Each step is a phase of work or two; all threads go through the phases in order. A phase's items are
+   shared out in ranges, one a thread. A thread takes chunks of its own range, then of the others', and goes on when every item is
+   done. So no phase waits for a thread that is not working on it. */
+#include "kernels.h"
+#include "pool.h"
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum {
+    CACHE_LINE = 64,
+    MAX_THREADS = 256,
+    MAX_TOKENS = 1 << 16,
+    MAX_CONTEXT = 1 << 24,
+    FEW_TOKENS = MAX_SPAN,
+    CHUNK_BYTES = 32 << 10,         /* weights that a thread takes at a time */
+    CHUNK_BYTES_OF_MANY = 192 << 10, /* with more tokens they stay in the second-level cache from span to span */
+    KEPT_BYTES = 64 << 20,          /* scratch that the next run finds again, however little it needs */
+};
+
+/* A counter with a cache line of its own. */
+struct counter {
+    _Alignas(CACHE_LINE) atomic_int value;
+};
+
+struct phase {
+    int items, chunk;
+    struct counter *done;  /* items */
+    struct counter *taken; /* items of each thread's range */
+};
+
+struct run {
+    const hk_program *program;
+    const struct kernels *kernels;
+    int tokens, threads;
+    float **buffers;
+    uint8_t *rounded;
+    struct sequence *sequences; /* of the tokens, for attention */
+    float *attention;           /* scratch of each thread */
+    size_t attention_size;
+    struct counter *counters; /* 1 + threads for each of two phases a step */
+};
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+}
+
+/* The input of a step, rounded: tokens in tiles of even size. */
+static struct rounded rounded_of(const struct run *run, const hk_matrix *matrix)
+{
+    int most = run->kernels->tile, tiles = (run->tokens + most - 1) / most;
+    struct rounded x = {.records = run->rounded, .tokens = run->tokens, .group = matrix->group};
+    x.tile = (run->tokens + tiles - 1) / tiles;
+    x.groups = matrix->cols / matrix->group;
+    x.record = aligned(sizeof(struct activations) + (size_t)x.tile * x.group);
+    return x;
+}
+
+static size_t rounded_bytes(const struct rounded *x)
+{
+    return (size_t)((x->tokens + x->tile - 1) / x->tile) * x->groups * x->record;
+}
+
+static float *row_of(const struct run *run, int buffer, int token)
+{
+    return run->buffers[buffer] + (size_t)token * run->program->widths[buffer];
+}
+
+static void quantize(const struct run *run, const hk_step *step, const struct rounded *x, int token, int group, const float *values)
+{
+    int tile = token / x->tile;
+    run->kernels->quantize(values, x->group, rounds_interleaved(step->matrix.format), activations_of(x, tile, group), token % x->tile,
+                           tokens_of_tile(x, tile));
+}
+
+/* Items are groups of tokens: token * groups + group. */
+static void round_groups(const struct run *run, const hk_step *step, int first, int last, int thread)
+{
+    (void)thread;
+    struct rounded x = rounded_of(run, &step->matrix);
+    for (int i = first; i < last; i++)
+        quantize(run, step, &x, i / x.groups, i % x.groups, row_of(run, step->input, i / x.groups) + i % x.groups * x.group);
+}
+
+/* Items are tokens. */
+static void round_normalized(const struct run *run, const hk_step *step, int first, int last, int thread)
+{
+    (void)thread;
+    struct rounded x = rounded_of(run, &step->matrix);
+    for (int token = first; token < last; token++) {
+        const float *row = row_of(run, step->input, token);
+        float by = run->kernels->inverse_rms(row, step->matrix.cols, step->epsilon);
+        for (int group = 0; group < x.groups; group++) {
+            float values[MAX_GROUP];
+            run->kernels->scale(row + group * x.group, by, step->gain + group * x.group, x.group, values);
+            quantize(run, step, &x, token, group, values);
+        }
+    }
+}
+
+static void add_to(float *out, const float *in, int count)
+{
+    for (int i = 0; i < count; i++) out[i] += in[i];
+}
+
+/* Add the bias, and the residual, and store `count` columns from `column` on. */
+static void store(const struct run *run, const hk_step *step, int token, int output, int column, int count, float *sums)
+{
+    if (step->residual >= 0) add_to(sums, row_of(run, step->residual, token) + column, count);
+    memcpy(row_of(run, step->outputs[output], token) + column, sums, (size_t)count * sizeof *sums);
+}
+
+static void multiply(const struct run *run, const hk_step *step, int block, const struct rounded *x, int first, int tiles,
+                     float (*sums)[HK_BLOCK])
+{
+    const hk_matrix *matrix = &step->matrix;
+    size_t size = hk_block_size(matrix->format, matrix->group, matrix->cols);
+    run->kernels->multiply(matrix->format, matrix->data + block * size, x, first, tiles, sums);
+    int tokens = smaller(tiles * x->tile, x->tokens - first * x->tile);
+    if (step->bias)
+        for (int t = 0; t < tokens; t++) add_to(sums[t], step->bias + (size_t)block * HK_BLOCK, HK_BLOCK);
+}
+
+/* Items are blocks of rows; of HK_GATED, pairs of them. */
+static void multiply_rows(const struct run *run, const hk_step *step, int first, int last, int thread)
+{
+    (void)thread;
+    struct rounded x = rounded_of(run, &step->matrix);
+    int tiles = (x.tokens + x.tile - 1) / x.tile;
+    for (int tile = 0; tile < tiles; tile += SPAN) {
+        int span = smaller(SPAN, tiles - tile), token = tile * x.tile, tokens = smaller(span * x.tile, x.tokens - token);
+        for (int item = first; item < last; item++) {
+            _Alignas(CACHE_LINE) float sums[MAX_SPAN][HK_BLOCK], up[MAX_SPAN][HK_BLOCK];
+            if (step->kind == HK_GATED) {
+                multiply(run, step, 2 * item, &x, tile, span, sums);
+                multiply(run, step, 2 * item + 1, &x, tile, span, up);
+                run->kernels->gate(step->activation, sums[0], up[0], tokens * HK_BLOCK);
+            } else {
+                multiply(run, step, item, &x, tile, span, sums);
+            }
+            int output = 0, block = item;
+            while (block >= blocks_of(step->rows[output])) block -= blocks_of(step->rows[output++]);
+            int column = block * HK_BLOCK, count = smaller(HK_BLOCK, step->rows[output] - column);
+            for (int t = 0; t < tokens; t++) store(run, step, token + t, output, column, count, sums[t]);
+        }
+    }
+}
+
+/* Items are tokens. */
+static void normalize(const struct run *run, const hk_step *step, int first, int last, int thread)
+{
+    (void)thread;
+    int width = run->program->widths[step->input];
+    for (int token = first; token < last; token++) {
+        const float *row = row_of(run, step->input, token);
+        float by = run->kernels->inverse_rms(row, width, step->epsilon);
+        run->kernels->scale(row, by, step->gain, width, row_of(run, step->outputs[0], token));
+    }
+}
+
+/* Items are tokens. */
+static void add_rows(const struct run *run, const hk_step *step, int first, int last, int thread)
+{
+    (void)thread;
+    int width = run->program->widths[step->input];
+    for (int token = first; token < last; token++) {
+        const float *a = row_of(run, step->input, token), *b = row_of(run, step->residual, token);
+        float *out = row_of(run, step->outputs[0], token);
+        for (int i = 0; i < width; i++) out[i] = a[i] + b[i];
+    }
+}
+
+static const struct sequence *sequence_of(const struct run *run, int token)
+{
+    const struct sequence *s = run->sequences;
+    while (token >= s->first + s->count) s++;
+    return s;
+}
+
+/* Items are tokens. */
+static void place_tokens(const struct run *run, const hk_step *step, int first, int last, int thread)
+{
+    const hk_attention *a = step->attention;
+    (void)thread;
+    for (int token = first; token < last; token++) {
+        const struct sequence *s = sequence_of(run, token);
+        const float *cosine = a->cosine < 0 ? NULL : row_of(run, a->cosine, token), *sine = a->sine < 0 ? NULL : row_of(run, a->sine, token);
+        run->kernels->place_token(a, s, token - s->first, row_of(run, step->input, token), row_of(run, a->key, token),
+                                  row_of(run, a->value, token), cosine, sine);
+    }
+}
+
+/* Queries that one item takes: fewer where threads would have nothing to do. */
+static int rows_of_item(const struct run *run, const hk_attention *a)
+{
+    int fair = (run->tokens * a->heads + run->threads - 1) / run->threads;
+    return smaller(MAX_ROWS, fair);
+}
+
+static int items_of(const struct sequence *s, const hk_attention *a, int rows)
+{
+    int queries = s->count * (a->heads / a->kv_heads);
+    return a->kv_heads * ((queries + rows - 1) / rows);
+}
+
+/* Items are some queries of a sequence that share keys and values, the last ones, which see most, first. */
+static void attend(const struct run *run, const hk_step *step, int first, int last, int thread)
+{
+    const hk_attention *a = step->attention;
+    int rows = rows_of_item(run, a), group = a->heads / a->kv_heads;
+    for (int item = first; item < last; item++) {
+        const struct sequence *s = run->sequences;
+        int number = item;
+        while (number >= items_of(s, a, rows)) number -= items_of(s++, a, rows);
+        int of_head = items_of(s, a, rows) / a->kv_heads, row = (of_head - 1 - number / a->kv_heads) * rows;
+        run->kernels->attend(a, s, number % a->kv_heads, row, smaller(rows, s->count * group - row), row_of(run, step->input, s->first),
+                             row_of(run, step->outputs[0], s->first), run->attention + thread * run->attention_size);
+    }
+}
+
+/* The range of a thread starts at the items of the threads before it, rounded up. */
+static int range_start(const struct phase *phase, int thread, int threads)
+{
+    return (int)(((int64_t)phase->items * thread + threads - 1) / threads);
+}
+
+typedef void work(const struct run *run, const hk_step *step, int first, int last, int thread);
+
+static void take_part(const struct run *run, const hk_step *step, const struct phase *phase, work *work, int thread)
+{
+    for (int i = 0; i < run->threads; i++) {
+        int owner = (thread + i) % run->threads;
+        int start = range_start(phase, owner, run->threads), count = range_start(phase, owner + 1, run->threads) - start;
+        atomic_int *taken = &phase->taken[owner].value;
+        while (atomic_load_explicit(taken, memory_order_relaxed) < count) {
+            int first = atomic_fetch_add_explicit(taken, phase->chunk, memory_order_relaxed);
+            int last = smaller(first + phase->chunk, count);
+            if (first >= last) break;
+            work(run, step, start + first, start + last, thread);
+            atomic_fetch_add_explicit(&phase->done->value, last - first, memory_order_release);
+        }
+    }
+    for (int turns = 0; atomic_load_explicit(&phase->done->value, memory_order_acquire) < phase->items;) pool_pause(&turns);
+}
+
+static int blocks_of_step(const hk_step *step)
+{
+    int blocks = 0;
+    for (int i = 0; i < step->count; i++) blocks += blocks_of(step->rows[i]);
+    return blocks;
+}
+
+static void run_product(const struct run *run, const hk_step *step, struct phase *phases, int thread)
+{
+    const hk_matrix *matrix = &step->matrix;
+    phases[0].items = step->gain ? run->tokens : run->tokens * (matrix->cols / matrix->group);
+    phases[0].chunk = step->gain ? 1 : 16;
+    take_part(run, step, &phases[0], step->gain ? round_normalized : round_groups, thread);
+
+    size_t bytes = hk_block_size(matrix->format, matrix->group, matrix->cols) * (step->kind == HK_GATED ? 2 : 1);
+    size_t chunk = (run->tokens > FEW_TOKENS ? CHUNK_BYTES_OF_MANY : CHUNK_BYTES) / bytes;
+    phases[1].items = blocks_of_step(step);
+    phases[1].chunk = chunk ? (int)chunk : 1;
+    take_part(run, step, &phases[1], multiply_rows, thread);
+}
+
+static void run_attention(const struct run *run, const hk_step *step, struct phase *phases, int thread)
+{
+    take_part(run, step, &phases[0], place_tokens, thread);
+    phases[1].chunk = 1;
+    for (int i = 0; i < run->program->sequences->count; i++)
+        phases[1].items += items_of(&run->sequences[i], step->attention, rows_of_item(run, step->attention));
+    take_part(run, step, &phases[1], attend, thread);
+}
+
+static void walk_steps(void *job, int thread)
+{
+    const struct run *run = job;
+    for (int i = 0; i < run->program->step_count; i++) {
+        const hk_step *step = &run->program->steps[i];
+        struct counter *counters = run->counters + (size_t)i * 2 * (1 + run->threads);
+        struct phase phases[2] = {{.items = run->tokens, .chunk = 1, .done = counters, .taken = counters + 1},
+                                  {.done = counters + 1 + run->threads, .taken = counters + 2 + run->threads}};
+        if (step->kind == HK_NORM)
+            take_part(run, step, &phases[0], normalize, thread);
+        else if (step->kind == HK_ADD)
+            take_part(run, step, &phases[0], add_rows, thread);
+        else if (step->kind == HK_ATTENTION)
+            run_attention(run, step, phases, thread);
+        else
+            run_product(run, step, phases, thread);
+    }
+}
+
+/* Rounding and small numbers as the C standard has them, whatever the calling thread has set. */
+static void walk(void *job, int thread)
+{
+#if defined(__x86_64__)
+    unsigned before = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(0x1f80);
+    walk_steps(job, thread);
+    __builtin_ia32_ldmxcsr(before);
+#else
+    walk_steps(job, thread);
+#endif
+}
+
+static int is_buffer(const hk_program *program, int buffer, int width)
+{
+    return buffer >= 0 && buffer < program->buffer_count && program->widths[buffer] == width;
+}
+
+static int product_fits(const hk_program *program, const hk_step *step)
+{
+    const hk_matrix *matrix = &step->matrix;
+    if (!matrix->data || !hk_block_size(matrix->format, matrix->group, matrix->cols)) return 0;
+    if (!is_buffer(program, step->input, matrix->cols) || step->count < 1 || step->count > HK_OUTPUTS) return 0;
+    int64_t blocks = 0;
+    for (int i = 0; i < step->count; i++) {
+        if (step->rows[i] < 1 || !is_buffer(program, step->outputs[i], step->rows[i])) return 0;
+        blocks += ((int64_t)step->rows[i] + HK_BLOCK - 1) / HK_BLOCK;
+    }
+    if (step->residual >= 0 && (step->count > 1 || !is_buffer(program, step->residual, step->rows[0]))) return 0;
+    if (step->kind == HK_GATED) {
+        if (step->count > 1 || (step->activation != HK_SILU && step->activation != HK_GELU_TANH)) return 0;
+        blocks *= 2;
+    }
+    return blocks <= ((int64_t)matrix->rows + HK_BLOCK - 1) / HK_BLOCK;
+}
+
+static int attention_fits(const hk_program *program, const hk_step *step)
+{
+    const hk_attention *a = step->attention;
+    if (!a || !a->keys || !a->values || !program->sequences || step->count != 1) return 0;
+    if (a->size < 64 || a->size % 64 || a->kv_heads < 1 || a->heads < a->kv_heads || a->heads % a->kv_heads) return 0;
+    if (a->cosine >= 0 && !(is_buffer(program, a->cosine, a->size) && is_buffer(program, a->sine, a->size))) return 0;
+    int queries = a->heads * a->size, keys = a->kv_heads * a->size;
+    return is_buffer(program, step->input, queries) && is_buffer(program, step->outputs[0], queries) && is_buffer(program, a->key, keys) &&
+           is_buffer(program, a->value, keys);
+}
+
+static int step_fits(const hk_program *program, const hk_step *step)
+{
+    if (step->kind == HK_LINEAR || step->kind == HK_GATED) return product_fits(program, step);
+    if (step->kind == HK_ATTENTION) return attention_fits(program, step);
+    if (step->input < 0 || step->input >= program->buffer_count || step->count != 1) return 0;
+    int width = program->widths[step->input];
+    if (!is_buffer(program, step->outputs[0], width)) return 0;
+    return step->kind == HK_NORM ? step->gain != NULL : step->kind == HK_ADD && is_buffer(program, step->residual, width);
+}
+
+static int program_fits(const hk_program *program)
+{
+    if (program->externals < 0 || program->externals > program->buffer_count) return 0;
+    for (int i = 0; i < program->buffer_count; i++)
+        if (program->widths[i] < 1) return 0;
+    for (int i = 0; i < program->step_count; i++)
+        if (!step_fits(program, &program->steps[i])) return 0;
+    return 1;
+}
+
+static int sequences_fit(const hk_program *program, int tokens)
+{
+    const hk_sequences *s = program->sequences;
+    if (!s) return 1;
+    if (s->count < 1 || s->begins[0] != 0 || s->begins[s->count] != tokens) return 0;
+    for (int i = 0; i < s->count; i++) {
+        int count = s->begins[i + 1] - s->begins[i], seen = s->seen_begins[i + 1] - s->seen_begins[i];
+        if (count < 0 || s->past[i] < 0 || s->past[i] > MAX_CONTEXT || (seen && seen != count * count)) return 0;
+        if (s->block_begins[i + 1] - s->block_begins[i] < blocks_of(s->past[i] + count)) return 0;
+    }
+    return 1;
+}
+
+/* At least `bytes` bytes, as the last run left them; NULL when memory runs out. Much more than that is given back first. */
+static uint8_t *scratch(size_t bytes)
+{
+    static void *kept;
+    static size_t size;
+    if (bytes > size || (size > KEPT_BYTES && bytes < size / 4)) {
+        free(kept);
+        kept = malloc(bytes + CACHE_LINE);
+        size = kept ? bytes : 0;
+    }
+    return kept ? (uint8_t *)aligned((uintptr_t)kept) : NULL;
+}
+
+/* The sequences of a run, and scratch for their attention. With `from` NULL, count the bytes only. */
+static size_t lay_out_attention(struct run *run, uint8_t *from)
+{
+    const hk_program *program = run->program;
+    const hk_sequences *given = program->sequences;
+    if (!given) return 0;
+    size_t sequences = aligned(given->count * sizeof(struct sequence)), most = 0;
+    int keys = 0;
+    for (int i = 0; i < given->count; i++) {
+        int count = given->begins[i + 1] - given->begins[i], has_seen = given->seen_begins[i + 1] > given->seen_begins[i];
+        if (given->past[i] + count > keys) keys = given->past[i] + count;
+        if (from)
+            ((struct sequence *)from)[i] = (struct sequence){.first = given->begins[i],
+                                                             .count = count,
+                                                             .past = given->past[i],
+                                                             .blocks = given->blocks + given->block_begins[i],
+                                                             .seen = has_seen ? given->seen + given->seen_begins[i] : NULL};
+    }
+    for (int i = 0; i < program->step_count; i++)
+        if (program->steps[i].kind == HK_ATTENTION) {
+            size_t size = aligned(attention_scratch(program->steps[i].attention, keys) * sizeof(float));
+            most = size > most ? size : most;
+        }
+    run->sequences = (struct sequence *)from;
+    run->attention = (float *)(from ? from + sequences : NULL);
+    run->attention_size = most / sizeof(float);
+    return sequences + run->threads * most;
+}
+
+/* Share scratch out to the parts of a run. With `from` NULL, count the bytes only. */
+static size_t lay_out(struct run *run, float *const *externals, uint8_t *from)
+{
+    const hk_program *program = run->program;
+    size_t counters = (size_t)program->step_count * 2 * (1 + run->threads) * sizeof(struct counter);
+    size_t at = counters + aligned(program->buffer_count * sizeof(float *)), most = 0;
+    if (from) {
+        run->counters = memset(from, 0, counters);
+        run->buffers = (float **)(from + counters);
+    }
+    for (int i = 0; i < program->buffer_count; i++) {
+        if (from) run->buffers[i] = i < program->externals ? externals[i] : (float *)(from + at);
+        if (i >= program->externals) at += aligned((size_t)run->tokens * program->widths[i] * sizeof(float));
+    }
+    at += lay_out_attention(run, from ? from + at : NULL);
+    run->rounded = from ? from + at : NULL;
+    for (int i = 0; i < program->step_count; i++) {
+        const hk_step *step = &program->steps[i];
+        if (step->kind != HK_LINEAR && step->kind != HK_GATED) continue;
+        struct rounded x = rounded_of(run, &step->matrix);
+        size_t bytes = rounded_bytes(&x);
+        most = bytes > most ? bytes : most;
+    }
+    return at + most;
+}
+
+int hk_run(const hk_program *program, int tokens, float *const *externals, int threads)
+{
+    if (tokens < 1 || tokens > MAX_TOKENS || threads < 1 || !program_fits(program) || !sequences_fit(program, tokens)) return -1;
+    struct run run = {.program = program, .kernels = kernels_in_use(), .tokens = tokens, .threads = smaller(threads, MAX_THREADS)};
+    pool_lock();
+    uint8_t *memory = scratch(lay_out(&run, externals, NULL));
+    if (memory) {
+        lay_out(&run, externals, memory);
+        pool_run(walk, &run, run.threads);
+    }
+    pool_unlock();
+    return memory ? 0 : -2;
+}

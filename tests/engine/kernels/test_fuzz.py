@@ -1,0 +1,103 @@
+"""Sizes and steps at random: the library refuses them, or stays within what they describe.
+
+Sanitizers watch that in test_sanitized.py.
+"""
+
+from ctypes import Structure
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headstart.engine.kernels.library import BLOCK, OUTPUTS, Bytes, Format, Kind, Library, Matrix, Step
+from tests.engine.kernels.reference import Q4_K_BYTES, Q4_K_COLUMNS, room, run
+from tests.junk import fuzz
+
+ODD = st.sampled_from((-(2**31), -64, -1, 0, 1, 3, 31, 32, 64, 100, 128, 256, 2**20 + 128, 2**31 - 1))
+FORMATS, GROUPS = st.sampled_from(tuple(Format)), st.sampled_from((64, 128))
+WIDTHS = (1, 31, 128, 70, 256)
+KINDS = (Kind.LINEAR, Kind.GATED, Kind.NORM, Kind.ADD)
+NUMBERS = ("kind", "activation", "input", "residual", "count")
+
+
+def source(format_: int, rows: int, cols: int, group: int) -> list[Bytes | None]:
+    """Weights, scales and zeros as `hk_pack` takes them, no larger than they must be."""
+    columns = {Format.INT8: 1, Format.INT4: cols // group, Format.INT4_MIN: cols // 32}.get(Format(format_), 0)
+    row = {Format.INT8: cols, Format.INT4_K: cols // Q4_K_COLUMNS * Q4_K_BYTES}.get(Format(format_), cols // 2)
+    zeros = {Format.INT8: rows, Format.INT4_MIN: rows * columns * 2}.get(Format(format_), 0)
+    return [room(rows * row), room(rows * columns * 2), room(zeros) if zeros else None]
+
+
+@fuzz("sizes of matrices", 400)
+@given(FORMATS | ODD, GROUPS | ODD, st.integers(1, 100) | ODD, st.sampled_from((64, 128, 512, 768)) | ODD, ODD, ODD)
+def test_packing(kernels: Library, format_: int, group: int, rows: int, cols: int, first: int, last: int) -> None:
+    functions = kernels._functions
+    size = functions.hk_block_size(format_, group, cols)
+    if not size or not 0 < rows <= 100:
+        rows = min(rows, 0) if size else rows
+        assert functions.hk_pack(format_, group, rows, cols, None, None, None, 0, 1, None, 0) == -1
+        return
+    assert size % 64 == 0
+    blocks = -(-rows // BLOCK)
+    out = room(blocks * size)
+    arrays = source(format_, rows, cols, group)
+    places = [None if each is None else each.ctypes.data for each in arrays]
+    for begin, end in ((first, last), (0, blocks)):
+        failed = functions.hk_pack(format_, group, rows, cols, *places, begin, end, out.ctypes.data, size)
+        assert failed == (-1 if begin < 0 or end > blocks else 0)
+
+
+def fitting(data: st.DataObject, kernels: Library) -> tuple[Step, list[Any]]:
+    """A step that fits buffers of WIDTHS, and the memory that it points to."""
+    kind, format_, group = data.draw(st.sampled_from(KINDS)), data.draw(FORMATS), data.draw(GROUPS)
+    input_ = data.draw(st.sampled_from((2, 4)))
+    outputs = data.draw(st.lists(st.integers(0, len(WIDTHS) - 1), min_size=1, max_size=OUTPUTS))
+    if kind in (Kind.NORM, Kind.ADD):
+        outputs = [input_]
+    elif kind is Kind.GATED:
+        outputs = outputs[:1]
+    rows = [WIDTHS[output] for output in outputs]
+    blocks = sum(-(-width // BLOCK) for width in rows) * (2 if kind is Kind.GATED else 1)
+    memory = room(max(1, blocks * kernels._functions.hk_block_size(format_, group, WIDTHS[input_])))
+    memory[:] = 0x33  # f16 scales are numbers then
+    gain, bias = np.ones(max(WIDTHS), np.float32), np.ones(blocks * BLOCK, np.float32)
+    residual = outputs[0] if kind is Kind.ADD or (len(outputs) == 1 and data.draw(st.booleans())) else -1
+    step = Step(kind, 1, input_, residual, len(outputs))
+    step.outputs[: len(outputs)], step.rows[: len(outputs)] = outputs, rows
+    step.matrix = Matrix(format_, group, blocks * BLOCK, WIDTHS[input_], memory.ctypes.data)
+    step.gain = gain.ctypes.data if kind is Kind.NORM or data.draw(st.booleans()) else None
+    step.bias = bias.ctypes.data if data.draw(st.booleans()) else None
+    return step, [memory, gain, bias]
+
+
+def spoil(data: st.DataObject, step: Step) -> None:
+    """Put a number into one place of a step that may not belong there. What stays accepted needs no more memory."""
+    small = st.integers(-1, len(WIDTHS)) | ODD
+    place = data.draw(st.sampled_from((*NUMBERS, "outputs", "rows", "format", "group", "cols")))
+    if place in ("outputs", "rows"):
+        getattr(step, place)[data.draw(st.integers(0, OUTPUTS - 1))] = data.draw(small)
+        return
+    holder: Structure = step if place in NUMBERS else step.matrix
+    value = data.draw(small)
+    larger = {"format": tuple(Format), "group": (64, 128), "cols": WIDTHS}.get(place, ())
+    if value not in larger:  # what may take more memory than there is
+        setattr(holder, place, value)
+
+
+@fuzz("programs", 400)
+@given(st.data())
+def test_programs(kernels: Library, data: st.DataObject) -> None:
+    steps, kept = [], []
+    for _ in range(data.draw(st.integers(0, 3))):
+        step, memory = fitting(data, kernels)
+        for _ in range(data.draw(st.integers(0, 2))):
+            spoil(data, step)
+        steps.append(step)
+        kept.append(memory)
+    tokens = data.draw(st.sampled_from((1, 2, 9, 33)))
+    inputs = [np.ones((tokens, width), np.float32) for width in WIDTHS[: data.draw(st.integers(1, len(WIDTHS)))]]
+    try:
+        run(kernels, steps, WIDTHS, inputs, 0, threads=data.draw(st.integers(1, 3)))
+    except RuntimeError:
+        return
