@@ -12,15 +12,21 @@ from headstart.manifest import Manifest
 from installer import contents
 
 NAME = "headstart.cdx.json"
+COMPILER = "ziglang"
 _SPACE = uuid.UUID("f7b7b6d2-3c2f-5e0f-9a55-2d0b6a3e9c10")  # of our serial numbers
 _EXPRESSION = (" OR ", " AND ", " WITH ")
 _IDENTIFIERS = {"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "MIT", "PSF-2.0"}
 
 
 def packed() -> tuple[Component, ...]:
-    """What the program is made of: what it requires, but for what is left out."""
+    """What the program is made of: what it requires, but for what is left out, and the compiler of the kernels."""
     out = {module.replace("_", "-") for module in contents.MODULES_OUT}
-    return tuple(part for part in components() if part.name.lower() not in out)
+    return (*(part for part in components() if part.name.lower() not in out), *compiler())
+
+
+def compiler() -> tuple[Component, ...]:
+    """What compiled the kernels, if it is here: they have functions of its own and, on Windows, of its C library."""
+    return components(COMPILER)[2:]
 
 
 def bill(parts: Iterable[Component], models: Iterable[Manifest], epoch: int, system: str = "") -> str:

@@ -17,6 +17,7 @@ STRIPPED = (
     "psutil/*.so",
     "PySide6/Qt/lib/libicu[iu]*",
 )
+KERNELS = "libheadstart_kernels"  # a library that Python takes for a module where its name ends in .so
 METADATA = "headstart"  # its own and, by what it requires, that of every package: the list of licences reads it
 
 # Never in any program of ours: the exporter with what it needs, tests, other toolkits, and OpenVINO's telemetry.
@@ -153,7 +154,8 @@ def own_modules() -> list[str]:
     """Every module of the application: the self-check imports them all."""
     import headstart  # noqa: PLC0415 - only in the environment of the build
 
-    return [module.name for module in pkgutil.walk_packages(headstart.__path__, "headstart.")]
+    names = [module.name for module in pkgutil.walk_packages(headstart.__path__, "headstart.")]
+    return [name for name in names if not name.endswith(f".{KERNELS}")]
 
 
 def of_the_system(files: Iterable[tuple[str, str]]) -> tuple[str, ...]:

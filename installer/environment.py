@@ -10,7 +10,7 @@ import venv
 from collections.abc import Mapping
 from pathlib import Path
 
-from installer import locking
+from installer import kernels, locking
 from installer.locking import Kind
 
 PINS = locking.PINS
@@ -29,17 +29,23 @@ def prepare(root: Path, work: Path) -> Path:
         venv.create(folder, with_pip=True, clear=True)
         _fetch(python, root, lock)
         (folder / _DONE).touch()
-    # What builds it is locked too; without a lock pip fetches that by itself.
-    beside = ["--no-build-isolation"] if lock.is_file() else []
-    wheels = work / _WHEEL
-    shutil.rmtree(wheels, ignore_errors=True)
-    _pip(python, "wheel", "--no-deps", "--wheel-dir", str(wheels), *beside, str(root))
+    here = kernels.own()
+    build_wheel(python, root, work, here.triple if here else "")
     _pip(python, "install", "--no-deps", "--force-reinstall", str(wheel(work)))
     return python
 
 
+def build_wheel(python: Path, root: Path, work: Path, target: str) -> None:
+    """Build Headstart in `work`. `target`: what `kernels.py` must build for; empty: whatever it can."""
+    # What builds it is locked too; without a lock pip fetches that by itself.
+    beside = ["--no-build-isolation"] if locking.path(Kind.PROGRAM).is_file() else []
+    shutil.rmtree(work / _WHEEL, ignore_errors=True)
+    words = ["--no-deps", "--wheel-dir", str(work / _WHEEL), *beside, str(root)]
+    _pip(python, "wheel", *words, kernels_for=target)
+
+
 def wheel(work: Path) -> Path:
-    """Headstart as it was prepared."""
+    """Headstart as it was built in `work`."""
     (found,) = (work / _WHEEL).glob("*.whl")
     return found
 
@@ -73,8 +79,8 @@ def _last_change(root: Path) -> str:
     return done.stdout.strip() or str(int((root / "LICENSE").stat().st_mtime))
 
 
-def _pip(python: Path, command: str, *words: str) -> None:
-    settings = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_COMPILE": "1"}
+def _pip(python: Path, command: str, *words: str, kernels_for: str = "") -> None:
+    settings = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_COMPILE": "1", kernels.VARIABLE: kernels_for}
     if "--require-hashes" not in words:
         settings["PIP_CONSTRAINT"] = str(PINS)  # reaches what pip fetches for building, too
     subprocess.run(

@@ -54,14 +54,14 @@ def _make_for_windows(order: Order, epoch: int) -> tuple[Path, list[Path]]:
     work = order.work / "windows"
     program = work / "program"
     payload.stage(program, work)
-    _complete(program, order, epoch, payload.parts(program), "Windows AMD64")
+    _complete(program, order, work, epoch, payload.parts(program), "Windows AMD64")
     return program, [pack(program, work / "launchers", order.output) for pack in (setup.pack, msi.pack)]
 
 
 def _make_here(order: Order, epoch: int) -> tuple[Path, list[Path]]:
     """The program for the system that this is, and its packages."""
     frozen = freezing.freeze(order.work)
-    _complete(frozen.folder, order, epoch, bill.packed())
+    _complete(frozen.folder, order, order.work, epoch, bill.packed())
     check(frozen.folder, order.work / "checked")
     version = f"{__version__}+model" if order.model else __version__
     match order.target:
@@ -77,9 +77,9 @@ def _make_here(order: Order, epoch: int) -> tuple[Path, list[Path]]:
             return frozen.folder, [Path(shutil.copytree(frozen.folder, made, symlinks=True))]
 
 
-def _complete(folder: Path, order: Order, epoch: int, found: Iterable[Component], system: str = "") -> None:
+def _complete(folder: Path, order: Order, work: Path, epoch: int, found: Iterable[Component], system: str = "") -> None:
     """Put the exporter's wheel, the model and the list of parts beside the program, and settle its times."""
-    environment.put_wheel(order.work, folder)
+    environment.put_wheel(work, folder)
     packed = put_model(order.model, folder / freezing.MODELS) if order.model else []
     (folder / bill.NAME).write_text(bill.bill(found, packed, epoch, system), encoding="utf-8")
     stamps.settle(folder, epoch)

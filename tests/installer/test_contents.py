@@ -12,6 +12,7 @@ from installer import contents, stamps
     [
         ("openvino/libs/libopenvino_ir_frontend.so.2641", "", True),
         ("openvino/libs/libopenvino_intel_cpu_plugin.so", "", True),
+        ("headstart/engine/kernels/libheadstart_kernels.so", "/home/me/env/libheadstart_kernels.so", True),
         ("PySide6/Qt/plugins/platforms/libqxcb.so", "", True),
         ("PySide6/Qt/translations/qtbase_zh_CN.qm", "", True),
         ("headstart/ui/i18n/headstart_zh_TW.qm", "", True),
@@ -33,7 +34,9 @@ def test_what_is_needed_stays_and_the_rest_goes(name: str, source: str, *, wante
 
 
 def test_every_module_is_named() -> None:
-    assert {"headstart.ui.program", "headstart.engine.process.host", "headstart.cli"} <= set(contents.own_modules())
+    named = contents.own_modules()
+    assert {"headstart.ui.program", "headstart.engine.process.host", "headstart.cli"} <= set(named)
+    assert not [name for name in named if contents.KERNELS in name]
 
 
 def test_the_systems_own_libraries_are_told_from_those_of_packages() -> None:

@@ -121,6 +121,7 @@ def test_a_chat_in_the_window_of_a_fresh_debian(package: Path, debian: FreshDebi
     debian.install()
     assert "headstart 0." in debian.run("headstart", "--version")
     assert "the installed model answered" in debian.run("headstart", "--self-check")
+    assert (debian.root / "usr/lib/headstart/_internal/headstart/engine/kernels/libheadstart_kernels.so").is_file()
     data = debian.root / "home" / PERSON / ".local/share/headstart"
     _leave_history_of_old_version(debian, data / "history")
     (tmp_path / "screen").mkdir()

@@ -92,7 +92,7 @@ def test_pins_go_before_further_versions() -> None:
 def installed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     """What pip would be told."""
     told: list[tuple[str, ...]] = []
-    monkeypatch.setattr(environment, "_pip", lambda _python, *words: told.append(words))
+    monkeypatch.setattr(environment, "_pip", lambda _python, *words, **_: told.append(words))
     monkeypatch.setattr(environment, "wheel", lambda work: work / "headstart.whl")
     monkeypatch.setattr("venv.create", lambda folder, **_: folder.mkdir())
     return told

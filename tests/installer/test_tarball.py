@@ -1,5 +1,6 @@
 """The package that unpacks itself, with the whole program: installed for one user, used, installed again, removed."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+KERNELS = "_internal/headstart/engine/kernels/libheadstart_kernels.so"
 PACKAGE = os.environ.get("HEADSTART_TEST_RUN", "")  # one with a model, to be used instead of building
 
 pytestmark = [
@@ -40,6 +42,7 @@ def test_the_whole_program_is_installed_for_one_user_and_answers(package: Path, 
     program, data = home / ".local/bin/headstart", home / ".local/share/headstart"
     run("sh", str(package))
     assert run(str(program), "--version").startswith("headstart 0.")
+    assert ctypes.CDLL(str(home / ".local/opt/headstart" / KERNELS)).hk_abi() > 0
     assert "the window opened and the installed model answered: " in run(str(program), "--self-check")
     assert run(str(program), "chat", "--model", "smollm2-135m-instruct", "--max-new-tokens", "12", "--prompt", "Hi")
     kept = sorted(path.relative_to(data) for path in data.rglob("*") if path.is_file())

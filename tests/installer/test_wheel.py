@@ -1,5 +1,7 @@
 """The project's wheel: built twice, in two folders and at two times, it has the same bytes."""
 
+import ctypes
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -9,8 +11,18 @@ from pathlib import Path
 
 import pytest
 
+from installer import kernels
+
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ("app/headstart", "export/headstart_export", "models", "pyproject.toml", "README.md", "LICENSE")
+SOURCES = (
+    "app/headstart",
+    "export/headstart_export",
+    "installer/kernels.py",
+    "models",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+)
 EPOCH = "1700000000"
 
 
@@ -20,28 +32,29 @@ def _copy(folder: Path) -> Path:
         source, target = ROOT / name, folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
-            built = shutil.ignore_patterns("__pycache__", *([] if name != "models" else ["[!.]*[!l]"]))
+            built = shutil.ignore_patterns("__pycache__", "*.stamp", *([] if name != "models" else ["[!.]*[!l]"]))
             shutil.copytree(source, target, ignore=built, copy_function=shutil.copyfile)
         else:
             shutil.copyfile(source, target)
     return folder
 
 
-def _built(folder: Path, mask: str) -> bytes:
-    variables = {**os.environ, "SOURCE_DATE_EPOCH": EPOCH}
+def _built(folder: Path, mask: str, target: str = "none") -> Path:
+    variables = {**os.environ, "SOURCE_DATE_EPOCH": EPOCH, kernels.VARIABLE: target}
     code = f"import os, sys; os.umask({mask}); from hatchling.cli import hatchling; sys.exit(hatchling())"
     command = [sys.executable, "-c", code, "build", "-t", "wheel", "-d", "out"]
     subprocess.run(command, cwd=folder, env=variables, capture_output=True, check=True)
     (wheel,) = (folder / "out").glob("*.whl")
-    return wheel.read_bytes()
+    return wheel
 
 
 def test_two_builds_of_the_wheel_are_equal(tmp_path: Path) -> None:
     pytest.importorskip("hatchling", reason="hatchling, of the extra `test`, builds the wheel")
     first = _built(_copy(tmp_path / "one"), "0o022")
     second = _built(_copy(tmp_path / "another" / "place"), "0o077")
-    assert first == second
-    with zipfile.ZipFile(next((tmp_path / "one" / "out").glob("*.whl"))) as wheel:
+    assert first.read_bytes() == second.read_bytes()
+    assert first.name.endswith("-py3-none-any.whl")
+    with zipfile.ZipFile(first) as wheel:
         names = set(wheel.namelist())
         assert {info.date_time for info in wheel.infolist()} == {(2023, 11, 14, 22, 13, 20)}
     assert {
@@ -49,4 +62,21 @@ def test_two_builds_of_the_wheel_are_equal(tmp_path: Path) -> None:
         "headstart_export/cli.py",
         "headstart_export/recipes/qwen2.5-coder.toml",
     } <= names
-    assert not [name for name in names if name.endswith((".pyc", ".bin", ".safetensors"))]
+    assert not [name for name in names if name.endswith((".pyc", ".bin", ".safetensors", ".so", ".c", ".h"))]
+
+
+@pytest.mark.slow
+def test_two_builds_of_the_kernels_are_equal(tmp_path: Path) -> None:
+    pytest.importorskip("hatchling", reason="hatchling, of the extra `test`, builds the wheel")
+    target = kernels.own()
+    if not target or not (importlib.util.find_spec("ziglang") or shutil.which("cc")):
+        pytest.skip("there is no compiler")
+    first = _built(_copy(tmp_path / "one"), "0o022", target.triple)
+    second = _built(_copy(tmp_path / "another" / "place"), "0o077", target.triple)
+    assert first.read_bytes() == second.read_bytes()
+    assert "-py3-none-any" not in first.name
+    with zipfile.ZipFile(first) as wheel:
+        (name,) = [name for name in wheel.namelist() if "headstart_kernels" in name]
+        library = wheel.extract(name, tmp_path)
+    assert str(tmp_path).encode() not in Path(library).read_bytes()
+    assert ctypes.CDLL(library).hk_abi() > 0

@@ -16,7 +16,7 @@ from installer.order import Order, Target
 from installer.windows import launchers, msi, payload, setup, tools, wheels
 
 from headstart import __version__, cli
-from installer import bill, icons, making
+from installer import bill, icons, kernels, making
 
 ROOT = Path(__file__).resolve().parents[2]
 START = ROOT / "installer" / "programs" / "start.py"
@@ -108,7 +108,7 @@ def test_the_list_of_parts_is_that_of_the_folder(tmp_path: Path) -> None:
         place = tmp_path / ("app" if name == "headstart" else "lib")
         wheels.unpack([wheel(tmp_path, name, *requires)], place)
     found = payload.parts(tmp_path)
-    assert [part.name for part in found] == ["Headstart", "Python", "key", "other"]
+    assert [part.name for part in found if part.name != bill.COMPILER] == ["Headstart", "Python", "key", "other"]
     document = json.loads(bill.bill(found, [], 1_700_000_000, "Windows AMD64"))
     assert document["metadata"]["properties"] == [{"name": "system", "value": "Windows AMD64"}]
     assert {part["name"]: part["version"] for part in document["components"]}["Python"].startswith(wheels.PYTHON)
@@ -137,6 +137,16 @@ def test_launchers_are_made_and_ask_for_nothing_that_windows_lacks(tmp_path: Pat
     before = (tmp_path / "headstart.exe").read_bytes()
     launchers.make(tmp_path, tmp_path / "again")
     assert (tmp_path / "headstart.exe").read_bytes() == before
+
+
+@pytest.mark.installer
+def test_kernels_are_made_and_ask_for_nothing_that_windows_lacks(tmp_path: Path) -> None:
+    pytest.importorskip("ziglang", reason="ziglang, of the extra `installer`, compiles for Windows")
+    needs(tools.DUMP)
+    shutil.copytree(ROOT / kernels.FOLDER / "source", tmp_path / "source")
+    kernels.build(tmp_path, kernels.WINDOWS)
+    assert (tmp_path / kernels.WINDOWS.library).read_bytes()[:2] == b"MZ"
+    tools.require_libraries(tmp_path)
 
 
 def test_a_library_that_is_missing_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,8 +187,9 @@ def program(tmp_path: Path) -> Path:
 
 def test_the_exporters_package_is_packed_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     packed: list[str] = []
-    (tmp_path / "wheel").mkdir()
-    (tmp_path / "wheel" / "headstart-0.1.0-py3-none-any.whl").touch()
+    built = tmp_path / "windows" / "wheel" / "headstart-0.1.0-py3-none-win_amd64.whl"
+    built.parent.mkdir(parents=True)
+    built.touch()
     monkeypatch.setattr(tools, "require", lambda: None)
     monkeypatch.setattr(payload, "stage", lambda folder, _work: folder.mkdir(parents=True))
 
@@ -190,7 +201,7 @@ def test_the_exporters_package_is_packed_too(monkeypatch: pytest.MonkeyPatch, tm
         monkeypatch.setattr(kind, "pack", pack)
     making.make(Order(Target.WINDOWS, "", tmp_path / "dist", tmp_path), 1_700_000_000)
     assert len(packed) == 2
-    assert all("headstart-0.1.0-py3-none-any.whl" in listed for listed in packed)
+    assert all(built.name in listed for listed in packed)
     assert "$INSTDIR\\exporter" in setup.SCRIPT.read_text(encoding="utf-8")  # an older one must not stay beside it
 
 

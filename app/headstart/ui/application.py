@@ -331,6 +331,8 @@ def _missing_modules() -> list[str]:
     """A sentence for each module of Headstart that cannot be imported: a frozen program may lack one."""
     faults = []
     for module in pkgutil.walk_packages(headstart.__path__, "headstart."):
+        if module.name.endswith(".libheadstart_kernels"):  # a library in C, which pkgutil takes for a module
+            continue
         try:
             importlib.import_module(module.name)  # noqa: TID251 - each of ours in turn
         except ImportError as error:

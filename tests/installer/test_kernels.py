@@ -1,0 +1,210 @@
+"""How the kernels are compiled, what a wheel has of them, and that Headstart is installed without them, too."""
+
+import importlib.util
+import shutil
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from installer.kernels import COMPILER, FOLDER, LINUX, TARGETS, VARIABLE, WINDOWS
+
+from installer import kernels
+
+ROOT = Path(__file__).resolve().parents[2]
+ARM = next(target for target in TARGETS if target.triple.startswith("aarch64-linux"))
+
+pytest.importorskip("hatchling", reason="hatchling, of the extra `test`, runs the hook")
+
+
+class Said:
+    """The output of a build."""
+
+    def __init__(self) -> None:
+        self.warnings: list[str] = []
+
+    def display_warning(self, text: str) -> None:
+        self.warnings.append(text)
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with one source for all processors and one for some, on Linux, with no target named."""
+    sources = tmp_path / FOLDER / "source"
+    sources.mkdir(parents=True)
+    for name in ("run.c", "isa_avx2.c", "run.h"):
+        (sources / name).write_text("int one;\n", encoding="ascii")
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setattr(kernels, "own", lambda: LINUX)
+    return tmp_path
+
+
+@pytest.fixture
+def commands(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
+    """What a compiler would be told, in the place of one that writes empty files."""
+    told: list[Sequence[str]] = []
+
+    def run(command: Sequence[str], folder: Path) -> None:
+        told.append(command)
+        (folder / command[command.index("-o") + 1]).touch()
+
+    monkeypatch.setattr(kernels, "_run", run)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: object())
+    return told
+
+
+@pytest.fixture
+def said() -> Said:
+    return Said()
+
+
+@pytest.fixture
+def hook(root: Path, said: Said) -> Any:
+    """The hook as Hatch makes it."""
+    made: Any = kernels.get_build_hook()
+    return made(str(root), {}, None, None, str(root), "wheel", said)
+
+
+def _data() -> dict[str, Any]:
+    return {"artifacts": [], "pure_python": True}
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "has_zig", "flags"),
+    [
+        ("run.c", LINUX, True, [*kernels.COMPILE]),
+        ("isa_avx2.c", LINUX, True, [*kernels.COMPILE, "-march=haswell"]),
+        ("isa_avx512vnni.c", WINDOWS, True, [*kernels.COMPILE, "-march=icelake_server"]),
+        ("isa_avx512vnni.c", LINUX, False, [*kernels.COMPILE, "-march=icelake-server"]),
+        ("run.c", ARM, True, [*kernels.COMPILE]),
+        ("isa_avx2.c", ARM, True, []),
+    ],
+)
+def test_flags_go_by_file_and_processor(
+    source: str, target: kernels.Target, flags: list[str], *, has_zig: bool
+) -> None:
+    assert kernels.compile_flags(source, target, has_zig=has_zig) == flags
+
+
+def test_every_instruction_set_has_its_processor() -> None:
+    sources = [path.name for path in (ROOT / FOLDER / "source").glob("isa_*.c")]
+    assert sources
+    assert all(kernels.compile_flags(name, LINUX, has_zig=True) for name in sources)
+
+
+def test_each_file_is_compiled_and_all_are_linked(root: Path, commands: list[Sequence[str]]) -> None:
+    assert kernels.build(root / FOLDER, LINUX) == "manylinux_2_17_x86_64"
+    first, second, link = commands
+    assert [first[-1], second[-1]] == ["isa_avx2.c", "run.c"]
+    assert all(command[command.index("-target") + 1] == LINUX.triple for command in commands)
+    assert link[link.index("-target") + 2 :] == ["isa_avx2.o", "run.o", *kernels.LINK, "-o", LINUX.library]
+    there = {path.name for path in (root / FOLDER).iterdir()}
+    assert there == {"source", LINUX.library, f"{LINUX.library}.stamp"}
+
+
+@pytest.mark.parametrize("changed", ["run.c", "run.h", "new.c"])
+def test_what_is_up_to_date_is_not_built_again(
+    changed: str, root: Path, hook: Any, commands: list[Sequence[str]]
+) -> None:
+    assert hook.dependencies() == [COMPILER]
+    for _ in range(2):
+        kernels.build(root / FOLDER, LINUX)
+        assert len(commands) == 3
+        assert hook.dependencies() == []
+    (root / FOLDER / "source" / changed).write_text("int two;\n", encoding="ascii")
+    assert hook.dependencies() == [COMPILER]
+    kernels.build(root / FOLDER, LINUX)
+    assert len(commands) > 3
+
+
+def test_a_library_of_another_processor_is_replaced(root: Path, commands: list[Sequence[str]]) -> None:
+    for target in (ARM, LINUX):
+        kernels.build(root / FOLDER, target)
+    assert len(commands) == 2 + 3
+
+
+@pytest.mark.parametrize("version", ["standard", "editable"])
+@pytest.mark.usefixtures("commands")
+def test_a_wheel_says_what_system_its_library_is_for(version: str, hook: Any, root: Path) -> None:
+    data = _data()
+    hook.initialize(version, data)
+    assert (root / FOLDER / LINUX.library).exists()
+    wanted = {
+        "artifacts": ["/app/headstart/engine/kernels/libheadstart_kernels.so"],
+        "pure_python": False,
+        "tag": "py3-none-manylinux_2_17_x86_64",
+    }
+    assert data == (wanted if version == "standard" else _data())
+
+
+@pytest.mark.usefixtures("commands")
+def test_a_wheel_for_windows_has_the_library_of_windows(hook: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = _data()
+    monkeypatch.setenv(VARIABLE, WINDOWS.triple)
+    hook.initialize("standard", data)
+    assert data["artifacts"] == ["/app/headstart/engine/kernels/headstart_kernels.dll"]
+    assert data["tag"] == "py3-none-win_amd64"
+
+
+def _refuse(_command: Sequence[str], _folder: Path) -> None:
+    raise ChildProcessError("the compiler failed at run.c")
+
+
+def test_what_does_not_compile_leaves_a_warning_and_no_library(
+    hook: Any, root: Path, said: Said, commands: list[Sequence[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernels.build(root / FOLDER, LINUX)
+    (root / FOLDER / "source" / "run.c").write_text("int = 2;\n", encoding="ascii")
+    monkeypatch.setattr(kernels, "_run", _refuse)
+    data = _data()
+    hook.initialize("standard", data)
+    assert data == _data()
+    assert said.warnings == [
+        "The kernels were not built, so that Headstart will run slower: the compiler failed at run.c."
+    ]
+    assert not (root / FOLDER / LINUX.library).exists()
+    monkeypatch.setenv(VARIABLE, LINUX.triple)
+    with pytest.raises(ChildProcessError):
+        hook.initialize("standard", data)
+
+
+def test_without_a_compiler_there_is_a_warning(hook: Any, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
+    monkeypatch.setattr(shutil, "which", lambda _name: None)
+    hook.initialize("standard", _data())
+    assert "there is no compiler" in said.warnings[0]
+
+
+def test_a_folder_that_cannot_be_written_to_leaves_a_warning(hook: Any, root: Path, said: Said) -> None:
+    shutil.rmtree(root / FOLDER)
+    (root / FOLDER).touch()
+    hook.initialize("standard", _data())
+    assert len(said.warnings) == 1
+
+
+@pytest.mark.parametrize("named", ["", "none"])
+@pytest.mark.usefixtures("commands")
+def test_nothing_is_built_where_there_is_nothing_for_the_system(
+    named: str, hook: Any, said: Said, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, named)
+    if not named:
+        monkeypatch.setattr(kernels, "own", lambda: None)
+    data = _data()
+    hook.initialize("standard", data)
+    assert (data, hook.dependencies(), said.warnings) == (_data(), [], [])
+
+
+def test_a_compiler_is_not_asked_for_where_the_library_would_be_plain(
+    hook: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernels, "own", lambda: ARM)
+    assert hook.dependencies() == []
+
+
+def test_the_build_of_packages_asks_for_the_same_compiler() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    (line,) = [line for line in project["project"]["optional-dependencies"]["installer"] if "zig" in line]
+    assert line.partition(";")[0] == COMPILER
+    assert not [line for line in project["build-system"]["requires"] if "zig" in line]
