@@ -76,6 +76,12 @@ def tiny_draft(tiny_models: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
+def tiny_quantized(tiny_models: Path) -> Path:
+    """A Qwen2-like model folder in INT8, whose products and attention are of sizes that our own kernels take."""
+    return tiny_models / "quantized"
+
+
+@pytest.fixture(scope="session")
 def tiny_other(tiny_models: Path) -> Path:
     """A Llama-like model folder whose vocabulary (500 tokens) does not fit the target's."""
     return tiny_models / "other"

@@ -12,6 +12,7 @@ import pytest
 from headstart import computer, paths
 from headstart.cli import doctor, main
 from headstart.cli.doctor import Finding, Level
+from headstart.engine.kernels import selftest
 from headstart.unfinished import Unfinished
 from tests.model_folders import write_model, write_pair
 from tests.openvino_core import CPU, GPU, NO_OPENCL, FakeCore, plug_in
@@ -206,8 +207,16 @@ def test_broken_models_and_mismatched_pairs_are_problems() -> None:
 
 
 def test_the_engine_starts_and_takes_an_order() -> None:
-    (found,) = doctor.check_engine()
+    found, kernels = doctor.check_engine()
     assert found.text.startswith("Its process starts, takes an order and ends (")
+    assert (kernels.level, selftest.proven() is not None) == (Level.OK, True)
+
+
+def test_kernels_that_are_not_used_are_told_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selftest, "obstacle", lambda: "they were not compiled")
+    _, kernels = doctor.check_engine()
+    assert kernels.level is Level.NOTE
+    assert "they were not compiled" in kernels.text
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from typing import Any
 from headstart import manifest, vocabulary
 from headstart_export import process
 
-MODELS = ("target", "draft", "other")
+MODELS = ("target", "draft", "other", "quantized")
 SPECIAL_TOKENS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")  # ids 0, 1, 2
 CONTEXT_LENGTH = 1024
 CHAT_TEMPLATE = (
@@ -37,6 +37,9 @@ class Plan:
     logit_rows: int  # the head is padded beyond the vocabulary, as in real models
     seed: int
     noise: float = 0.0
+    hidden_size: int = 64
+    head_size: int = 16
+    weights: str = "fp16"
 
 
 # The draft has the target's weights, disturbed, and another padding: it often guesses right, and often does not.
@@ -44,6 +47,8 @@ PLANS = (
     Plan("target", "target", "Qwen2", 600, 640, seed=1),
     Plan("draft", "draft", "Qwen2", 600, 624, seed=1, noise=0.05),
     Plan("other", "any", "Llama", 500, 500, seed=3),
+    # Its sizes are those that our own kernels take.
+    Plan("quantized", "any", "Qwen2", 600, 640, seed=1, hidden_size=256, head_size=64, weights="int8"),
 )
 
 
@@ -56,7 +61,7 @@ def build(folder: Path) -> None:
         tokenizer = make_tokenizer(plan.vocabulary)
         tokenizer.save_pretrained(source)
         parameters = _save_weights(plan, source)
-        _export(source, model, tokenizer)
+        _export(source, model, tokenizer, plan.weights)
         manifest.write(model, _describe(plan, model, parameters))
 
 
@@ -105,6 +110,8 @@ def _save_weights(plan: Plan, folder: Path) -> int:
         for name, weights in model.named_parameters():
             if weights.ndim == 2:
                 weights.copy_(_random_matrix(torch, name, weights.shape, generator))
+            elif "norm" in name and plan.weights != "fp16":  # all ones would be left out of the graph
+                weights.uniform_(0.5, 1.5, generator=generator)
         _disturb(torch, model, plan)
         # Padding rows of a real head never win; neither do the stop ids here, so that answers have a length.
         model.lm_head.weight[plan.vocabulary :] = 0
@@ -133,10 +140,10 @@ def _disturb(torch: Any, model: Any, plan: Plan) -> None:
 def _configuration(transformers: Any, plan: Plan) -> Any:
     return getattr(transformers, f"{plan.architecture}Config")(
         vocab_size=plan.logit_rows,
-        hidden_size=64,
-        intermediate_size=128,
+        hidden_size=plan.hidden_size,
+        intermediate_size=2 * plan.hidden_size,
         num_hidden_layers=2,
-        num_attention_heads=4,
+        num_attention_heads=plan.hidden_size // plan.head_size,
         num_key_value_heads=2,
         max_position_embeddings=CONTEXT_LENGTH,
         tie_word_embeddings=False,
@@ -146,13 +153,13 @@ def _configuration(transformers: Any, plan: Plan) -> Any:
     )
 
 
-def _export(source: Path, model: Path, tokenizer: Any) -> None:
+def _export(source: Path, model: Path, tokenizer: Any, weights: str) -> None:
     import openvino  # noqa: PLC0415
     from openvino_tokenizers import convert_tokenizer  # noqa: PLC0415
     from optimum.intel import OVModelForCausalLM  # noqa: PLC0415
 
     exported = OVModelForCausalLM.from_pretrained(
-        source, export=True, compile=False, load_in_8bit=False, local_files_only=True
+        source, export=True, compile=False, load_in_8bit=weights == "int8", local_files_only=True
     )
     exported.save_pretrained(model)
     tokenizer.save_pretrained(model)
@@ -172,7 +179,7 @@ def _describe(plan: Plan, folder: Path, parameters: int) -> manifest.Manifest:
         licence="Apache-2.0",
         architecture=config["architectures"][0],
         parameters=parameters,
-        precision=manifest.Precision("fp16"),
+        precision=manifest.Precision(plan.weights),
         tokenizer=manifest.Tokenizer(
             fingerprint=vocabulary.fingerprint(folder), vocabulary=len(vocabulary.read(folder)), stop_ids=(2, 0)
         ),
@@ -180,7 +187,7 @@ def _describe(plan: Plan, folder: Path, parameters: int) -> manifest.Manifest:
         context_length=CONTEXT_LENGTH,
         size_bytes=size,
         ram_bytes=size,
-        kv_bytes_per_token=2 * 2 * 2 * 16 * 2,  # keys and values, layers, kv heads, head size, bytes
+        kv_bytes_per_token=2 * 2 * 2 * plan.head_size * 2,  # keys and values, layers, kv heads, head size, bytes
         quality=None,
         files=files,
         versions={name: importlib.metadata.version(name) for name in ("openvino", "optimum-intel", "transformers")},

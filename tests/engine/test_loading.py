@@ -19,10 +19,10 @@ from headstart.engine.local import LocalEngine, load
 from headstart.engine.measurements import Measurements
 from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runners.passes import Pass
-from headstart.engine.runners.precision import VERIFY, plain, properties
+from headstart.engine.runners.precision import OWN, VERIFY, plain, properties
 from headstart.engine.runners.runner import Branch
 from headstart.engine.runners.stateful import StatefulRunner
-from headstart.engine.validation import Verdict, note, refuse
+from headstart.engine.validation import Verdict, known, note, refuse
 from headstart.errors import BrokenModelError, DeviceError, Translatable
 from tests.engine.answers import LIST, ask, flip_a_bit, forget, request
 from tests.source_tree import ROOT
@@ -65,6 +65,24 @@ def test_a_first_load_measures_nothing(tiny_target: Path, measured: Path, compil
     assert compiled == ["PagedRunner f32"]  # which is checked as it was loaded
     assert loaded.properties == plain()
     assert not loaded.notes
+
+
+def test_compressed_weights_are_first_loaded_for_our_own_kernels(tiny_quantized: Path, measured: Path) -> None:
+    loaded = load_model(tiny_quantized, FAST, measured)
+    assert loaded.properties == properties(Numerics.FAST, OWN)
+    assert not loaded.notes
+
+
+def test_kernels_that_prove_wrong_are_replaced(
+    tiny_quantized: Path, measured: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults = iter(["logits differ", ""])
+    monkeypatch.setattr(loading, "fault", lambda _runner: next(faults))
+    loaded = load_model(tiny_quantized, FAST, measured)
+    assert loaded.properties == plain()
+    refused = known(loaded.measurements, properties(Numerics.FAST, OWN))
+    assert refused is not None
+    assert refused.reason == "logits differ"
 
 
 def test_the_fastest_precision_that_proved_right_is_taken(tiny_target: Path, measured: Path) -> None:

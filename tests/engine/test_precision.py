@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from headstart import manifest
 from headstart.engine.engine import KvPrecision, LoadOptions, Numerics, Precision
 from headstart.engine.loading import Place, load_model, measure
 from headstart.engine.local import draft_place, load, target_place
@@ -18,6 +19,7 @@ from headstart.engine.measurements import Measurements
 from headstart.engine.runners.paged import BranchingRunner, PagedRunner
 from headstart.engine.runners.precision import (
     HINTS,
+    OWN,
     candidates,
     differing,
     hint_of,
@@ -42,13 +44,16 @@ def test_what_precisions_mean_to_openvino() -> None:
         assert chosen["INFERENCE_PRECISION_HINT"] == hint
         assert chosen["KV_CACHE_PRECISION"] == ("bf16" if hint == "bf16" else "f16")
         assert "DYNAMIC_QUANTIZATION_GROUP_SIZE" not in chosen
-    assert candidates(None) == HINTS
-    assert candidates(128) == (*HINTS, "f32, groups of 128")
+    assert candidates(manifest.Precision("fp16"), "CPU") == HINTS
+    assert candidates(manifest.Precision("int8"), "GPU") == HINTS
+    assert candidates(manifest.Precision("int8"), "CPU") == (OWN, *HINTS)
+    grouped = manifest.Precision("fp16", activation_group=128)
+    assert candidates(grouped, "CPU") == (*HINTS, "f32, groups of 128")
     assert properties(Numerics.FAST, "f32, groups of 128")["DYNAMIC_QUANTIZATION_GROUP_SIZE"] == "128"
 
 
-@pytest.mark.parametrize("hint", candidates(64))
-@pytest.mark.parametrize("other", candidates(64))
+@pytest.mark.parametrize("hint", [*HINTS, "f32, groups of 64", OWN])
+@pytest.mark.parametrize("other", [*HINTS, "f32, groups of 64", OWN])
 def test_what_differs_makes_one_precision_of_another(hint: str, other: str) -> None:
     joined = {**properties(Numerics.FAST, hint), **differing(other, hint)}
     assert hint_of(joined) == other

@@ -24,6 +24,7 @@ from headstart.cli.command import Load, flag
 from headstart.cli.render import Screen, count, harmless
 from headstart.computer import package_version, package_versions
 from headstart.engine import devices, memory, runtime
+from headstart.engine.kernels import selftest
 from headstart.engine.memory import amount, free_memory
 from headstart.engine.process.client import EngineClient
 from headstart.errors import HeadstartError
@@ -423,6 +424,17 @@ def check_engine(command: Sequence[str] | None = None) -> Iterator[Finding]:
         yield _ENGINE.problem(str(error), remedy)
         return
     yield _ENGINE.ok(f"Its process starts, takes an order and ends ({time.perf_counter() - started:.1f} s).")
+    yield _kernels()
+
+
+def _kernels() -> Finding:
+    kernels = selftest.proven()
+    if kernels:
+        return _ENGINE.ok(f"Its own kernels for matrix products work here ({kernels.isa}).")
+    return _ENGINE.note(
+        f"Its own kernels for matrix products are not used: {selftest.obstacle()}. OpenVINO's are slower.",
+        "Install Headstart again while the network is there; without AVX2 choose a small model.",
+    )
 
 
 def check_window() -> Iterator[Finding]:

@@ -20,9 +20,11 @@ from headstart.engine.runners.head import HeadRunner
 from headstart.engine.runners.hydra import HydraRunner
 from headstart.engine.runners.paged import BranchingRunner, Edit, PagedRunner
 from headstart.engine.runners.precision import (
+    OWN,
     VERIFY,
     Properties,
     candidates,
+    hint_of,
     name_of,
     plain,
     probe_ids,
@@ -55,19 +57,24 @@ _MOST_ERROR = 0.01
 _MOST_BRANCH_ERROR = 0.25
 
 
-def proven_as_loaded(build: Callable[[RunnerClass], AnyRunner], measurements: Measurements) -> AnyRunner | None:
+def proven_as_loaded(
+    build: Callable[[RunnerClass], AnyRunner], measurements: Measurements, chosen: Properties
+) -> AnyRunner | None:
     """The first kind of runner, if it compiles and proves exact in the arithmetic that it is to work in; remembered.
 
-    None: find out what is wrong, and what else there is, with `proven_runner`.
+    None: find out what is wrong, and what else there is, with `proven_runner`. Our own kernels are then refused.
     """
     name, kind = next(iter(RUNNERS.items()))
     try:
         runner = build(kind)
-        found = fault(runner)
     except (ImportError, RuntimeError) as error:
-        found = first_line(error)
+        _log.info("%s does not load: %s", name, first_line(error))
+        return None
+    found = fault(runner)
     if found:
         _log.info("%s does not prove right as it was loaded: %s", name, found)
+        if hint_of(chosen) == OWN:
+            validation.refuse(measurements, chosen, Translatable(found))
         return None
     measurements.put(PROVEN, name)
     return runner
@@ -228,14 +235,15 @@ def load_model(folder: Path, place: Place, measured: Path, watcher: Watcher | No
     else:
         hint = place.precision.value
         if place.precision is Precision.AUTO:
-            hint = _fastest(measurements, candidates(manifest.precision.activation_group))
+            hint = _fastest(measurements, candidates(manifest.precision, device))
         wanted = {**properties(Numerics.FAST, hint, place.kv), **place.properties}
+        wanted = {name: value for name, value in wanted.items() if value}
     is_new = measurements.get(PROVEN) is None and measurements.get(_REFUSED) is None
     if is_new and _is_trusted(wanted, device) and place.context >= ROOM:
         watcher.when_settled()
         with released(folder / _WEIGHTS):
             build = partial(_runner, folder=folder, device=device, chosen=wanted, place=place, kept=kept)
-            runner = proven_as_loaded(build, measurements)
+            runner = proven_as_loaded(build, measurements, wanted)
         if runner is not None:
             return LoadedModel(runner, manifest, measurements, wanted, (), runner.kept)
     kind = proven_runner(folder, device, measurements)
@@ -270,9 +278,10 @@ def load_head(folder: Path, place: Place, measured: Path) -> LoadedModel:
 
 
 def fast_properties(folder: Path, device: str, measured: Path, kv: KvPrecision = KvPrecision.AUTO) -> Properties:
-    """What a model is loaded with for the fastest arithmetic that is known to be right. Raises what loading raises."""
-    manifest, _, measurements = _whole(folder, device, measured)
-    return properties(Numerics.FAST, _fastest(measurements, candidates(manifest.precision.activation_group)), kv)
+    """Properties of OpenVINO's fastest arithmetic that is known to be right. Raises what loading raises."""
+    manifest, device, measurements = _whole(folder, device, measured)
+    hints = [hint for hint in candidates(manifest.precision, device) if hint != OWN]
+    return properties(Numerics.FAST, _fastest(measurements, hints), kv)
 
 
 def measure(folder: Path, device: str, trial: Trial, measurements: Measurements | None = None) -> None:
@@ -286,7 +295,7 @@ def measure(folder: Path, device: str, trial: Trial, measurements: Measurements 
         manifest, device = manifests.read_model(folder), devices.require(device)
     proven_runner(folder, device, measurements)
     subject = _trial_subject(folder, manifest, device, measurements)
-    hints = candidates(manifest.precision.activation_group)
+    hints = candidates(manifest.precision, device)
     trial.run(subject, [properties(Numerics.FAST, hint) for hint in hints])
 
 
@@ -424,7 +433,8 @@ def _trial_subject(folder: Path, manifest: manifests.Manifest, device: str, meas
 
 def _is_trusted(chosen: Properties, device: str) -> bool:
     """Whether no trial is needed."""
-    return device == "CPU" and chosen in (plain(), properties(Numerics.EXACT))
+    trusted = (plain(), properties(Numerics.EXACT), properties(Numerics.FAST, OWN))
+    return device == "CPU" and chosen in trusted
 
 
 def _arithmetic(
@@ -456,7 +466,12 @@ def _arithmetic(
 
 
 def _fastest(measurements: Measurements, hints: Sequence[str]) -> str:
-    """Of the precisions that are proven, the one with the least time for a token and a verification; f32 untried."""
+    """Of the precisions that are proven, the one with the least time for a token and a verification.
+
+    What was never tried is taken for the fastest if it is our own products, or else f32.
+    """
+    if OWN in hints and validation.known(measurements, properties(Numerics.FAST, OWN)) is None:
+        return OWN
     figures = pass_times(measurements, hints)
     return min(figures, key=lambda hint: sum(figures[hint].values())) if figures else "f32"
 

@@ -5,7 +5,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+from headstart import paths
 from headstart.engine.bench.peers import GenaiModel, GenaiSource, PeerOptions, PeerSource
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.bench.race import AUTO, PLAIN, USUAL, Contestant, Heat, own_modes, playable, race, raise_if_set
@@ -22,9 +24,9 @@ from headstart.engine.bench.result import (
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.devices import Machine, describe, peak_rss
 from headstart.engine.engine import LoadOptions
-from headstart.engine.loading import LoadedModel
+from headstart.engine.loading import LoadedModel, fast_properties
 from headstart.engine.local import LocalEngine
-from headstart.engine.runners.precision import probe_ids
+from headstart.engine.runners.precision import OWN, hint_of, probe_ids
 from headstart.engine.runners.runner import PREFILL_CHUNK
 from headstart.errors import PeerError, SettingsError
 
@@ -67,10 +69,20 @@ def genai(
     thresholds: Sequence[float] = (),
     lookups: Sequence[int] = (),
 ) -> GenaiSource:
-    """OpenVINO GenAI with the models of `engine`, and the static settings to try."""
-    target, draft = GenaiModel(load.target, engine.target.properties), None
+    """OpenVINO GenAI with the models of `engine`, and the static settings to try.
+
+    Where Headstart has kernels of its own, OpenVINO takes what is fastest of its own.
+    """
+
+    def model(folder: Path, device: str, own: LoadedModel) -> GenaiModel:
+        chosen = own.properties
+        if hint_of(chosen) == OWN:
+            chosen = fast_properties(folder, device, paths.measurements_folder(), load.kv_precision)
+        return GenaiModel(folder, chosen)
+
+    target, draft = model(load.target, load.device, engine.target), None
     if load.draft is not None and engine.draft is not None:
-        draft = GenaiModel(load.draft, engine.draft.properties)
+        draft = model(load.draft, load.draft_device or load.device, engine.draft)
     return GenaiSource(target, draft, lengths, thresholds, lookups)
 
 

@@ -480,8 +480,13 @@ def main(argv: Sequence[str] | None = None, models: Models | None = None, serve:
     """Run the process; it ends when standard input does. `models`: others than this computer's; `serve`: see Host."""
     parser = argparse.ArgumentParser(prog="headstart-engine", description=__doc__, allow_abbrev=False)
     parser.add_argument("--validate", action="store_true", help="try how a model computes, for another process")
+    parser.add_argument("--check-kernels", action="store_true", help="try the matrix products, for another process")
     parser.add_argument("--log", default="", help="the file of standard error, which errors name")
     arguments = parser.parse_args(argv)
+    if arguments.check_kernels:  # what `selftest.proven` starts this program for
+        from headstart.engine.kernels import selftest  # noqa: PLC0415 - numpy, which few processes need at once
+
+        sys.exit(selftest.check() or None)
     orders, reports = _take_the_pipes()
     if arguments.validate:  # what `validation.Trial` starts this program for
         from headstart.engine import validation  # noqa: PLC0415 - numpy and more, which the engine loads with a model

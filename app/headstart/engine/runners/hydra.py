@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from headstart.engine.kernels.fusion import compile_model
 from headstart.engine.runners.graph import HIDDEN_STATES, Ids
 from headstart.engine.runners.head import NEXT, read_one_state, tokens_of_rows
 from headstart.engine.runners.runner import Hidden, Inputs, Logits
@@ -23,7 +24,7 @@ class HydraRunner:
         self.listed: Ids = tokens_of_rows(model)
         self.width = read_one_state(model)
         self.vocabulary = int(self.listed[-1]) + 1
-        compiled = core().compile_model(model, device, dict(properties))
+        compiled = compile_model(model, device, properties).model
         self._request = compiled.create_infer_request()
         self._inputs = Inputs(self._request, compiled)
 

@@ -13,6 +13,8 @@ from typing import Any, Self
 import numpy as np
 
 from headstart.engine.cancelling import CancelEvent
+from headstart.engine.kernels.fusion import Compiled, compile_model
+from headstart.engine.kernels.library import BLOCK
 from headstart.engine.runners.graph import Ids, gather_rows, keep_rows
 from headstart.engine.runners.passes import CHUNK, Pass, Passes
 from headstart.engine.runners.runner import Branch, Hidden, Interrupted, Joined, Logits, Saved
@@ -52,14 +54,14 @@ class PagedRunner:
         model = _paged_model(folder, edit, allow_qq_bias=self.can_branch)
         self.vocabulary: int = model.output(0).get_partial_shape()[2].get_length()
         self.kept = kept if kept is not None and keep_rows(model, kept) else None
-        compiled = core().compile_model(model, device, dict(properties))
+        compiled = compile_model(model, device, properties)
         self._tokens: list[int] = []
         self.joined: Joined | None = None
         self.can_save = device == "CPU"  # elsewhere the tensors may not be what the device computes with
         self._branches: Sequence[Branch] = ()  # of the last pass
         self._fork = 0  # tokens before these
         self._bind_cache(compiled, context, sequences)
-        self.hidden, self.hidden_from = self._room_for_hidden(compiled), 0
+        self.hidden, self.hidden_from = self._room_for_hidden(compiled.model), 0
         self._others = [copy.copy(self)._become(number) for number in range(1, sequences)]  # noqa: SLF001 - of its own kind
 
     @property
@@ -145,9 +147,9 @@ class PagedRunner:
         """Move the keys and values of a branch of the last pass to where it belongs."""
         assert place < self._fork
         source = self._fork + number
-        for cache in self.caches:  # [blocks, heads, tokens of a block, size]
-            slots = cache.data[self._first :]
-            slots[place // self.block, :, place % self.block] = slots[source // self.block, :, source % self.block]
+        for cache, axis in zip(self.caches, self._token_axes, strict=True):
+            slots = np.moveaxis(cache.data[self._first :], axis, 1)  # [blocks, tokens of a block, ..]
+            slots[place // self.block, place % self.block] = slots[source // self.block, source % self.block]
         if self.hidden is not None:
             self.hidden[place] = self.hidden[source]
         self._tokens.append(self._branches[number].token)
@@ -171,24 +173,45 @@ class PagedRunner:
         self._bind_table(number, len(self._table))
         return self
 
-    def _bind_cache(self, compiled: Any, context: int, sequences: int) -> None:
+    def _bind_cache(self, compiled: Compiled, context: int, sequences: int) -> None:
+        if compiled.attentions:
+            self._bind_own_cache(compiled, context, sequences)
+            return
         ov = openvino()
-        caches = [port for port in compiled.inputs if port.any_name.startswith(_CACHE_INPUTS)]
+        caches = [port for port in compiled.model.inputs if port.any_name.startswith(_CACHE_INPUTS)]
         if not caches:
             raise RuntimeError("no cache of keys and values was found")
         # Axis 2 of a block of values is its length in tokens; the compiled model decides it (32 on CPU, 16 on GPU).
         # That of keys holds scales too where they are kept in 8 bits.
         values = next(port for port in caches if port.any_name.startswith(_CACHE_INPUTS[1]))
         self.block = int(values.partial_shape[2].get_length())
-        blocks = -(-(context + _SPARE) // self.block)
-        self.context = context
-        self._passes = Passes(compiled, self.block, sequences=sequences, can_branch=self.can_branch)
-        self.caches = []
+        blocks = self._count_blocks(compiled.model, context, sequences)
         for port in caches:
             shape = [sequences * blocks if size.is_dynamic else size.get_length() for size in port.partial_shape]
             self.caches.append(ov.Tensor(port.element_type, ov.Shape(shape)))
             self._passes.bind(port, self.caches[-1])
+        self._token_axes = [2] * len(caches)  # of [blocks, heads, tokens of a block, size]
+
+    def _bind_own_cache(self, compiled: Compiled, context: int, sequences: int) -> None:
+        """Room for the keys and values of our own attention, laid out as kernels.library.Attention says."""
+        ov = openvino()
+        self.block = BLOCK
+        blocks = sequences * self._count_blocks(compiled.model, context, sequences)
+        for attention in compiled.attentions:
+            heads, size = attention.kv_heads, attention.size
+            keys = ov.Tensor(ov.Type.f16, ov.Shape([blocks, heads, size, BLOCK]))
+            values = ov.Tensor(ov.Type.f16, ov.Shape([blocks, heads, BLOCK, size]))
+            attention.keys, attention.values = keys.data.ctypes.data, values.data.ctypes.data
+            self.caches += [keys, values]
+        self._token_axes = [3, 2] * len(compiled.attentions)
+
+    def _count_blocks(self, model: Any, context: int, sequences: int) -> int:
+        """Blocks of a sequence; `self.block` is how many tokens one has."""
+        blocks = -(-(context + _SPARE) // self.block)
+        self.context, self.caches = context, list[Any]()
+        self._passes = Passes(model, self.block, sequences=sequences, can_branch=self.can_branch)
         self._bind_table(0, blocks)
+        return blocks
 
     def _bind_table(self, number: int, blocks: int) -> None:
         self._number, self._first = number, number * blocks  # of this sequence, and of the first of its blocks

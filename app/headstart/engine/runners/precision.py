@@ -5,12 +5,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from headstart import manifest as manifests
 from headstart.engine.engine import KvPrecision, Numerics, Precision
+from headstart.engine.kernels import selftest
+from headstart.engine.kernels.fusion import KERNELS
 from headstart.engine.runners.runner import Runner
 
 Properties = Mapping[str, str]
 
 HINTS = (Precision.F32.value, Precision.BF16.value, Precision.F16.value)
+OWN = "f32, own kernels"  # products of compressed weights, and attention where it can, by our own library
 _GROUPED = "f32, groups of "  # activations that share a scale when they are rounded to INT8, more than the usual 32
 _GROUP, _USUAL_GROUP = "DYNAMIC_QUANTIZATION_GROUP_SIZE", "32"
 _REPEATS = 5
@@ -26,6 +30,8 @@ def properties(numerics: Numerics, hint: str = "f32", kv: KvPrecision = KvPrecis
         return {"PERFORMANCE_HINT": "LATENCY", **in_full}
     own = "bf16" if hint == "bf16" else "f16"
     common = {"PERFORMANCE_HINT": "LATENCY", "KV_CACHE_PRECISION": own if kv is KvPrecision.AUTO else kv.value}
+    if hint == OWN:
+        return {**common, "INFERENCE_PRECISION_HINT": "f32", KERNELS: selftest.identity()}
     if hint.startswith(_GROUPED):
         group = hint.removeprefix(_GROUPED)
         return {**common, "INFERENCE_PRECISION_HINT": "f32", _GROUP: group}
@@ -34,6 +40,8 @@ def properties(numerics: Numerics, hint: str = "f32", kv: KvPrecision = KvPrecis
 
 def hint_of(chosen: Properties) -> str:
     """The name of the precision that these properties give."""
+    if chosen.get(KERNELS):
+        return OWN
     group = chosen.get(_GROUP, _USUAL_GROUP)
     return chosen["INFERENCE_PRECISION_HINT"] if group == _USUAL_GROUP else f"{_GROUPED}{group}"
 
@@ -59,14 +67,16 @@ def without_defaults(chosen: Properties) -> dict[str, str]:
 
 
 def differing(other: str, hint: str) -> Properties:
-    """What to add to the properties of `hint`, so that they are those of `other`."""
+    """What to add to the properties of `hint`, so that they are those of `other`; an empty value takes one away."""
     usual, wanted = ({_GROUP: _USUAL_GROUP, **properties(Numerics.FAST, name)} for name in (hint, other))
-    return {name: value for name, value in wanted.items() if usual[name] != value}
+    return {name: wanted.get(name, "") for name in usual | wanted if usual.get(name) != wanted.get(name)}
 
 
-def candidates(activation_group: int | None) -> Sequence[str]:
-    """The precisions to try, by name. `activation_group`: the largest that the model's export found harmless."""
-    return HINTS if activation_group is None else (*HINTS, in_32_bits(activation_group))
+def candidates(stored: manifests.Precision, device: str) -> Sequence[str]:
+    """The precisions to try on a device, by name, for a model whose weights are stored like this."""
+    grouped = [] if stored.activation_group is None else [in_32_bits(stored.activation_group)]
+    own = [OWN] if device == "CPU" and stored.weights != "fp16" and selftest.proven() else []
+    return (*own, *HINTS, *grouped)
 
 
 def in_32_bits(activation_group: int | None) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from headstart.engine.cancelling import CancelEvent
+from headstart.engine.kernels.fusion import compile_model
 from headstart.engine.runners.graph import CHOSEN_ROWS, Ids, gather_rows, keep_rows
 from headstart.engine.runners.runner import Branch, Inputs, Interrupted, Logits, Saved, infer, raise_if_set, unlike
 from headstart.engine.runtime import core, openvino
@@ -36,7 +37,7 @@ class StatefulRunner:
         self.vocabulary: int = model.output(0).get_partial_shape()[2].get_length()
         gather_rows(model, axis=1)  # where no head is found, the last rows are cut from all
         self.kept = kept if kept is not None and keep_rows(model, kept) else None
-        compiled = core().compile_model(model, device, dict(properties))
+        compiled = compile_model(model, device, properties).model
         self._request = compiled.create_infer_request()
         self._inputs = Inputs(self._request, compiled)
         self.context = context

@@ -320,7 +320,7 @@ def _try_precisions(load: LoadOptions, seconds: float, cancel: CancelEvent) -> N
 def _precisions(target: LoadedModel) -> tuple[str, str | None]:
     """The precision of the target, and another one that was measured to be about as fast."""
     hint = precision.hint_of(target.properties)
-    figures = pass_times(target.measurements, precision.candidates(target.manifest.precision.activation_group))
+    figures = pass_times(target.measurements, precision.candidates(target.manifest.precision, "CPU"))
     sums = {name: sum(times.values()) for name, times in figures.items()}
     close = [name for name in sums if name != hint and sums[name] <= _CLOSE * sums.get(hint, 0.0)]
     return hint, min(close, key=lambda name: sums[name], default=None)

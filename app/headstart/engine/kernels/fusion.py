@@ -1,0 +1,180 @@
+"""The graph pass: products of compressed weights, and what stands between them, become operations of our own.
+
+One operation takes all that lies between two others that the library does not know: where it knows the attention, all
+layers of a decoder, else nearly a whole layer, from the output projection of an attention to the next layer's q, k and
+v. So a pass calls few of them, and the 15 microseconds that each costs, being written in Python, do not count.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from headstart.engine import devices
+from headstart.engine.kernels.library import OUTPUTS, Attention, Kind, Library
+from headstart.engine.kernels.operation import Layout, Piece, PlannedStep, operation, pack
+from headstart.engine.kernels.patterns import PAGED_ATTENTION, PLACES, Graph, Key, Node, are_alike, find, key_of
+from headstart.engine.kernels.selftest import obstacle, proven
+from headstart.engine.runtime import core
+
+KERNELS = "HEADSTART_KERNELS"  # among the properties of a compiled model, not one of OpenVINO's: see compile_model
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A compiled model. `attentions`: those of our own, in the order of the layers; empty where OpenVINO's are used."""
+
+    model: Any
+    attentions: Sequence[Attention] = ()
+
+
+def compile_model(model: Any, device: str, properties: Mapping[str, str]) -> Compiled:
+    """Compile a model as OpenVINO does; where the properties have KERNELS, with our own products and attention.
+
+    Raises RuntimeError where OpenVINO refuses it, or where the products are wrong on this processor.
+    """
+    known = {name: value for name, value in properties.items() if name != KERNELS}
+    pieces: Sequence[Piece] = ()
+    if properties.get(KERNELS):
+        library = proven()
+        if library is None:
+            raise RuntimeError(f"our own kernels are not used: {obstacle()}")
+        pieces = fuse(model, library, devices.cores(), attention=properties.get("KV_CACHE_PRECISION") == "f16")
+    compiled = core().compile_model(model, device, known)
+    for piece in pieces:
+        piece.threads = int(compiled.get_property("INFERENCE_NUM_THREADS"))
+    return Compiled(compiled, [attention for piece in pieces for attention in piece.attentions])
+
+
+def fuse(model: Any, library: Library, threads: int, *, attention: bool = False) -> Sequence[Piece]:
+    """Replace what can be replaced by operations; their pieces. Without any the model is as it was.
+
+    The model must be as it is going to be compiled: an output head that is edited later would not be found.
+    `attention`: replace paged attention, too, if all of it can be; inputs of the model for keys and values then go.
+    """
+    graph = Graph(model)
+    found = find(graph, library, attention=attention)
+    paged = sum(node.get_type_name() == PAGED_ATTENTION for node in graph.nodes)
+    if attention and sum(node.kind is Kind.ATTENTION for node in found) < paged:
+        found = find(graph, library, attention=False)
+    regions = [region for region in _regions(graph, found) if any(each.weights for each in region)]
+    layouts = [_layout(graph, region) for region in regions]
+    pieces = pack(library, [layout for layout, _, _ in layouts], threads)
+    for piece, (_, sources, targets) in zip(pieces, layouts, strict=True):
+        places = [graph.parameters[name] for name in PLACES] if piece.attentions else []
+        node = operation()([*(graph.outputs[key] for key in sources), *places], piece)
+        for number, key in enumerate(targets):
+            _replace(graph.outputs[key], node.output(number))
+            graph.outputs[key] = node.output(number)
+    for name in (name for node in found if node.attention for name in node.attention.caches):
+        model.remove_parameter(graph.parameters[name].get_node())
+    if regions:
+        model.validate_nodes_and_infer_types()
+    return pieces
+
+
+def _regions(graph: Graph, found: Sequence[Node]) -> Iterator[list[Node]]:
+    """Found nodes that hang together and that no path leaves and enters again.
+
+    A node's level is the number of nodes that were not found between it and the inputs, counted along the path
+    that has the most of them behind found ones. Whatever lies on a path between two nodes of one level has that
+    level, too, so it was found.
+    """
+    made = {node.key: node for node in found}
+    hidden = {name for node in found for name in node.inside}
+    level: dict[Key, int] = {}
+    for node in graph.nodes:
+        for output in node.outputs():
+            key = key_of(output)
+            if key in made:
+                level[key] = max((level[source] for source in made[key].sources), default=0)
+            elif node.get_name() not in hidden:
+                level[key] = max(
+                    (level.get(key_of(value), 0) + (key_of(value) in made) for value in node.input_values()), default=0
+                )
+    joined: dict[str, str] = {}
+
+    def root(tag: str) -> str:
+        while joined.setdefault(tag, tag) != tag:
+            tag = joined[tag]
+        return tag
+
+    def tag(node: Node, key: Key) -> str:  # who read the same value at one level hang together, too
+        return f"{level[node.key]} {key}"
+
+    for node in found:
+        for key in node.sources:
+            joined[root(tag(node, key))] = root(tag(node, node.key))
+    regions: dict[str, list[Node]] = defaultdict(list)
+    for node in found:
+        regions[root(tag(node, node.key))].append(node)
+    yield from regions.values()
+
+
+def _layout(graph: Graph, region: Sequence[Node]) -> tuple[Layout, Sequence[Key], Sequence[Key]]:
+    """The steps of a region over numbered buffers, what it reads from outside and what it gives."""
+    made = {node.key: node for node in region}
+    inside = {name for node in region for name in node.inside}
+    sources = list(dict.fromkeys(key for node in region for key in node.sources if key not in made))
+    targets = [node.key for node in region if set(graph.readers[node.key]) - inside]
+    # A norm that only products of the region read is done where they round their activations.
+    norms = {node.key: node for node in region if node.kind is Kind.NORM}
+    others = [node for node in region if node.kind is not Kind.NORM]
+    needed = {key for node in others if not node.weights for key in node.inputs} | set(targets)
+    needed |= {node.residual for node in others if node.residual}
+    needed |= {node.inputs[0] for node in norms.values()}
+    written = [node for node in region if node.key not in norms or node.key in needed]
+    keys = [*sources, *targets, *(node.key for node in written if node.key not in targets)]
+    numbers = {key: number for number, key in enumerate(keys)}
+    widths = [int(graph.outputs[key].get_partial_shape()[-1].get_length()) for key in keys]
+    layout = Layout(widths, len(sources), len(targets))
+    for group in _joined(written):
+        first = group[0]
+        norm = norms.get(first.inputs[0]) if first.weights else None
+        source = norm or first if first.kind is Kind.NORM or norm else None
+        planned = PlannedStep(
+            kind=first.kind,
+            activation=first.activation,
+            input=numbers[(norm or first).inputs[0]],
+            residual=numbers[first.residual or first.inputs[1]] if first.residual or first.kind is Kind.ADD else -1,
+            outputs=[numbers[node.key] for node in group],
+            weights=[weights for node in group for weights in node.weights],
+            biases=[node.bias for node in group],
+            gain=source.gain if source else None,
+            epsilon=source.epsilon if source else 0.0,
+        )
+        if first.attention:
+            heads, (_, key, value, *angles) = first.attention, first.inputs
+            cosine, sine = (numbers[angle] for angle in angles) if angles else (-1, -1)
+            places = [numbers[key], numbers[value], cosine, sine]
+            planned = replace(
+                planned, attention=Attention(heads.queries, heads.keys, heads.size, *places, heads.scale, None, None)
+            )
+        layout.steps.append(planned)
+    return layout, sources, targets
+
+
+def _joined(region: Sequence[Node]) -> Iterator[list[Node]]:
+    """The nodes in order; plain products of the same values together, as q, k and v are."""
+    done: set[Key] = set()
+    for node in region:
+        if node.key in done:
+            continue
+        group = [node]
+        if node.kind is Kind.LINEAR and node.residual is None:
+            group += [other for other in region if other.key != node.key and _can_join(node, other)]
+            group = group[:OUTPUTS]
+        done |= {each.key for each in group}
+        yield group
+
+
+def _can_join(node: Node, other: Node) -> bool:
+    is_plain = other.kind is Kind.LINEAR and other.residual is None
+    return is_plain and other.inputs == node.inputs and are_alike(node, other)
+
+
+def _replace(old: Any, new: Any) -> None:
+    names = old.get_names()
+    for reader in list(old.get_target_inputs()):
+        reader.replace_source_output(new)
+    new.set_names(names)

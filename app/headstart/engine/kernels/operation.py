@@ -1,0 +1,202 @@
+"""The OpenVINO operation that runs some steps of the library, and the packed weights that it reads."""
+
+import functools
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from ctypes import POINTER, c_int32, c_void_p, pointer
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.engine.kernels.library import (
+    BLOCK,
+    Activation,
+    Attention,
+    Bytes,
+    Kind,
+    Library,
+    Matrix,
+    Program,
+    Sequences,
+    Step,
+    Weights,
+    large_pages,
+)
+from headstart.engine.runtime import openvino
+
+_PART = 256  # blocks of rows that one thread packs at a time
+
+
+@dataclass(frozen=True)
+class PlannedStep:
+    """A step before its weights are packed. `outputs`: a buffer for each of the weights, or one for a gated product."""
+
+    kind: Kind
+    activation: Activation
+    input: int
+    residual: int
+    outputs: Sequence[int]
+    weights: Sequence[Weights]
+    biases: Sequence[NDArray[np.float32] | None]
+    gain: NDArray[np.float32] | None
+    epsilon: float
+    attention: Attention | None = None
+
+
+@dataclass
+class Layout:
+    """Steps over numbered buffers: what comes in, what goes out, and then what stays inside."""
+
+    widths: Sequence[int]
+    inputs: int
+    outputs: int
+    steps: list[PlannedStep] = field(default_factory=list)
+
+
+class Piece:
+    """Steps with their packed weights, ready to run.
+
+    `weights` are those that a run reads. `attentions`: whoever owns the caches of keys and values puts their addresses
+    there before the first run.
+    """
+
+    def __init__(self, library: Library, layout: Layout, steps: Sequence["_PackedStep"]) -> None:
+        """Run as `layout` says, with these steps."""
+        self.widths = list(layout.widths[: layout.inputs + layout.outputs])
+        self.inputs = layout.inputs
+        self.weights = [step.room for step in steps if step.size]
+        self.attentions = [step.planned.attention for step in steps if step.planned.attention]
+        self.threads = 1
+        self._library, self._packed = library, steps
+        self._steps = (Step * len(steps))(*(step.step() for step in steps))
+        self._all_widths = (c_int32 * len(layout.widths))(*layout.widths)
+        self._program = Program(
+            self._steps, len(steps), self._all_widths, len(layout.widths), len(self.widths), POINTER(Sequences)()
+        )
+
+    def run(self, arrays: Sequence[NDArray[np.float32]], places: Sequence[NDArray[Any]] = ()) -> None:
+        """Compute the outputs, which stand behind the inputs: [.., width] each.
+
+        `places`, for attention: the arrays of hk_sequences in its order, of which `past` says how many there are.
+        """
+        tokens = arrays[0].size // arrays[0].shape[-1]
+        if places:
+            sequences = Sequences(places[0].size, *map(_address, places))
+            self._program.sequences = pointer(sequences)
+        addresses = (c_void_p * len(self.widths))(*map(_address, arrays))
+        self._library.run(self._program, tokens, addresses, self.threads)
+
+
+def pack(library: Library, layouts: Sequence[Layout], threads: int) -> list[Piece]:
+    """Pack the weights of all layouts into large pages, in some threads."""
+    packed = [[_PackedStep.of(library, step) for step in layout.steps] for layout in layouts]
+    steps = [step for of_layout in packed for step in of_layout]
+    room, start = large_pages(sum(step.size for step in steps)), 0
+    for step in steps:
+        step.room = room[start : start + step.size]
+        start += step.size
+    with ThreadPoolExecutor(threads, "pack") as pool:
+        for done in [pool.submit(library.pack, *part) for step in steps for part in step.parts()]:
+            done.result()
+    return [Piece(library, layout, of_layout) for layout, of_layout in zip(layouts, packed, strict=True)]
+
+
+@dataclass
+class _PackedStep:
+    """A step, and where its weights are packed to."""
+
+    planned: PlannedStep
+    block: int  # bytes
+    room: Bytes = field(default_factory=lambda: np.empty(0, np.uint8))
+    kept: list[NDArray[np.float32]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, library: Library, planned: PlannedStep) -> Self:
+        return cls(planned, library.block_size(planned.weights[0]) if planned.weights else 0)
+
+    @property
+    def size(self) -> int:
+        return self.block * sum(each.blocks for each in self.planned.weights)
+
+    def parts(self) -> Iterator[tuple[Weights, Bytes, int, int, int]]:
+        """Arguments of Library.pack. The blocks of a gate and its up alternate, other weights follow one another."""
+        alternate = self.planned.kind is Kind.GATED
+        stride, start = self.block * (2 if alternate else 1), 0
+        for weights in self.planned.weights:
+            for first in range(0, weights.blocks, _PART):
+                yield weights, self.room[start:], stride, first, min(first + _PART, weights.blocks)
+            start += self.block if alternate else self.block * weights.blocks
+
+    def step(self) -> Step:
+        planned = self.planned
+        step = Step(planned.kind, planned.activation, planned.input, planned.residual, len(planned.outputs))
+        step.outputs[: len(planned.outputs)] = planned.outputs
+        step.epsilon = planned.epsilon
+        if planned.attention:
+            step.attention = pointer(planned.attention)
+        if planned.gain is not None:
+            step.gain = self._keep(planned.gain)
+        if planned.weights:
+            first = planned.weights[0]
+            step.rows[: len(planned.outputs)] = [each.rows for each in planned.weights[: len(planned.outputs)]]
+            rows = BLOCK * sum(each.blocks for each in planned.weights)
+            step.matrix = Matrix(first.format, first.group, rows, first.cols, self.room.ctypes.data)
+        if any(bias is not None for bias in planned.biases):
+            padded = np.zeros(sum(each.blocks for each in planned.weights) * BLOCK, np.float32)
+            start = 0
+            for weights, bias in zip(planned.weights, planned.biases, strict=True):
+                if bias is not None:
+                    padded[start : start + weights.rows] = bias
+                start += weights.blocks * BLOCK
+            step.bias = self._keep(padded)
+        return step
+
+    def _keep(self, values: NDArray[np.float32]) -> int:
+        self.kept.append(np.ascontiguousarray(values, np.float32))
+        return int(self.kept[-1].ctypes.data)
+
+
+def _address(array: NDArray[Any]) -> int:
+    """Where its first number is; `ctypes.data` takes several times as long."""
+    return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
+@functools.cache
+def operation() -> Any:
+    """The class of the operation; OpenVINO is imported only when a model is.
+
+    Its outputs are never given a shape here: OpenVINO has done so by `validate_and_infer_types`, and doing it again
+    takes 20 microseconds of the 35 that an operation in Python would cost.
+    """
+    ov = openvino()
+
+    class HeadstartKernel(ov.Op):  # type: ignore[misc, name-defined]
+        def __init__(self, inputs: Sequence[Any], piece: Piece) -> None:
+            super().__init__(self)
+            self._piece = piece
+            self.set_arguments(list(inputs))
+            self.constructor_validate_and_infer_types()
+
+        def validate_and_infer_types(self) -> None:
+            shape = self.get_input_partial_shape(0)
+            widths = self._piece.widths[self._piece.inputs :]
+            self.set_output_size(len(widths))
+            for number, width in enumerate(widths):
+                shape[len(shape) - 1] = width
+                self.set_output_type(number, ov.Type.f32, shape)
+
+        def clone_with_new_inputs(self, inputs: Sequence[Any]) -> Any:
+            return HeadstartKernel(inputs, self._piece)
+
+        def has_evaluate(self) -> bool:
+            return True
+
+        def evaluate(self, outputs: Sequence[Any], inputs: Sequence[Any]) -> bool:
+            given = [tensor.data for tensor in inputs]
+            read = self._piece.inputs
+            self._piece.run([*given[:read], *(tensor.data for tensor in outputs)], given[read:])
+            return True
+
+    return HeadstartKernel

@@ -1,0 +1,414 @@
+"""What the library can compute, found in the graph of a model."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.engine.kernels.library import Activation, Format, Kind, Library, Weights
+from headstart.engine.runtime import openvino
+
+Key = tuple[str, int]  # an output of a node, by the node's name and the output's number
+
+PAGED_ATTENTION = "PagedAttentionExtension"
+# Its inputs, as hk_sequences has them: what tokens belong to which sequence, and where its keys and values are.
+PLACES = ("past_lens", "subsequence_begins", "block_indices", "block_indices_begins", "qq_bias", "qq_bias_begins")
+_PLACES_AT, _SCALE_AT = (5, 6, 7, 8, -2, -1), 9  # among its inputs
+_GROUPS = (128, 64)  # columns of activations that share a scale: the largest that divides the width
+_UNPACKING = {"Convert", "Reshape"}
+_LAYOUT = {"Reshape", "Transpose", "Unsqueeze"}
+_SIZES = 64  # numbers of a head: a multiple of so many
+
+
+@dataclass(frozen=True)
+class Node:
+    """What one step computes, found in the graph: the value `output` of these `inputs`."""
+
+    kind: Kind
+    output: Any  # ov.Output
+    inputs: tuple[Key, ...]  # of an Add two, of all others one
+    weights: tuple[Weights, ...] = ()  # of a gated product two: gate, up
+    bias: NDArray[np.float32] | None = None
+    gain: NDArray[np.float32] | None = None
+    epsilon: float = 0.0
+    activation: Activation = Activation.NONE
+    residual: Key | None = None
+    attention: "Heads | None" = None
+    inside: frozenset[str] = frozenset()  # names of the nodes that it replaces
+
+    @property
+    def key(self) -> Key:
+        return key_of(self.output)
+
+    @property
+    def sources(self) -> tuple[Key, ...]:
+        return (*self.inputs, self.residual) if self.residual else self.inputs
+
+    @property
+    def width(self) -> int:
+        return int(self.output.get_partial_shape()[-1].get_length())
+
+
+@dataclass(frozen=True)
+class Heads:
+    """Heads of an attention, whose node has the inputs q, k, v and, where they are rotated, cos and sin."""
+
+    queries: int
+    keys: int  # and values
+    size: int  # numbers of each
+    scale: float
+    caches: tuple[str, str]  # names of the model's inputs for keys and values
+
+
+class Graph:
+    """Nodes in order, and who reads each of their outputs."""
+
+    def __init__(self, model: Any) -> None:
+        self.nodes: list[Any] = model.get_ordered_ops()
+        self.parameters = {node.get_friendly_name(): node.output(0) for node in model.get_parameters()}
+        self.outputs: dict[Key, Any] = {}
+        self.readers: dict[Key, list[str]] = defaultdict(list)
+        for node in self.nodes:
+            for output in node.outputs():
+                self.outputs[key_of(output)] = output
+            for value in node.input_values():
+                self.readers[key_of(value)].append(node.get_name())
+
+    def is_read_once(self, output: Any) -> bool:
+        return len(self.readers[key_of(output)]) == 1
+
+
+def find(graph: Graph, library: Library, *, attention: bool) -> list[Node]:
+    """All that the library can compute, in the order of the graph, each as far as it goes."""
+    found: dict[Key, Node] = {}
+
+    def add(node: Node, *merged: Node) -> None:
+        for each in merged:
+            del found[each.key]
+        found[node.key] = replace(node, inside=node.inside.union(*(each.inside for each in merged)))
+
+    for node in graph.nodes:
+        match node.get_type_name():
+            case "MatMul":
+                weights = _weights(node, library)
+                if weights is not None:
+                    inside = frozenset([node.get_name()])
+                    value, layout = _unmoved(node.input_value(0))
+                    is_attention = key_of(value) in found and found[key_of(value)].kind is Kind.ATTENTION
+                    inside |= layout if is_attention else set()
+                    source = key_of(value if is_attention else node.input_value(0))
+                    add(Node(Kind.LINEAR, node.output(0), (source,), (weights,), inside=inside))
+            case "PagedAttentionExtension" if attention:
+                attended = _attention(node, found)
+                if attended is not None:
+                    add(attended)
+            case "Multiply":
+                gated = _gated(graph, node, found) or _norm(graph, node)
+                if gated is not None:
+                    add(*gated)
+            case "Add":
+                summed = _biased(graph, node, found) or _sum(graph, node, found)
+                if summed is not None:
+                    add(*summed)
+    return list(found.values())
+
+
+def _weights(product: Any, library: Library) -> Weights | None:
+    """The compressed weights of a product, in a form that the library takes."""
+    attributes = product.get_attributes()
+    shape = product.input_value(1).get_partial_shape()
+    if attributes["transpose_a"] or not attributes["transpose_b"] or shape.is_dynamic or len(shape) != 2:
+        return None
+    rows, cols = (int(size.get_length()) for size in shape)
+    parts = _compressed(product.input_value(1).get_node())
+    group = next((size for size in _GROUPS if cols % size == 0), 0)
+    if parts is None or not group:
+        return None
+    values, scales, zeros = parts
+    kind, width = values.get_element_type().get_type_name(), int(values.get_output_shape(0)[-1])
+    raw, factors = values.data, np.asarray(scales.data, np.float16).reshape(rows, -1)
+    if kind in {"i8", "u8"} and factors.shape[1] == 1:
+        points = None if zeros is None else np.broadcast_to(np.asarray(zeros.data, np.uint8).reshape(-1), (rows,))
+        if (kind == "u8") != (points is not None):
+            return None
+        weights = Weights(Format.INT8, group, rows, cols, raw, factors, points)
+    elif kind == "i4" and zeros is None and width in _GROUPS:
+        weights = Weights(Format.INT4, width, rows, cols, raw.reshape(-1).view(np.uint8), factors)
+    elif kind == "u4" and zeros is not None and width % 32 == 0:
+        points = _halves(zeros.data)[: factors.size].reshape(factors.shape)
+        minimums = (
+            -factors.astype(np.float32) * points
+        )  # a scale times a few bits: rounded to f16 as the file's own are
+        spread = [np.repeat(each, width // 32, axis=1).astype(np.float16) for each in (factors, minimums)]
+        weights = Weights(Format.INT4_MIN, group, rows, cols, raw.reshape(-1).view(np.uint8), *spread)
+    else:
+        return None
+    return weights if library.block_size(weights) else None
+
+
+def _compressed(node: Any) -> tuple[Any, Any, Any | None] | None:
+    """The constants behind decompressed weights: values, scales and, if there are any, zero points."""
+    node = _behind(node)
+    if node.get_type_name() != "Multiply":
+        return None
+    values, scales, zeros = _behind(node.input_value(0).get_node()), _behind(node.input_value(1).get_node()), None
+    if values.get_type_name() == "Subtract":
+        zeros = _behind(values.input_value(1).get_node())
+        values = _behind(values.input_value(0).get_node())
+    constants = [each for each in (values, scales, zeros) if each is not None]
+    return (values, scales, zeros) if all(each.get_type_name() == "Constant" for each in constants) else None
+
+
+def _behind(node: Any) -> Any:
+    """What is converted and reshaped."""
+    while node.get_type_name() in _UNPACKING:
+        node = node.input_value(0).get_node()
+    return node
+
+
+def _halves(packed: Any) -> NDArray[np.uint8]:
+    """Unsigned 4-bit numbers, two a byte, the lower half first."""
+    data = np.ascontiguousarray(packed).reshape(-1).view(np.uint8)
+    return np.stack([data & 15, data >> 4], axis=1).reshape(-1)
+
+
+def _gated(graph: Graph, node: Any, found: Mapping[Key, Node]) -> tuple[Node, ...] | None:
+    """activation(gate) * up, where both are products of the same values."""
+    for index in (0, 1):
+        function, up = node.input_value(index), found.get(key_of(node.input_value(1 - index)))
+        activation = _activation(function.get_node())
+        gate = found.get(key_of(function.get_node().input_value(0))) if activation else None
+        if gate is None or up is None or activation is None or not graph.is_read_once(function):
+            continue
+        alike = gate.inputs == up.inputs and are_alike(gate, up) and gate.width == up.width
+        if alike and _is_bare(graph, gate) and _is_bare(graph, up):
+            inside = frozenset([node.get_name(), function.get_node().get_name()])
+            weights = (*gate.weights, *up.weights)
+            fused = Node(Kind.GATED, node.output(0), gate.inputs, weights, activation=activation, inside=inside)
+            return fused, gate, up
+    return None
+
+
+def are_alike(first: Node, second: Node) -> bool:
+    """Whether the weights of two plain products can be packed into one matrix."""
+    if Kind.GATED in {first.kind, second.kind} or not (first.weights and second.weights):
+        return False
+    one, other = first.weights[0], second.weights[0]
+    return (one.format, one.group, one.cols) == (other.format, other.group, other.cols)
+
+
+def _activation(node: Any) -> Activation | None:
+    if node.get_type_name() == "Swish" and (node.get_input_size() == 1 or _scalar(node.input_value(1)) == 1.0):
+        return Activation.SILU
+    if node.get_type_name() == "Gelu" and node.get_attributes().get("approximation_mode") == "TANH":
+        return Activation.GELU_TANH
+    return None
+
+
+def _is_bare(graph: Graph, node: Node) -> bool:
+    """A product that nothing was added to, and that one node reads."""
+    is_product = node.kind is Kind.LINEAR and node.bias is None and node.residual is None
+    return is_product and graph.is_read_once(node.output)
+
+
+def _norm(graph: Graph, node: Any) -> tuple[Node] | None:
+    """An RMS norm, from its last multiplication, which is that by the gain."""
+    for index in (0, 1):
+        gain, scaled = _constant(node.input_value(index)), node.input_value(1 - index).get_node()
+        if gain is None or scaled.get_type_name() != "Multiply":
+            continue
+        for side in (0, 1):
+            source, reciprocal = scaled.input_value(side), scaled.input_value(1 - side).get_node()
+            epsilon, inside = _root_mean_square(source, reciprocal)
+            width = source.get_partial_shape()[-1]
+            if epsilon is None or width.is_dynamic or width.get_length() != gain.size or gain.size % _GROUPS[-1]:
+                continue
+            if not graph.is_read_once(scaled.output(0)):
+                continue
+            names = frozenset([node.get_name(), scaled.get_name(), *inside])
+            return (
+                Node(Kind.NORM, node.output(0), (key_of(source),), gain=gain, epsilon=float(epsilon), inside=names),
+            )
+    return None
+
+
+def _root_mean_square(source: Any, node: Any) -> tuple[float | None, Sequence[str]]:
+    """The epsilon of 1 / sqrt(mean(source^2) + epsilon), and the nodes between; None where it is something else."""
+    inside = [node.get_name()]
+    if node.get_type_name() == "Divide" and _scalar(node.input_value(0)) == 1.0:
+        node = node.input_value(1).get_node()
+        inside.append(node.get_name())
+        if node.get_type_name() != "Sqrt":
+            return None, ()
+    elif not (node.get_type_name() == "Power" and _scalar(node.input_value(1)) == -0.5):
+        return None, ()
+    total = node.input_value(0).get_node()
+    if total.get_type_name() != "Add":
+        return None, ()
+    mean, epsilon = total.input_value(0).get_node(), _scalar(total.input_value(1))
+    if mean.get_type_name() != "ReduceMean" or epsilon is None:
+        return None, ()
+    square = mean.input_value(0).get_node()
+    last = len(source.get_partial_shape()) - 1
+    is_square = square.get_type_name() == "Power" and _scalar(square.input_value(1)) == 2.0
+    axes = _constant(mean.input_value(1))
+    if not is_square or key_of(square.input_value(0)) != key_of(source) or axes is None or axes.size != 1:
+        return None, ()
+    if int(axes[0]) not in {-1, last}:
+        return None, ()
+    return epsilon, [*inside, total.get_name(), mean.get_name(), square.get_name()]
+
+
+def _attention(node: Any, found: Mapping[Key, Node]) -> Node | None:
+    """Paged attention over products, whose queries and keys are rotated or not; nothing that the library lacks."""
+    values = node.input_values()
+    names = [value.get_node().get_friendly_name() for value in values]
+    if tuple(names[place] for place in _PLACES_AT) != PLACES:
+        return None
+    behind = zip(values[_SCALE_AT + 1 :], names[_SCALE_AT + 1 :], strict=True)
+    further = [_constant(value) for value, name in behind if name not in {"max_context_len", *PLACES}]
+    scale = _scalar(values[_SCALE_AT])
+    if scale is None or any(each is None or np.any(each) for each in further):  # as a window, or a bias by distance
+        return None
+    rotated = [_rotated(value) for value in values[:3]]
+    sources = [key_of(each.source) for each in rotated]
+    size = rotated[1].size
+    if not all(key in found and found[key].weights for key in sources) or size % _SIZES or not size:
+        return None
+    if (rotated[0].angles, rotated[0].size) != (rotated[1].angles, size) or rotated[2].angles:
+        return None
+    queries, keys = (found[key].width // size for key in sources[:2])
+    heads = Heads(queries, keys, size, scale, (names[3], names[4]))
+    if found[sources[2]].width != keys * size:
+        return None
+    inside = frozenset([node.get_name()]).union(*(each.inside for each in rotated))
+    inputs = (*sources, *rotated[0].angles)
+    return Node(Kind.ATTENTION, node.output(0), inputs, attention=heads, inside=inside)
+
+
+@dataclass(frozen=True)
+class _Rotated:
+    """Queries, keys or values on their way from a product. `angles`: cos and sin; `size`: numbers of a head."""
+
+    source: Any
+    size: int
+    angles: tuple[Key, ...]
+    inside: frozenset[str]
+
+
+def _rotated(value: Any) -> _Rotated:
+    """x * cos + (-x[half:], x[:half]) * sin, or x itself (Su et al. 2021, as Hugging Face computes it)."""
+    value, inside = _unmoved(value)
+    node = value.get_node()
+    plain = _Rotated(value, 0, (), frozenset(inside))
+    if node.get_type_name() != "Add":
+        return plain
+    terms = [each.get_node() for each in node.input_values()]
+    if any(term.get_type_name() != "Multiply" for term in terms):
+        return plain
+    turned = next((term for term in terms if term.input_value(0).get_node().get_type_name() == "Concat"), None)
+    straight = next((term for term in terms if term is not turned), None)
+    if turned is None or straight is None:
+        return plain
+    x, join = straight.input_value(0), turned.input_value(0).get_node()
+    negative, positive = (each.get_node() for each in join.input_values())
+    size = x.get_partial_shape()[-1]
+    if negative.get_type_name() != "Multiply" or _scalar(negative.input_value(1)) != -1.0 or size.is_dynamic:
+        return plain
+    half, upper = size.get_length() // 2, negative.input_value(0).get_node()
+    if not (_is_slice(upper, x, half, None) and _is_slice(positive, x, 0, half)):
+        return plain
+    angles = [_unmoved(term.input_value(1)) for term in (straight, turned)]
+    if any(angle.get_partial_shape()[-1] != size for angle, _ in angles):
+        return plain
+    source, layout = _unmoved(x)
+    nodes = [node, *terms, join, negative, positive, upper]
+    inside |= layout | {each.get_name() for each in nodes}
+    return _Rotated(source, 2 * half, tuple(key_of(angle) for angle, _ in angles), frozenset(inside))
+
+
+def _is_slice(node: Any, source: Any, start: int, stop: int | None) -> bool:
+    """Whether it takes these of the last numbers of a source; `stop` None: all from `start` on."""
+    if node.get_type_name() != "Slice" or key_of(node.input_value(0)) != key_of(source):
+        return False
+    begin, end, step, axis = (_scalar(value) for value in node.input_values()[1:5])
+    last = len(source.get_partial_shape()) - 1
+    ends = end == stop if stop is not None else end is not None and end >= source.get_partial_shape()[-1].get_length()
+    return begin == start and step == 1.0 and axis in {-1.0, float(last)} and ends
+
+
+def _unmoved(value: Any) -> tuple[Any, set[str]]:
+    """The value before nodes that only give its numbers another shape, and these nodes' names."""
+    inside = set()
+    while (node := value.get_node()).get_type_name() in _LAYOUT:
+        if node.get_type_name() == "Transpose" and not _keeps_order(node):
+            break
+        inside.add(node.get_name())
+        value = node.input_value(0)
+    return value, inside
+
+
+def _keeps_order(transpose: Any) -> bool:
+    """Whether the axes that are longer than 1 stay in their order."""
+    order, shape = _constant(transpose.input_value(1)), transpose.input_value(0).get_partial_shape()
+    if order is None:
+        return False
+    long = [int(axis) for axis in order if shape[int(axis)].is_dynamic or shape[int(axis)].get_length() != 1]
+    return long == sorted(long)
+
+
+def _biased(graph: Graph, node: Any, found: Mapping[Key, Node]) -> tuple[Node, ...] | None:
+    """A product and a constant for each of its rows."""
+    for index in (0, 1):
+        product, bias = found.get(key_of(node.input_value(index))), _constant(node.input_value(1 - index))
+        if product is None or bias is None or not _is_bare(graph, product) or bias.size != product.width:
+            continue
+        inside = frozenset([node.get_name()])
+        return replace(product, output=node.output(0), bias=bias, inside=inside), product
+    return None
+
+
+def _sum(graph: Graph, node: Any, found: Mapping[Key, Node]) -> tuple[Node, ...] | None:
+    """Two values of the same shape; where one is a product that nothing else reads, it adds the other itself."""
+    first, second = node.input_values()
+    if not _is_row_of_numbers(first) or str(first.get_partial_shape()) != str(second.get_partial_shape()):
+        return None
+    inside = frozenset([node.get_name()])
+    for value, other in ((first, second), (second, first)):
+        product = found.get(key_of(value))
+        if product and product.kind is Kind.LINEAR and product.residual is None and graph.is_read_once(product.output):
+            return replace(product, output=node.output(0), residual=key_of(other), inside=inside), product
+    if {key_of(first), key_of(second)} & found.keys():
+        return (Node(Kind.ADD, node.output(0), (key_of(first), key_of(second)), inside=inside),)
+    return None
+
+
+def _is_row_of_numbers(value: Any) -> bool:
+    """Whether it is f32 [.., width] with a width that is known."""
+    shape = value.get_partial_shape()
+    is_known = not shape.rank.is_dynamic and len(shape) >= 2 and not shape[-1].is_dynamic
+    return is_known and value.get_element_type() == openvino().Type.f32 and not _is_constant(value)
+
+
+def key_of(output: Any) -> Key:
+    return output.get_node().get_name(), output.get_index()
+
+
+def _is_constant(value: Any) -> bool:
+    return bool(_behind(value.get_node()).get_type_name() == "Constant")
+
+
+def _constant(value: Any) -> NDArray[np.float32] | None:
+    """The numbers of a constant, in one row; None for anything else."""
+    node = _behind(value.get_node())
+    if node.get_type_name() != "Constant" or node.get_element_type().bitwidth < 8:
+        return None
+    return np.asarray(node.data, np.float32).reshape(-1)
+
+
+def _scalar(value: Any) -> float | None:
+    numbers = _constant(value)
+    return float(numbers[0]) if numbers is not None and numbers.size == 1 else None

@@ -1,0 +1,120 @@
+"""The proof that our own kernels compute right on this processor, made once by a process of its own."""
+
+import functools
+import hashlib
+import subprocess
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart import computer, paths
+from headstart.engine.kernels.library import Activation, Format, Kind, Library, Weights, library, path
+from headstart.engine.kernels.operation import Layout, PlannedStep, pack
+from headstart.engine.measurements import Measurements
+from headstart.engine.supervision import ending, program
+
+_FAULT = "fault"
+_SECONDS = 60.0  # until a child that gives no answer is ended
+_ROWS, _COLS, _GROUP = 72, 256, 128
+_TOKENS = (1, 3, 9)
+_MOST_ERROR = 1e-5  # of the largest result
+
+
+@functools.cache
+def identity() -> str:
+    """The instruction set in use and the build, such as "AVX2 1a2b3c4d". What another one measured does not count."""
+    kernels = library()
+    digest = hashlib.sha256(path().read_bytes()).hexdigest()[:8] if kernels else ""
+    return f"{kernels.isa} {digest}" if kernels else ""
+
+
+def proven() -> Library | None:
+    """The library, if it multiplies right on this processor."""
+    return None if obstacle() else library()
+
+
+@functools.cache
+def obstacle() -> str:
+    """Why our own kernels are not used here; empty: they are. A child process tries them once for each build."""
+    kernels = library()
+    if kernels is None:
+        if not path().exists():
+            return "they were not compiled when Headstart was installed"
+        return "they do not load, or this processor has neither AVX2 nor anything better"
+    subject = {"kernels": identity(), "processor": computer.stepping()}
+    known = Measurements(paths.measurements_folder(), "kernels", subject)
+    found = known.get(_FAULT)
+    if isinstance(found, str):
+        return found
+    try:
+        found = _tried()
+    except (OSError, subprocess.TimeoutExpired) as error:  # as on a machine that is too busy: it is tried again
+        return f"they could not be tried ({error})"
+    known.put(_FAULT, found)
+    return found
+
+
+def check() -> str:
+    """What is wrong with the library, for the process that asks; empty: nothing. It may crash."""
+    kernels = library()
+    return fault(kernels) if kernels else "it does not load"
+
+
+def fault(kernels: Library) -> str:
+    """The first product that differs from NumPy's by more than rounding; empty: none does."""
+    random = np.random.default_rng(0)
+    for weights, expected in _samples(random):
+        layout = Layout([_COLS, _ROWS], inputs=1, outputs=1)
+        step = PlannedStep(Kind.LINEAR, Activation.NONE, 0, -1, [1], [weights], [None], gain=None, epsilon=0.0)
+        layout.steps.append(step)
+        (piece,) = pack(kernels, [layout], threads=1)
+        for tokens in _TOKENS:
+            given = random.standard_normal((tokens, _COLS)).astype(np.float32)
+            found = np.empty((tokens, _ROWS), np.float32)
+            piece.run([given, found])
+            right = _rounded(given) @ expected.T
+            error = np.abs(found - right).max() / np.abs(right).max()
+            if not error <= _MOST_ERROR:  # NaN included
+                return f"{weights.format.name} differs by {error:.1g} for {tokens} tokens in {kernels.isa}"
+    return ""
+
+
+def _tried() -> str:
+    """What a child process finds. Raises OSError and TimeoutExpired."""
+    command = program("--check-kernels")
+    child = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    return "" if child.returncode == 0 else child.stderr.strip()[-200:] or ending(child.returncode)
+
+
+def _samples(random: np.random.Generator) -> list[tuple[Weights, NDArray[np.float32]]]:
+    """Weights in each format that exports have, and what they stand for: [rows, cols]."""
+    shape = _ROWS, _COLS
+    scales = random.uniform(0.01, 0.02, (_ROWS, 1)).astype(np.float16)
+    group_scales = random.uniform(0.01, 0.02, (_ROWS, _COLS // _GROUP)).astype(np.float16)
+    zeros = random.integers(90, 160, _ROWS).astype(np.uint8)
+    values = random.integers(0, 256, shape).astype(np.uint8)
+    halves = random.integers(0, 16, shape).astype(np.uint8)
+    packed = halves[:, ::2] | halves[:, 1::2] << np.uint8(4)
+    signed = (halves.astype(np.int8) ^ 8) - 8  # two's complement of 4 bits
+    of_columns = np.repeat(group_scales, _GROUP, axis=1)
+    symmetric = Weights(Format.INT8, _GROUP, *shape, values.view(np.int8), scales)
+    asymmetric = Weights(Format.INT8, _GROUP, *shape, values, scales, zeros)
+    return [
+        (symmetric, _times(values.view(np.int8), scales)),
+        (asymmetric, _times(values.astype(np.int32) - zeros[:, None], scales)),
+        (Weights(Format.INT4, _GROUP, *shape, packed, group_scales), _times(signed, of_columns)),
+    ]
+
+
+def _times(values: NDArray[Any], scales: NDArray[np.float16]) -> NDArray[np.float32]:
+    return values.astype(np.float32) * scales.astype(np.float32)
+
+
+def _rounded(given: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Activations as the library rounds them: to 8 bits, each group by its largest."""
+    groups = given.reshape(len(given), -1, _GROUP)
+    scale = np.abs(groups).max(axis=2, keepdims=True) / np.float32(127)
+    rounded = np.rint(groups * (np.float32(1) / scale))
+    product: NDArray[np.float64] = rounded.astype(np.float64) * scale
+    return product.reshape(given.shape)

@@ -1,0 +1,277 @@
+"""Models with our own operations against the same models without them: which are replaced, and what then comes out."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headstart.engine.engine import KvPrecision, Numerics
+from headstart.engine.kernels.fusion import KERNELS, Compiled, compile_model, fuse
+from headstart.engine.kernels.library import Library
+from headstart.engine.kernels.selftest import identity
+from headstart.engine.runners import paged
+from headstart.engine.runners.graph import add_taps
+from headstart.engine.runners.paged import BranchingRunner, PagedRunner
+from headstart.engine.runners.precision import OWN, probe_ids, properties
+from headstart.engine.runners.runner import Branch, Logits
+from headstart.engine.runtime import openvino
+
+EXACT = properties(Numerics.EXACT)
+WITH_KERNELS = properties(Numerics.FAST, OWN)
+COLS, ROWS, GROUP = 256, 96, 128
+
+
+@pytest.fixture(scope="module")
+def runner(tiny_quantized: Path) -> BranchingRunner:
+    return BranchingRunner(tiny_quantized, "CPU", WITH_KERNELS, 512)
+
+
+def read(runner: PagedRunner, ids: Sequence[int], *cuts: int, branch: int | None = None) -> Logits:
+    """The logits after each token, read in passes of these lengths; `branch`: a token beside the second of each."""
+    runner.rollback(0)
+    rows, start = [], 0
+    for cut in cuts:
+        branches = [Branch(1, branch)] if branch is not None and cut > 1 else []
+        rows.append(runner.forward(ids[start : start + cut], branches, rows=cut)[:cut].copy())
+        start += cut
+    runner.rollback(0)
+    return np.concatenate(rows)
+
+
+def test_a_model_s_logits_stay(tiny_quantized: Path, runner: BranchingRunner) -> None:
+    exact = BranchingRunner(tiny_quantized, "CPU", EXACT, 128)
+    ids = probe_ids(exact.vocabulary, 80, seed=1)
+    expected, found = (read(each, ids, 60, 20) for each in (exact, runner))
+    assert np.abs(found - expected).max() < 0.2 * expected.std()
+    assert np.abs(found - expected).mean() < 0.03 * expected.std()
+    assert np.abs(found - expected).max() > 0  # activations are rounded, so it is not OpenVINO's arithmetic
+
+
+@pytest.mark.parametrize(
+    "cuts",
+    [[1] * 70, [2] * 35, [3] * 23 + [1], [16, 16, 16, 16, 6], [31, 33, 6], [64, 1, 1, 4]],
+    ids=lambda cuts: "-".join(map(str, cuts[:2])),
+)
+def test_logits_have_the_same_bits_however_many_tokens_a_pass_reads(runner: BranchingRunner, cuts: list[int]) -> None:
+    ids = probe_ids(runner.vocabulary, 70, seed=2)
+    assert np.array_equal(read(runner, ids, *cuts), read(runner, ids, 70))
+
+
+def test_branches_change_no_bit_of_the_others(runner: BranchingRunner) -> None:
+    ids = probe_ids(runner.vocabulary, 70, seed=3)
+    assert np.array_equal(read(runner, ids, 30, *[4] * 10, branch=5), read(runner, ids, 70))
+
+
+def test_a_branch_that_is_kept_has_the_bits_of_its_place(runner: BranchingRunner) -> None:
+    ids = probe_ids(runner.vocabulary, 70, seed=4)
+    expected = read(runner, ids, 70)
+    runner.forward(ids[:63])
+    found = runner.forward([ids[63], 7, 8, 9], [Branch(2, 11), Branch(1, ids[64])], rows=4).copy()
+    runner.rollback(64, branch=1)  # place 65 is at the border of a block
+    after = runner.forward(ids[65:70], rows=5).copy()
+    assert np.array_equal(found[5], expected[64])
+    assert np.array_equal(after, expected[65:70])
+    runner.rollback(0)
+
+
+def test_saved_blocks_come_back_with_the_same_bits(runner: BranchingRunner) -> None:
+    ids = probe_ids(runner.vocabulary, 290, seed=5)
+    expected = read(runner, ids, 290)
+    runner.forward(ids[:256])
+    saved = runner.save(0, 256)
+    runner.rollback(0)
+    runner.forward(probe_ids(runner.vocabulary, 200, seed=6))  # something else lies there meanwhile
+    runner.rollback(0)
+    assert runner.restore(ids[:256], saved)
+    assert np.array_equal(runner.forward(ids[256:], rows=34), expected[256:])
+    runner.rollback(0)
+
+
+def test_sequences_in_one_pass_do_not_touch_each_other(tiny_quantized: Path, runner: BranchingRunner) -> None:
+    several = BranchingRunner(tiny_quantized, "CPU", WITH_KERNELS, 128, sequences=3)
+    texts = [probe_ids(several.vocabulary, length, seed=length) for length in (40, 1, 33)]
+    together = several.forward_together(list(zip([several, *several.others], texts, strict=True)))
+    for made, text in zip(together, texts, strict=True):
+        assert made.logits is not None
+        assert np.array_equal(made.logits[-1], read(runner, text, len(text))[-1])
+
+
+def test_where_the_cache_has_8_bits_attention_is_openvino_s(tiny_quantized: Path) -> None:
+    chosen = properties(Numerics.FAST, OWN, KvPrecision.U8)
+    runner = PagedRunner(tiny_quantized, "CPU", chosen, 128)
+    assert {cache.element_type.get_type_name() for cache in runner.caches} == {"u8"}
+    exact = PagedRunner(tiny_quantized, "CPU", EXACT, 128)
+    ids = probe_ids(runner.vocabulary, 60, seed=1)
+    expected, found = (read(each, ids, 50, 10) for each in (exact, runner))
+    assert np.abs(found - expected).mean() < 0.1 * expected.std()
+
+
+@pytest.mark.parametrize(("branches", "operations"), [(True, 2), (False, 4)])
+def test_as_few_operations_as_can_be(
+    tiny_quantized: Path, kernels: Library, *, branches: bool, operations: int
+) -> None:
+    """All layers, and the head. A graph without branches keeps OpenVINO's attention, and what lies around it."""
+    model = paged._paged_model(tiny_quantized, None, allow_qq_bias=branches)
+    assert len(fuse(model, kernels, 2, attention=True)) == operations
+    kinds = [node.get_type_name() for node in model.get_ordered_ops()]
+    assert kinds.count("HeadstartKernel") == operations
+    assert kinds.count("PagedAttentionExtension") == (0 if branches else 2)
+    assert sum("cache" in port.any_name for port in model.inputs) == (0 if branches else 4)
+
+
+def test_hidden_states_come_out_beside_the_logits(tiny_quantized: Path) -> None:
+    def tap(model: Any) -> None:
+        assert add_taps(model, [0, 1], with_head=True)
+
+    def hidden(chosen: Any) -> Any:
+        runner = BranchingRunner(tiny_quantized, "CPU", chosen, 64, edit=tap)
+        runner.forward(probe_ids(runner.vocabulary, 20, seed=1))
+        assert runner.hidden is not None
+        return runner.hidden[:20].copy()
+
+    expected, found = hidden(EXACT), hidden(WITH_KERNELS)
+    assert found.shape == expected.shape == (20, 3 * COLS)
+    assert np.abs(found - expected).mean() < 0.03 * expected.std()
+
+
+Graph = Callable[[Any, Any], Any]  # operations and input to output
+
+
+def constant(values: Any) -> Any:
+    return openvino().opset13.constant(values)
+
+
+def weights(kind: str, rows: int = ROWS, cols: int = COLS, seed: int = 0) -> Any:
+    """Compressed weights as exporters write them."""
+    ov, random = openvino(), np.random.default_rng(seed)
+    ops = ov.opset13
+    width = GROUP if "4" in kind else cols
+    shape = [rows, cols // width, width] if "4" in kind else [rows, cols]
+    scales = random.uniform(0.001, 0.01, [*shape[:-1], 1]).astype(np.float16)
+    raw = random.integers(0, 256, rows * cols // (2 if "4" in kind else 1)).astype(np.uint8)
+    tensor = ov.Tensor(raw, ov.Shape(shape), getattr(ov.Type, kind))
+    values = ops.convert(ov.op.Constant(tensor, shared_memory=False), np.float16)
+    if kind == "u8":
+        zeros = random.integers(100, 150, [rows, 1]).astype(np.uint8)
+        values = ops.subtract(values, ops.convert(constant(zeros), np.float16))
+    if kind == "u4":
+        packed = random.integers(0, 256, rows * cols // width // 2).astype(np.uint8)
+        zeros = ov.op.Constant(ov.Tensor(packed, ov.Shape([*shape[:-1], 1]), ov.Type.u4), shared_memory=False)
+        values = ops.subtract(values, ops.convert(zeros, np.float16))
+    values = ops.multiply(values, constant(scales))
+    if "4" in kind:
+        values = ops.reshape(values, constant(np.array([rows, cols])), special_zero=False)
+    return ops.convert(values, np.float32)
+
+
+def linear(ops: Any, x: Any, kind: str = "u8", rows: int = ROWS, cols: int = COLS, seed: int = 0) -> Any:
+    return ops.matmul(x, weights(kind, rows, cols, seed), transpose_a=False, transpose_b=True)
+
+
+def biased(ops: Any, x: Any) -> Any:
+    return ops.add(linear(ops, x), constant(np.linspace(-1, 1, ROWS, dtype=np.float32).reshape(1, 1, ROWS)))
+
+
+def residual(ops: Any, x: Any) -> Any:
+    return ops.add(x, linear(ops, x, rows=COLS))
+
+
+def gated(ops: Any, x: Any) -> Any:
+    gate = ops.swish(linear(ops, x, rows=128, seed=1))
+    return linear(ops, ops.multiply(gate, linear(ops, x, rows=128, seed=2)), cols=128)
+
+
+def norm(ops: Any, x: Any, power: float = 2.0, width: int = COLS) -> Any:
+    mean = ops.reduce_mean(ops.power(x, constant(np.float32(power))), constant(np.array([-1])), keep_dims=True)
+    root = ops.sqrt(ops.add(mean, constant(np.float32(1e-6))))
+    scaled = ops.multiply(x, ops.divide(constant(np.float32(1)), root))
+    return ops.multiply(constant(np.linspace(0.5, 1.5, width, dtype=np.float32)), scaled)
+
+
+def normalized(ops: Any, x: Any) -> Any:
+    return linear(ops, norm(ops, x))
+
+
+def twice_read(ops: Any, x: Any) -> Any:
+    """What a product reads comes out, too."""
+    normal = norm(ops, x)
+    return ops.concat([linear(ops, normal), normal], -1)
+
+
+def joined(ops: Any, x: Any) -> Any:
+    return ops.concat([linear(ops, x, rows=rows, seed=rows) for rows in (32, 50, 7, 96, 33)], -1)
+
+
+def split(ops: Any, x: Any) -> Any:
+    """A path leaves one operation and enters another."""
+    first = linear(ops, x, rows=COLS, seed=1)
+    return ops.add(linear(ops, ops.tanh(first), rows=COLS, seed=2), first)
+
+
+CASES: dict[str, tuple[Graph, int]] = {
+    **{kind: (partial(linear, kind=kind), 1) for kind in ("i8", "u8", "i4", "u4")},
+    "bias": (biased, 1),
+    "residual": (residual, 1),
+    "gated": (gated, 1),
+    "norm": (normalized, 1),
+    "norm that is read twice": (twice_read, 1),
+    "products of the same values": (joined, 1),
+    "something unknown between": (split, 2),
+}
+
+
+def model_of(graph: Graph) -> Any:
+    ov = openvino()
+    x = ov.opset13.parameter([-1, 1, COLS], np.float32, name="x")
+    return ov.Model([ov.opset13.result(graph(ov.opset13, x))], [x], "model")
+
+
+def answer(compiled: Compiled, tokens: int) -> Any:
+    request = compiled.model.create_infer_request()
+    x = np.random.default_rng(tokens).standard_normal((tokens, 1, COLS)).astype(np.float32)
+    return request.infer([x])[0].copy()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_replaced_computes_the_same(name: str) -> None:
+    graph, _ = CASES[name]
+    exact = compile_model(model_of(graph), "CPU", EXACT)
+    own = compile_model(model_of(graph), "CPU", {**WITH_KERNELS, KERNELS: identity()})
+    for tokens in (1, 2, 5, 1, 40):
+        expected, found = answer(exact, tokens), answer(own, tokens)
+        assert found.shape == expected.shape
+        assert np.abs(found - expected).mean() < 0.02 * expected.std()
+        assert np.abs(found - expected).max() < 0.1 * expected.std()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_nothing_is_left_that_could_be_replaced(name: str, kernels: Library) -> None:
+    graph, operations = CASES[name]
+    model = model_of(graph)
+    assert len(fuse(model, kernels, 2)) == operations
+    kinds = [node.get_type_name() for node in model.get_ordered_ops()]
+    assert "MatMul" not in kinds
+    assert kinds.count("HeadstartKernel") == operations
+
+
+UNKNOWN: dict[str, Graph] = {
+    "weights in full": lambda ops, x: ops.matmul(
+        x, constant(np.zeros((ROWS, COLS), np.float32)), transpose_a=False, transpose_b=True
+    ),
+    "a width that no group divides": lambda ops, x: linear(
+        ops, ops.slice(x, *map(constant, ([0], [100], [1], [-1]))), cols=100
+    ),
+    "a norm of another power": lambda ops, x: norm(ops, x, power=3.0),
+    "no product at all": lambda ops, x: ops.add(norm(ops, x), x),
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_what_is_not_known_is_left_alone(name: str, kernels: Library) -> None:
+    model = model_of(UNKNOWN[name])
+    before = [node.get_type_name() for node in model.get_ordered_ops()]
+    assert not fuse(model, kernels, 2)
+    assert [node.get_type_name() for node in model.get_ordered_ops()] == before
