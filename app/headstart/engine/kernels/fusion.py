@@ -151,7 +151,7 @@ def _layout(graph: Graph, region: Sequence[Node]) -> tuple[Layout, Sequence[Key]
                 planned, attention=Attention(heads.queries, heads.keys, heads.size, *places, heads.scale, None, None)
             )
         layout.steps.append(planned)
-    return layout, sources, targets
+    return layout.shared(), sources, targets
 
 
 def _joined(region: Sequence[Node]) -> Iterator[list[Node]]:

@@ -1,10 +1,11 @@
 """The OpenVINO operation that runs some steps of the library, and the packed weights that it reads."""
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from ctypes import POINTER, c_int32, c_void_p, pointer
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -44,6 +45,23 @@ class PlannedStep:
     epsilon: float
     attention: Attention | None = None
 
+    @property
+    def reads(self) -> set[int]:
+        """The buffers that it reads."""
+        a = self.attention
+        further = {a.key, a.value, a.cosine, a.sine} if a else set[int]()
+        return {self.input, self.residual, *further} - {-1}
+
+    def moved(self, places: Mapping[int, int]) -> "PlannedStep":
+        """The same step over buffers with other numbers."""
+        attention = None
+        if (a := self.attention) is not None:
+            buffers = [places.get(each, each) for each in (a.key, a.value, a.cosine, a.sine)]
+            attention = Attention(a.heads, a.kv_heads, a.size, *buffers, a.scale, None, None)
+        outputs = [places[each] for each in self.outputs]
+        residual = places.get(self.residual, self.residual)
+        return replace(self, input=places[self.input], residual=residual, outputs=outputs, attention=attention)
+
 
 @dataclass
 class Layout:
@@ -53,6 +71,25 @@ class Layout:
     inputs: int
     outputs: int
     steps: list[PlannedStep] = field(default_factory=list)
+
+    def shared(self) -> "Layout":
+        """The same with fewer buffers inside: what is not read any more makes room, so that all stays in the cache."""
+        outside = self.inputs + self.outputs
+        last = {buffer: number for number, step in enumerate(self.steps) for buffer in step.reads}
+        places, widths = {number: number for number in range(outside)}, list(self.widths[:outside])
+        free = defaultdict[int, list[int]](list)  # by width
+        for number, step in enumerate(self.steps):
+            for buffer in step.outputs:
+                if buffer not in places:
+                    width = self.widths[buffer]
+                    if not free[width]:
+                        free[width].append(len(widths))
+                        widths.append(width)
+                    places[buffer] = free[width].pop()
+            for buffer in step.reads:
+                if buffer >= outside and last[buffer] == number:
+                    free[self.widths[buffer]].append(places[buffer])
+        return Layout(widths, self.inputs, self.outputs, [step.moved(places) for step in self.steps])
 
 
 class Piece:

@@ -54,10 +54,12 @@ INLINE void score_rows(const float *const *queries, const float *keys, int size,
 
 static void score(const float *const *queries, const float *keys, int size, float by, int rows, float *scores, size_t stride)
 {
-    if (rows == ROWS)
-        score_rows(queries, keys, size, by, ROWS, scores, stride);
-    else
-        for (int row = 0; row < rows; row++) score_rows(queries + row, keys, size, by, 1, scores + row * stride, stride);
+    switch (rows) {
+    case 1: score_rows(queries, keys, size, by, 1, scores, stride); break;
+    case 2: score_rows(queries, keys, size, by, 2, scores, stride); break;
+    case 3: score_rows(queries, keys, size, by, 3, scores, stride); break;
+    case ROWS: score_rows(queries, keys, size, by, ROWS, scores, stride); break;
+    }
 }
 
 /* Make of scores the weights of the values, before they are divided by their sum. `seen`: 0 for the keys from `from` on that do not
@@ -78,7 +80,7 @@ static void weigh(float *scores, int count, const uint8_t *seen, int from)
         if (!seen[key - from]) scores[key] = 0.0f;
 }
 
-INLINE void add_rows(const float *weights, size_t stride, const float *values, int size, int keys, const int rows, float *sums)
+INLINE void add_chunk(const float *weights, size_t stride, const float *values, int size, int keys, const int rows, float *sums)
 {
     float total[ROWS][CHUNK];
     for (int row = 0; row < rows; row++) memcpy(total[row], sums + row * size, sizeof total[row]);
@@ -88,17 +90,25 @@ INLINE void add_rows(const float *weights, size_t stride, const float *values, i
     for (int row = 0; row < rows; row++) memcpy(sums + row * size, total[row], sizeof total[row]);
 }
 
+INLINE void add_rows(const float *weights, size_t stride, const float *values, int size, int keys, const int rows, float *sums, float *totals)
+{
+    float total[ROWS];
+    for (int row = 0; row < rows; row++) total[row] = totals[row];
+    for (int key = 0; key < keys; key++)
+        for (int row = 0; row < rows; row++) total[row] += weights[row * stride + key];
+    for (int row = 0; row < rows; row++) totals[row] = total[row];
+    for (int i = 0; i < size; i += CHUNK) add_chunk(weights, stride, values + i, size, keys, rows, sums + i);
+}
+
 /* Add the weighted values of a block: to sums[row * size], and the weights to totals[row]. */
 static void add_values(const float *weights, size_t stride, const float *values, int size, int keys, int rows, float *sums, float *totals)
 {
-    for (int key = 0; key < keys; key++)
-        for (int row = 0; row < rows; row++) totals[row] += weights[row * stride + key];
-    for (int i = 0; i < size; i += CHUNK)
-        if (rows == ROWS)
-            add_rows(weights, stride, values + i, size, keys, ROWS, sums + i);
-        else
-            for (int row = 0; row < rows; row++)
-                add_rows(weights + row * stride, stride, values + i, size, keys, 1, sums + row * size + i);
+    switch (rows) {
+    case 1: add_rows(weights, stride, values, size, keys, 1, sums, totals); break;
+    case 2: add_rows(weights, stride, values, size, keys, 2, sums, totals); break;
+    case 3: add_rows(weights, stride, values, size, keys, 3, sums, totals); break;
+    case ROWS: add_rows(weights, stride, values, size, keys, ROWS, sums, totals); break;
+    }
 }
 
 /* Put a token's key and value into the cache, and rotate its queries and its key before. */
