@@ -28,7 +28,12 @@ VARIABLE = "HEADSTART_KERNELS_TARGET"  # a target that a wheel must have the lib
 
 COMPILE = ("-std=c11", "-O3", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-g0")
 LINK = ("-shared", "-O3", "-s", "-pthread", "-lm")
-PROCESSORS = {"avx2": "haswell", "avxvnni": "alderlake", "avx512vnni": "icelake-server"}  # -march for isa_NAME.c
+# For isa_NAME.c: what NAME's processors have, which the library asks the processor for before it uses that file.
+PROCESSORS = {
+    "avx2": ("-march=x86-64-v3",),
+    "avxvnni": ("-march=x86-64-v3", "-mavxvnni"),
+    "avx512vnni": ("-march=x86-64-v4", "-mavx512vnni", "-mprefer-vector-width=512"),
+}
 
 
 class Target(NamedTuple):
@@ -100,8 +105,7 @@ def compile_flags(source: str, target: Target, *, has_zig: bool) -> list[str]:
         return [*COMPILE]
     if not target.triple.startswith("x86_64"):
         return []
-    processor = PROCESSORS[isa]
-    return [*COMPILE, f"-march={processor.replace('-', '_') if has_zig else processor}"]
+    return [*COMPILE, *(flag.replace("x86-64-", "x86_64_") if has_zig else flag for flag in PROCESSORS[isa])]
 
 
 def _run(command: Sequence[str], folder: Path) -> None:

@@ -13,6 +13,7 @@ from installer.kernels import COMPILER, FOLDER, LINUX, TARGETS, VARIABLE, WINDOW
 from installer import kernels
 
 ROOT = Path(__file__).resolve().parents[2]
+VNNI = ("-mavx512vnni", "-mprefer-vector-width=512")
 ARM = next(target for target in TARGETS if target.triple.startswith("aarch64-linux"))
 
 pytest.importorskip("hatchling", reason="hatchling, of the extra `test`, runs the hook")
@@ -74,9 +75,9 @@ def _data() -> dict[str, Any]:
     ("source", "target", "has_zig", "flags"),
     [
         ("run.c", LINUX, True, [*kernels.COMPILE]),
-        ("isa_avx2.c", LINUX, True, [*kernels.COMPILE, "-march=haswell"]),
-        ("isa_avx512vnni.c", WINDOWS, True, [*kernels.COMPILE, "-march=icelake_server"]),
-        ("isa_avx512vnni.c", LINUX, False, [*kernels.COMPILE, "-march=icelake-server"]),
+        ("isa_avx2.c", LINUX, True, [*kernels.COMPILE, "-march=x86_64_v3"]),
+        ("isa_avx512vnni.c", WINDOWS, True, [*kernels.COMPILE, "-march=x86_64_v4", *VNNI]),
+        ("isa_avx512vnni.c", LINUX, False, [*kernels.COMPILE, "-march=x86-64-v4", *VNNI]),
         ("run.c", ARM, True, [*kernels.COMPILE]),
         ("isa_avx2.c", ARM, True, []),
     ],

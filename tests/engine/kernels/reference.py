@@ -17,15 +17,15 @@ Doubles = NDArray[np.float64]
 Q4_K_COLUMNS, Q4_K_BYTES = 256, 144  # of a block in a file
 
 FORMATS = (
-    (Format.INT8, 64),
-    (Format.INT8, 128),
+    (Format.INT8, 0),
+    (Format.INT4, 32),
     (Format.INT4, 64),
     (Format.INT4, 128),
-    (Format.INT4_MIN, 64),
-    (Format.INT4_MIN, 128),
-    (Format.INT4_K, 64),
-    (Format.INT4_K, 128),
+    (Format.INT4_MIN, 32),
+    (Format.INT4_K, 256),
 )
+
+GROUPS = {Format.INT8: 0, Format.INT4: 128, Format.INT4_MIN: 32, Format.INT4_K: 256}  # the usual ones
 
 
 @dataclass(frozen=True)
@@ -94,9 +94,9 @@ def room(size: int, shift: int = 0) -> Bytes:
     return np.full(size + shift, 255, np.uint8)[shift:]
 
 
-def rounded(x: Floats, group: int) -> Doubles:
-    """Activations as the library rounds them, group by group, to 8 bits."""
-    groups = x.reshape(len(x), -1, group)
+def rounded(x: Floats) -> Doubles:
+    """Activations as the library rounds them, to 8 bits, 32 columns at a time."""
+    groups = x.reshape(len(x), -1, 32)
     scale = np.abs(groups).max(axis=2, keepdims=True) / np.float32(127)
     usable = scale >= np.finfo(np.float32).tiny
     inverse = np.float32(1) / np.where(usable, scale, np.float32(1))

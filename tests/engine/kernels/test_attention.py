@@ -138,9 +138,10 @@ def test_what_is_not_seen_changes_no_bit(kernels: Library) -> None:
     whole = attend(kernels, empty(2, size), size, [(one, 0, 40)])
     cache = empty(3, size)
     attend(kernels, cache, size, [(one, 0, 30)])
-    # tokens 30, 31, a stranger for place 31, another one for 32; then the last token of the pass is token 32 of the text
+    # Tokens 30 and 31, a stranger for place 31, another one for 32; then token 32 of the text.
     order = [30, 31, 5, 6, 32]
-    mixed = Text(*(np.concatenate([x[:30], x[order]]) for x in (one.q, one.k, one.v, one.angles)), [0, 1, 2])
+    rows = [*range(30), *order]
+    mixed = Text(one.q[rows], one.k[rows], one.v[rows], one.angles[rows], [0, 1, 2])
     seen = np.array([[1, 0, 0, 0, 0], [1, 1, 0, 0, 0], [1, 0, 1, 0, 0], [1, 1, 0, 1, 0], [1, 1, 0, 0, 1]], np.uint8)
     for _ in each_isa(kernels):
         found = attend(kernels, cache, size, [(mixed, 30, 35)], seen=[seen])

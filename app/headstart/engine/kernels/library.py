@@ -131,7 +131,7 @@ class Weights:
     """Quantized weights as a model file has them; headstart_kernels.h gives the shapes for each format."""
 
     format: Format
-    group: int  # columns that share a scale when activations are rounded
+    group: int  # columns that share a scale; 0: all of a row
     rows: int
     cols: int
     values: NDArray[Any]

@@ -17,7 +17,8 @@ PAGED_ATTENTION = "PagedAttentionExtension"
 # Its inputs, as hk_sequences has them: what tokens belong to which sequence, and where its keys and values are.
 PLACES = ("past_lens", "subsequence_begins", "block_indices", "block_indices_begins", "qq_bias", "qq_bias_begins")
 _PLACES_AT, _SCALE_AT = (5, 6, 7, 8, -2, -1), 9  # among its inputs
-_GROUPS = (128, 64)  # columns of activations that share a scale: the largest that divides the width
+_INT4_GROUPS = (32, 64, 128)  # columns of INT4 weights that share a scale
+_STEP = 32  # columns that are multiplied at a time: the width of a product is a multiple of so many
 _UNPACKING = {"Convert", "Reshape"}
 _LAYOUT = {"Reshape", "Transpose", "Unsqueeze"}
 _SIZES = 64  # numbers of a head: a multiple of so many
@@ -124,8 +125,7 @@ def _weights(product: Any, library: Library) -> Weights | None:
         return None
     rows, cols = (int(size.get_length()) for size in shape)
     parts = _compressed(product.input_value(1).get_node())
-    group = next((size for size in _GROUPS if cols % size == 0), 0)
-    if parts is None or not group:
+    if parts is None:
         return None
     values, scales, zeros = parts
     kind, width = values.get_element_type().get_type_name(), int(values.get_output_shape(0)[-1])
@@ -134,16 +134,16 @@ def _weights(product: Any, library: Library) -> Weights | None:
         points = None if zeros is None else np.broadcast_to(np.asarray(zeros.data, np.uint8).reshape(-1), (rows,))
         if (kind == "u8") != (points is not None):
             return None
-        weights = Weights(Format.INT8, group, rows, cols, raw, factors, points)
-    elif kind == "i4" and zeros is None and width in _GROUPS:
+        weights = Weights(Format.INT8, 0, rows, cols, raw, factors, points)
+    elif kind == "i4" and zeros is None and width in _INT4_GROUPS:
         weights = Weights(Format.INT4, width, rows, cols, raw.reshape(-1).view(np.uint8), factors)
-    elif kind == "u4" and zeros is not None and width % 32 == 0:
+    elif kind == "u4" and zeros is not None and width % _STEP == 0:
         points = _halves(zeros.data)[: factors.size].reshape(factors.shape)
         minimums = (
             -factors.astype(np.float32) * points
         )  # a scale times a few bits: rounded to f16 as the file's own are
-        spread = [np.repeat(each, width // 32, axis=1).astype(np.float16) for each in (factors, minimums)]
-        weights = Weights(Format.INT4_MIN, group, rows, cols, raw.reshape(-1).view(np.uint8), *spread)
+        spread = [np.repeat(each, width // _STEP, axis=1).astype(np.float16) for each in (factors, minimums)]
+        weights = Weights(Format.INT4_MIN, _STEP, rows, cols, raw.reshape(-1).view(np.uint8), *spread)
     else:
         return None
     return weights if library.block_size(weights) else None
@@ -224,7 +224,7 @@ def _norm(graph: Graph, node: Any) -> tuple[Node] | None:
             source, reciprocal = scaled.input_value(side), scaled.input_value(1 - side).get_node()
             epsilon, inside = _root_mean_square(source, reciprocal)
             width = source.get_partial_shape()[-1]
-            if epsilon is None or width.is_dynamic or width.get_length() != gain.size or gain.size % _GROUPS[-1]:
+            if epsilon is None or width.is_dynamic or width.get_length() != gain.size or gain.size % _STEP:
                 continue
             if not graph.is_read_once(scaled.output(0)):
                 continue

@@ -16,7 +16,7 @@ from headstart.engine.supervision import ending, program
 
 _FAULT = "fault"
 _SECONDS = 60.0  # until a child that gives no answer is ended
-_ROWS, _COLS, _GROUP = 72, 256, 128
+_ROWS, _COLS, _GROUP, _STEP = 72, 256, 128, 32
 _TOKENS = (1, 3, 9)
 _MOST_ERROR = 1e-5  # of the largest result
 
@@ -98,8 +98,8 @@ def _samples(random: np.random.Generator) -> list[tuple[Weights, NDArray[np.floa
     packed = halves[:, ::2] | halves[:, 1::2] << np.uint8(4)
     signed = (halves.astype(np.int8) ^ 8) - 8  # two's complement of 4 bits
     of_columns = np.repeat(group_scales, _GROUP, axis=1)
-    symmetric = Weights(Format.INT8, _GROUP, *shape, values.view(np.int8), scales)
-    asymmetric = Weights(Format.INT8, _GROUP, *shape, values, scales, zeros)
+    symmetric = Weights(Format.INT8, 0, *shape, values.view(np.int8), scales)
+    asymmetric = Weights(Format.INT8, 0, *shape, values, scales, zeros)
     return [
         (symmetric, _times(values.view(np.int8), scales)),
         (asymmetric, _times(values.astype(np.int32) - zeros[:, None], scales)),
@@ -112,8 +112,8 @@ def _times(values: NDArray[Any], scales: NDArray[np.float16]) -> NDArray[np.floa
 
 
 def _rounded(given: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Activations as the library rounds them: to 8 bits, each group by its largest."""
-    groups = given.reshape(len(given), -1, _GROUP)
+    """Activations as the library rounds them: to 8 bits, each 32 by their largest."""
+    groups = given.reshape(len(given), -1, _STEP)
     scale = np.abs(groups).max(axis=2, keepdims=True) / np.float32(127)
     rounded = np.rint(groups * (np.float32(1) / scale))
     product: NDArray[np.float64] = rounded.astype(np.float64) * scale

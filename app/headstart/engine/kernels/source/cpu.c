@@ -7,7 +7,8 @@ enum { PLAIN, AVX2, AVX_VNNI, AVX512_VNNI, ISA_COUNT };
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-static const struct kernels *const KERNELS[ISA_COUNT] = {&plain_kernels, &avx2_kernels, &avxvnni_kernels, &avx512vnni_kernels};
+static const struct kernels *const KERNELS[ISA_COUNT] = {&plain_kernels, &avx2_kernels, &avxvnni_kernels,
+                                                         &avx512vnni_kernels};
 
 enum { EAX, EBX, ECX, EDX };
 
@@ -29,21 +30,21 @@ static int detect(int isa)
 {
     if (isa == PLAIN) return 1;
     /* SSE3, SSSE3, FMA, SSE4.1, SSE4.2, MOVBE, POPCNT, OSXSAVE, AVX, F16C; LZCNT; BMI1, AVX2, BMI2: x86-64-v3 */
-    const uint32_t v3 = 1u | 1u << 9 | 1u << 12 | 1u << 19 | 1u << 20 | 1u << 22 | 1u << 23 | 1u << 27 | 1u << 28 | 1u << 29;
-    if (!has(1, 0, ECX, v3) || !has(0x80000001, 0, ECX, 1u << 5) || !has(7, 0, EBX, 1u << 3 | 1u << 5 | 1u << 8)) return 0;
+    const uint32_t v3 =
+        1u | 1u << 9 | 1u << 12 | 1u << 19 | 1u << 20 | 1u << 22 | 1u << 23 | 1u << 27 | 1u << 28 | 1u << 29;
+    if (!has(1, 0, ECX, v3) || !has(0x80000001, 0, ECX, 1u << 5) || !has(7, 0, EBX, 1u << 3 | 1u << 5 | 1u << 8))
+        return 0;
     if (!saves(6)) return 0; /* XMM, YMM */
     if (isa == AVX2) return 1;
     if (isa == AVX_VNNI) return has(7, 1, EAX, 1u << 4);
     /* AVX512 F, DQ, CD, BW, VL; VNNI; masks and ZMM */
-    return has(7, 0, EBX, 1u << 16 | 1u << 17 | 1u << 28 | 1u << 30 | 1u << 31) && has(7, 0, ECX, 1u << 11) && saves(0xe6);
+    return has(7, 0, EBX, 1u << 16 | 1u << 17 | 1u << 28 | 1u << 30 | 1u << 31) && has(7, 0, ECX, 1u << 11) &&
+           saves(0xe6);
 }
 #else
 static const struct kernels *const KERNELS[ISA_COUNT] = {&plain_kernels};
 
-static int detect(int isa)
-{
-    return isa == PLAIN;
-}
+static int detect(int isa) { return isa == PLAIN; }
 #endif
 
 static const char *const NAMES[ISA_COUNT] = {"plain C", "AVX2", "AVX-VNNI", "AVX512-VNNI"};
@@ -51,20 +52,11 @@ static const char *const NAMES[ISA_COUNT] = {"plain C", "AVX2", "AVX-VNNI", "AVX
 enum { UNDECIDED = -2, NONE = -1 };
 static atomic_int in_use = UNDECIDED;
 
-int hk_abi(void)
-{
-    return HK_ABI;
-}
+int hk_abi(void) { return HK_ABI; }
 
-const char *hk_isa_name(int isa)
-{
-    return isa >= 0 && isa < ISA_COUNT ? NAMES[isa] : NULL;
-}
+const char *hk_isa_name(int isa) { return isa >= 0 && isa < ISA_COUNT ? NAMES[isa] : NULL; }
 
-int hk_isa_supported(int isa)
-{
-    return isa >= 0 && isa < ISA_COUNT && detect(isa);
-}
+int hk_isa_supported(int isa) { return isa >= 0 && isa < ISA_COUNT && detect(isa); }
 
 int hk_isa(void)
 {

@@ -1,5 +1,5 @@
-/* Functions of single numbers, as plain C that compilers turn into vectors. Each instruction set includes them; no sum or product is
-   reordered or contracted, so all give the same bits. */
+/* Functions of single numbers, as plain C that compilers turn into vectors. Each instruction set includes them; no sum
+   or product is reordered or contracted, so all give the same bits. */
 #ifndef ELEMENTWISE_H
 #define ELEMENTWISE_H
 #include "kernels.h"
@@ -22,11 +22,10 @@ INLINE uint32_t largest_magnitude(const float *x, int count)
     return largest;
 }
 
-/* Left as a loop, it is made one of vectors; unrolled, it is not. */
 INLINE int32_t sum_of_step(const int8_t *x)
 {
     int32_t sum = 0;
-#pragma GCC unroll 1
+#pragma GCC unroll 1 /* Clang makes vectors of a loop, but not of 32 additions in a row. */
     for (int i = 0; i < STEP; i++) sum += x[i];
     return sum;
 }
@@ -38,34 +37,35 @@ INLINE void interleave_step(const int8_t *restrict x, int8_t *restrict out)
         for (int k = 0; k < 8; k++) out[i + k] = x[i + k % 4 * 2 + k / 4];
 }
 
-/* Round a group to INT8: scale = max|x| / 127. A group without a usable scale is zero; with NaN or infinity in it its scale is NaN, so
-   that its products are. */
-static void quantize(const float *x, int group, int interleaved, struct activations *out, int token, int width)
+/* Round a step to INT8: scale = max|x| / 127. A step without a usable scale is zero; with NaN or infinity in it its scale
+   is NaN, so that its products are. */
+INLINE void quantize_step(const float *x, int interleaved, struct activations *out, int token)
 {
-    static const float zeros[MAX_GROUP];
+    static const float zeros[STEP];
     const uint32_t infinity = 0x7f800000;
-    uint32_t largest = largest_magnitude(x, group);
+    uint32_t largest = largest_magnitude(x, STEP);
     float unit = float_of(largest) / 127.0f, inverse = 1.0f / unit;
     if (largest >= infinity || unit < FLT_MIN) {
         x = zeros;
         inverse = 0.0f;
         unit = largest >= infinity ? NAN : 0.0f;
     }
-    int8_t values[MAX_GROUP];
-    for (int i = 0; i < group; i++) values[i] = (int8_t)bits_of(x[i] * inverse + ROUNDER);
-    int32_t sum = 0;
-    for (int step = 0; step < group / STEP; step++) {
-        int32_t part = sum_of_step(values + step * STEP);
-        int8_t *to = out->values + (step * width + token) * STEP;
-        if (interleaved)
-            interleave_step(values + step * STEP, to);
-        else
-            memcpy(to, values + step * STEP, STEP);
-        out->part[step][token] = (float)part;
-        sum += part;
-    }
+    int8_t values[STEP], *to = out->values + token * STEP;
+    for (int i = 0; i < STEP; i++) values[i] = (int8_t)bits_of(x[i] * inverse + ROUNDER);
+    if (interleaved)
+        interleave_step(values, to);
+    else
+        memcpy(to, values, STEP);
     out->scale[token] = unit;
-    out->sum[token] = sum;
+    out->sum[token] = sum_of_step(values);
+}
+
+/* Round some steps of a token, the first of which is step `first`. */
+static void quantize(const float *x, int steps, int interleaved, const struct rounded *out, int token, int first)
+{
+    for (int step = 0; step < steps; step++)
+        quantize_step(x + step * STEP, interleaved, activations_of(out, token / out->tile, first + step),
+                      token % out->tile);
 }
 
 /* 1 / sqrt(mean(x^2) + epsilon). Number i is added to partial sum i % 16; these are added in halves. */
@@ -104,10 +104,7 @@ INLINE float exponential(float x)
     return p * float_of((bits_of(shifted) + 127) << 23); /* p * 2^n */
 }
 
-INLINE float silu(float x)
-{
-    return x / (1.0f + exponential(-x));
-}
+INLINE float silu(float x) { return x / (1.0f + exponential(-x)); }
 
 /* x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))) */
 INLINE float gelu_tanh(float x)

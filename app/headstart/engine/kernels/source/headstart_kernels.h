@@ -12,12 +12,13 @@
 
 enum { HK_ABI = 1, HK_BLOCK = 32 /* rows of a block */, HK_OUTPUTS = 4 };
 
-/* How weights are stored. `group`: columns that share a scale when activations are rounded to INT8; for 4 bits the weights' scales, too. */
+/* How weights are stored. `group`: columns that share a scale. Activations are rounded to INT8 in groups of 32 columns. */
 enum hk_format {
-    HK_INT8 = 1,     /* a scale (f32) and a zero point (0..255) a row: w = scale * (u - zero); group 64 or 128 */
-    HK_INT4 = 2,     /* symmetric, a scale (f16) a group: w = scale * (u - 8); group 64 or 128 */
-    HK_INT4_MIN = 3, /* groups of 32, each with a scale and a minimum (f16): w = scale * u + minimum; activations in groups of 128 or 64 */
-    HK_INT4_K = 4    /* Q4_K: a scale and a minimum (f16) for 256 columns, times 6-bit factors for each 32: w = d * sc * u - m * mn */
+    HK_INT8 = 1,     /* a scale (f16) and a zero point (0..255) a row: w = scale * (u - zero); group 0 */
+    HK_INT4 = 2,     /* symmetric, a scale (f16) a group of 32, 64 or 128: w = scale * (u - 8) */
+    HK_INT4_MIN = 3, /* a scale and a minimum (f16) a group of 32: w = scale * u + minimum */
+    /* Q4_K: a scale and a minimum (f16) a group of 256, times factors of 6 bits for each 32: w = d * sc * u - m * mn */
+    HK_INT4_K = 4
 };
 
 typedef struct hk_matrix { int32_t format, group, rows, cols; const uint8_t *data; } hk_matrix;

@@ -1,9 +1,10 @@
-/* AVX2 without VNNI: vpmaddubsw adds two products in 16 bits, and would saturate for unsigned times signed 8 bits. Needs x86-64-v3. */
+/* AVX2 without VNNI: vpmaddubsw adds two products in 16 bits, and would saturate for unsigned times signed 8 bits.
+   Needs x86-64-v3. */
 #if defined(__x86_64__)
 #include "simd256.h"
 
 #define TILE 4
-enum { VECTORS = 1, OFFSET8 = 128 };
+enum { VECTORS = 2, OFFSET8 = 128 };
 
 /* Sixteen products of 15 * 127 stay within 16 bits. */
 INLINE pairs begin(ints sums) { return (void)sums, _mm256_setzero_si256(); }

@@ -34,7 +34,8 @@ INLINE ints finish(ints sums, pairs p) { return (void)sums, p; }
 INLINE pairs dot4(pairs p, ints u, ints x) { return _mm512_dpbusd_epi32(p, u, x); }
 INLINE ints dot8(ints sums, ints u, ints x) { return _mm512_dpbusd_epi32(sums, u, x); }
 
-INLINE ints multiply_ints(ints a, ints b) { return _mm512_mullo_epi32(a, b); }
+INLINE ints lower_shorts(ints v) { return _mm512_and_si512(v, _mm512_set1_epi32(0xffff)); }
+INLINE ints multiply_shorts(ints a, ints b) { return _mm512_madd_epi16(a, b); }
 INLINE ints add_ints(ints a, ints b) { return _mm512_add_epi32(a, b); }
 INLINE floats to_floats(ints v) { return _mm512_cvtepi32_ps(v); }
 INLINE floats multiply(floats a, floats b) { return _mm512_mul_ps(a, b); }
@@ -43,5 +44,6 @@ INLINE floats multiply_add(floats a, floats b, floats c) { return _mm512_fmadd_p
 #include "attention.h"
 #include "products.h"
 
-const struct kernels avx512vnni_kernels = {TILE, quantize, inverse_rms, scale, gate, multiply_block, place_token, attend};
+const struct kernels avx512vnni_kernels = {TILE, quantize,       inverse_rms, scale,
+                                           gate, multiply_block, place_token, attend};
 #endif

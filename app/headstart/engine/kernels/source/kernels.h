@@ -1,7 +1,7 @@
-/* Shared between the sources: the layout of packed weights and rounded activations, and the functions of an instruction set.
+/* The layout of packed weights and rounded activations, and the functions of an instruction set.
 
-   Packed weights. A block holds HK_BLOCK rows. Its weights lie in lines of 32-bit words, a word for each row, so that a line is a
-   few columns of all rows and a vector register takes 8 or 16 rows:
+   Packed weights. A block holds HK_BLOCK rows. Its weights lie in lines of 32-bit words, a word for each row, so that a
+   line is a few columns of all rows and a vector register takes 8 or 16 rows:
 
        line j:  | row 0 | row 1 | ... | row 31 |      a word: 4 columns of 8 bits, or 8 columns of 4 bits
 
@@ -10,15 +10,15 @@
        HK_INT4_MIN  for each 32 columns:   f16 scale[32] | f16 minimum[32] | 4 lines
        HK_INT4_K    for each 256 columns:  f16 d[32] | f16 m[32] | for each 32 columns: u8 sc[32] | u8 mn[32] | 4 lines
 
-   The word of 4-bit columns c0..c7 has c0 in its lowest bits, then c1. Its lower nibbles of bytes are therefore c0, c2, c4, c6 and
-   its upper ones c1, c3, c5, c7: the activations are put in that order, not the weights. HK_INT4_K has c0..c3 in the lower and
-   c4..c7 in the upper nibbles.
+   The word of 4-bit columns c0..c7 has c0 in its lowest bits, then c1. Its lower nibbles of bytes are therefore c0, c2,
+   c4, c6 and its upper ones c1, c3, c5, c7: the activations are put in that order, not the weights. HK_INT4_K has
+   c0..c3 in the lower and c4..c7 in the upper nibbles.
 
-   Rounded activations. `tile` tokens share a record for each group of columns, which one walk over the weights multiplies by:
+   Rounded activations. `tile` tokens share a record for each 32 columns, which one walk over the weights multiplies by:
 
-       f32 scale[8] | i32 sum[8] | f32 part[4][8] | for each 32 columns: i8 [tokens of the tile][32]
+       f32 scale[8] | i32 sum[8] | i8 [tokens of the tile][32]
 
-   `sum` adds up a token's rounded activations, `part` those of each 32 columns. The records of a tile follow each other. */
+   `sum` adds up a token's rounded activations. The records of a tile follow each other. */
 #ifndef KERNELS_H
 #define KERNELS_H
 #include "headstart_kernels.h"
@@ -26,10 +26,11 @@
 #include <string.h>
 
 enum {
-    MAX_ROWS = 16, /* queries that share a block of keys or values once it is widened to f32 */
+    MAX_ROWS = 16,       /* queries that share a block of keys or values once it is widened to f32 */
     LINE = HK_BLOCK * 4, /* bytes */
     STEP = 32,           /* columns that are multiplied at a time */
-    MAX_GROUP = 128,
+    WALK_STEPS = 4,      /* that are multiplied before results are stored, where weights have no scale of their own */
+    MAX_STEPS = 8,
     MAX_TILE = 8,
     SPAN = 4, /* tiles that walk over a block together */
     MAX_SPAN = SPAN * MAX_TILE,
@@ -44,7 +45,6 @@ enum {
 struct activations {
     float scale[MAX_TILE];
     int32_t sum[MAX_TILE];
-    float part[MAX_GROUP / STEP][MAX_TILE];
     int8_t values[];
 };
 
@@ -52,7 +52,7 @@ struct activations {
 struct rounded {
     uint8_t *records;
     size_t record; /* bytes */
-    int tokens, tile, group, groups;
+    int tokens, tile, steps;
 };
 
 /* The tokens of one sequence in a pass. */
@@ -60,13 +60,14 @@ struct sequence {
     int first, count;      /* of the pass */
     int past;              /* tokens before them */
     const int32_t *blocks; /* of the cache, in the order of the text */
-    const uint8_t *seen;   /* which tokens of the pass each of them sees: [count][count]; NULL: those before it, and itself */
+    /* Which tokens of the pass each of them sees: [count][count]; NULL: those before it, and itself. */
+    const uint8_t *seen;
 };
 
 struct kernels {
     int tile; /* most tokens of a tile */
-    /* Round one group of a token, given as f32. `width` is the number of tokens of the tile. */
-    void (*quantize)(const float *x, int group, int interleaved, struct activations *out, int token, int width);
+    /* Round some steps of a token. */
+    void (*quantize)(const float *x, int steps, int interleaved, const struct rounded *out, int token, int first);
     /* 1 / sqrt(mean(x^2) + epsilon) */
     float (*inverse_rms)(const float *x, int width, float epsilon);
     /* out = x * by * gain */
@@ -74,13 +75,14 @@ struct kernels {
     /* gate = activation(gate) * up */
     void (*gate)(int activation, float *gate, const float *up, int count);
     /* Products of a block with `tiles` tiles from `first` on, to out[token]. */
-    void (*multiply)(int format, const uint8_t *block, const struct rounded *x, int first, int tiles, float (*out)[HK_BLOCK]);
+    void (*multiply)(int format, int group, const uint8_t *block, const struct rounded *x, int first, int tiles,
+                     float (*out)[HK_BLOCK]);
     /* Rotate a token's queries and key, and put the key and the value into the cache. No angles: they are not rotated. */
-    void (*place_token)(const hk_attention *a, const struct sequence *s, int token, float *query, float *key, const float *value,
-                        const float *cosine, const float *sine);
+    void (*place_token)(const hk_attention *a, const struct sequence *s, int token, float *query, float *key,
+                        const float *value, const float *cosine, const float *sine);
     /* Attention of some queries that share keys and values: see attention.h. */
-    void (*attend)(const hk_attention *a, const struct sequence *s, int kv_head, int first, int rows, const float *query, float *out,
-                   float *scratch);
+    void (*attend)(const hk_attention *a, const struct sequence *s, int kv_head, int first, int rows,
+                   const float *query, float *out, float *scratch);
 };
 
 extern const struct kernels plain_kernels, avx2_kernels, avxvnni_kernels, avx512vnni_kernels;
@@ -90,15 +92,9 @@ const struct kernels *kernels_in_use(void);
 
 #define INLINE static inline __attribute__((always_inline))
 
-INLINE int smaller(int a, int b)
-{
-    return a < b ? a : b;
-}
+INLINE int smaller(int a, int b) { return a < b ? a : b; }
 
-INLINE int blocks_of(int rows)
-{
-    return (rows + HK_BLOCK - 1) / HK_BLOCK;
-}
+INLINE int blocks_of(int rows) { return (rows + HK_BLOCK - 1) / HK_BLOCK; }
 
 /* Numbers of scratch that `attend` takes for so many keys. */
 INLINE size_t attention_scratch(const hk_attention *a, int keys)
@@ -106,26 +102,15 @@ INLINE size_t attention_scratch(const hk_attention *a, int keys)
     return (size_t)a->size * HK_BLOCK + (size_t)MAX_ROWS * (a->size + 1 + blocks_of(keys) * HK_BLOCK);
 }
 
-INLINE int tokens_of_tile(const struct rounded *x, int tile)
+INLINE int tokens_of_tile(const struct rounded *x, int tile) { return smaller(x->tile, x->tokens - tile * x->tile); }
+
+INLINE struct activations *activations_of(const struct rounded *x, int tile, int step)
 {
-    return smaller(x->tile, x->tokens - tile * x->tile);
+    return (struct activations *)(x->records + ((size_t)tile * x->steps + step) * x->record);
 }
 
-INLINE struct activations *activations_of(const struct rounded *x, int tile, int group)
-{
-    return (struct activations *)(x->records + ((size_t)tile * x->groups + group) * x->record);
-}
-
-/* Bytes of a group of HK_INT8 and HK_INT4. */
-INLINE int int8_group_size(int group)
-{
-    return group * HK_BLOCK;
-}
-
-INLINE int int4_group_size(int group)
-{
-    return HK_BLOCK * 2 + group * HK_BLOCK / 2;
-}
+/* Bytes of a group of HK_INT4. */
+INLINE int int4_group_size(int group) { return HK_BLOCK * 2 + group * HK_BLOCK / 2; }
 
 INLINE uint32_t bits_of(float x)
 {
@@ -156,8 +141,5 @@ INLINE uint16_t load_u16(const uint8_t *p)
     return value;
 }
 
-INLINE int rounds_interleaved(int format)
-{
-    return format == HK_INT4 || format == HK_INT4_MIN;
-}
+INLINE int rounds_interleaved(int format) { return format == HK_INT4 || format == HK_INT4_MIN; }
 #endif

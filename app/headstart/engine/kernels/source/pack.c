@@ -8,17 +8,22 @@ enum {
 
 static int supported(int format, int group, int cols)
 {
-    int unit = format == HK_INT4_K ? SUPERBLOCK : group;
-    return format >= HK_INT8 && format <= HK_INT4_K && (group == 64 || group == 128) && cols > 0 && cols <= MAX_COLS && cols % unit == 0;
+    if (cols <= 0 || cols > MAX_COLS) return 0;
+    switch (format) {
+    case HK_INT8: return group == 0 && cols % STEP == 0;
+    case HK_INT4: return (group == 32 || group == 64 || group == 128) && cols % group == 0;
+    case HK_INT4_MIN: return group == STEP && cols % STEP == 0;
+    case HK_INT4_K: return group == SUPERBLOCK && cols % SUPERBLOCK == 0;
+    default: return 0;
+    }
 }
 
 size_t hk_block_size(int format, int group, int cols)
 {
     if (!supported(format, group, cols)) return 0;
-    size_t groups = cols / group;
     switch (format) {
-    case HK_INT8: return INT8_HEADER + groups * int8_group_size(group);
-    case HK_INT4: return groups * int4_group_size(group);
+    case HK_INT8: return INT8_HEADER + (size_t)cols * HK_BLOCK;
+    case HK_INT4: return (size_t)cols / group * int4_group_size(group);
     case HK_INT4_MIN: return (size_t)cols / STEP * MIN_RECORD;
     default: return (size_t)cols / SUPERBLOCK * K_RECORD;
     }
@@ -77,7 +82,8 @@ static void pack_int4(const struct rows *rows, int group, int cols, const uint8_
     }
 }
 
-static void pack_int4_min(const struct rows *rows, int cols, const uint8_t *scales, const uint8_t *minimums, uint8_t *out)
+static void pack_int4_min(const struct rows *rows, int cols, const uint8_t *scales, const uint8_t *minimums,
+                          uint8_t *out)
 {
     size_t steps = cols / STEP;
     for (size_t step = 0; step < steps; step++, out += MIN_RECORD) {
@@ -142,8 +148,8 @@ static size_t row_bytes(int format, int cols)
     }
 }
 
-int hk_pack(int format, int group, int rows, int cols, const void *weights, const void *scales, const void *zeros, int first, int last,
-            uint8_t *out, size_t stride)
+int hk_pack(int format, int group, int rows, int cols, const void *weights, const void *scales, const void *zeros,
+            int first, int last, uint8_t *out, size_t stride)
 {
     if (!supported(format, group, cols) || rows <= 0 || first < 0 || last > blocks_of(rows)) return -1;
     for (int block = first; block < last; block++) {
@@ -159,16 +165,14 @@ int hk_pack(int format, int group, int rows, int cols, const void *weights, cons
     return 0;
 }
 
-static float half_at(const uint8_t *halves, int row)
-{
-    return float_of_half(load_u16(halves + row * 2));
-}
+static float half_at(const uint8_t *halves, int row) { return float_of_half(load_u16(halves + row * 2)); }
 
 /* The unsigned weight of a row at a column of lines. `interleaved`: lower nibbles are the even columns. */
 static int nibble(const uint8_t *lines, int row, int column, int interleaved)
 {
     const uint8_t *word = lines + column / 8 * LINE + row * 4;
-    int within = column % 8, upper = interleaved ? within % 2 : within / 4, byte = interleaved ? within / 2 : within % 4;
+    int within = column % 8, upper = interleaved ? within % 2 : within / 4,
+        byte = interleaved ? within / 2 : within % 4;
     return word[byte] >> (4 * upper) & 15;
 }
 
@@ -184,7 +188,8 @@ static float weight_at(int format, int group, const uint8_t *block, int row, int
         return half_at(record, row) * (float)(nibble(record + HK_BLOCK * 2, row, column % group, 1) - 8);
     case HK_INT4_MIN:
         record = block + (size_t)column / STEP * MIN_RECORD;
-        return half_at(record, row) * (float)nibble(record + HK_BLOCK * 4, row, column % STEP, 1) + half_at(record + HK_BLOCK * 2, row);
+        return half_at(record, row) * (float)nibble(record + HK_BLOCK * 4, row, column % STEP, 1) +
+               half_at(record + HK_BLOCK * 2, row);
     default:
         block += (size_t)column / SUPERBLOCK * K_RECORD;
         record = block + K_HEADER + column % SUPERBLOCK / STEP * K_STEP;

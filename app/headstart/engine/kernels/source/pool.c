@@ -1,4 +1,5 @@
-/* Helpers spin for some 30 microseconds after a job, then sleep. They are never ended: the system does that with the process. */
+/* Helpers spin for some 30 microseconds after a job, then sleep. They are never ended: the system does that with the
+   process. */
 #define _GNU_SOURCE
 #include "pool.h"
 #include <stdatomic.h>
@@ -84,7 +85,8 @@ static void help(int number)
 {
     for (unsigned turn = 0;;) {
         turn = next_turn(turn);
-        /* The caller closes the job, then looks whether anyone is inside; this enters, then looks whether it is open. One sees the other. */
+        /* The caller closes the job, then looks whether anyone is inside; this enters, then looks whether it is open.
+           One sees the other. */
         atomic_fetch_add(&pool.inside, 1);
         if (number < atomic_load(&pool.open)) pool.walk(pool.job, number);
         atomic_fetch_sub(&pool.inside, 1);
@@ -104,8 +106,23 @@ static int start_helper(int number)
     return thread && CloseHandle(thread);
 }
 #else
+#ifdef __linux__
+/* OpenVINO ties its threads to processors, and a new thread inherits that: helpers would share one with the caller. */
+static cpu_set_t processors;
+
+__attribute__((constructor)) static void remember_processors(void)
+{
+    sched_getaffinity(0, sizeof processors, &processors);
+}
+
+static void use_all_processors(void) { sched_setaffinity(0, sizeof processors, &processors); }
+#else
+static void use_all_processors(void) {}
+#endif
+
 static void *start(void *number)
 {
+    use_all_processors();
     help((int)(intptr_t)number);
     return NULL;
 }
@@ -136,15 +153,9 @@ static int start_helper(int number)
 }
 #endif
 
-void pool_lock(void)
-{
-    lock(&pool.running);
-}
+void pool_lock(void) { lock(&pool.running); }
 
-void pool_unlock(void)
-{
-    unlock(&pool.running);
-}
+void pool_unlock(void) { unlock(&pool.running); }
 
 void pool_run(void (*walk)(void *job, int number), void *job, int threads)
 {

@@ -1,6 +1,6 @@
-/* Runs the steps of a program. Each step is a phase of work or two; all threads go through the phases in order. A phase's items are
-   shared out in ranges, one a thread. A thread takes chunks of its own range, then of the others', and goes on when every item is
-   done. So no phase waits for a thread that is not working on it. */
+/* Runs the steps of a program. Each step is a phase of work or two; all threads go through the phases in order. A
+   phase's items are shared out in ranges, one a thread. A thread takes chunks of its own range, then of the others',
+   and goes on when every item is done. So no phase waits for a thread that is not working on it. */
 #include "kernels.h"
 #include "pool.h"
 #include <stdatomic.h>
@@ -12,9 +12,9 @@ enum {
     MAX_TOKENS = 1 << 16,
     MAX_CONTEXT = 1 << 24,
     FEW_TOKENS = MAX_SPAN,
-    CHUNK_BYTES = 32 << 10,         /* weights that a thread takes at a time */
+    CHUNK_BYTES = 32 << 10,          /* weights that a thread takes at a time */
     CHUNK_BYTES_OF_MANY = 192 << 10, /* with more tokens they stay in the second-level cache from span to span */
-    KEPT_BYTES = 64 << 20,          /* scratch that the next run finds again, however little it needs */
+    KEPT_BYTES = 64 << 20,           /* scratch that the next run finds again, however little it needs */
 };
 
 /* A counter with a cache line of its own. */
@@ -40,25 +40,21 @@ struct run {
     struct counter *counters; /* 1 + threads for each of two phases a step */
 };
 
-static size_t aligned(size_t bytes)
-{
-    return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
-}
+static size_t aligned(size_t bytes) { return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE; }
 
 /* The input of a step, rounded: tokens in tiles of even size. */
 static struct rounded rounded_of(const struct run *run, const hk_matrix *matrix)
 {
     int most = run->kernels->tile, tiles = (run->tokens + most - 1) / most;
-    struct rounded x = {.records = run->rounded, .tokens = run->tokens, .group = matrix->group};
+    struct rounded x = {.records = run->rounded, .tokens = run->tokens, .steps = matrix->cols / STEP};
     x.tile = (run->tokens + tiles - 1) / tiles;
-    x.groups = matrix->cols / matrix->group;
-    x.record = aligned(sizeof(struct activations) + (size_t)x.tile * x.group);
+    x.record = aligned(sizeof(struct activations) + (size_t)x.tile * STEP);
     return x;
 }
 
 static size_t rounded_bytes(const struct rounded *x)
 {
-    return (size_t)((x->tokens + x->tile - 1) / x->tile) * x->groups * x->record;
+    return (size_t)((x->tokens + x->tile - 1) / x->tile) * x->steps * x->record;
 }
 
 static float *row_of(const struct run *run, int buffer, int token)
@@ -66,20 +62,26 @@ static float *row_of(const struct run *run, int buffer, int token)
     return run->buffers[buffer] + (size_t)token * run->program->widths[buffer];
 }
 
-static void quantize(const struct run *run, const hk_step *step, const struct rounded *x, int token, int group, const float *values)
+/* Rounding takes so many steps of a token at a time. */
+static int parts_of(const struct rounded *x) { return (x->steps + WALK_STEPS - 1) / WALK_STEPS; }
+
+static void quantize(const struct run *run, const hk_step *step, const struct rounded *x, int token, int part,
+                     const float *values)
 {
-    int tile = token / x->tile;
-    run->kernels->quantize(values, x->group, rounds_interleaved(step->matrix.format), activations_of(x, tile, group), token % x->tile,
-                           tokens_of_tile(x, tile));
+    int first = part * WALK_STEPS;
+    run->kernels->quantize(values, smaller(WALK_STEPS, x->steps - first), rounds_interleaved(step->matrix.format), x,
+                           token, first);
 }
 
-/* Items are groups of tokens: token * groups + group. */
-static void round_groups(const struct run *run, const hk_step *step, int first, int last, int thread)
+/* Items are parts of tokens: token * parts + part. */
+static void round_parts(const struct run *run, const hk_step *step, int first, int last, int thread)
 {
     (void)thread;
     struct rounded x = rounded_of(run, &step->matrix);
+    int parts = parts_of(&x);
     for (int i = first; i < last; i++)
-        quantize(run, step, &x, i / x.groups, i % x.groups, row_of(run, step->input, i / x.groups) + i % x.groups * x.group);
+        quantize(run, step, &x, i / parts, i % parts,
+                 row_of(run, step->input, i / parts) + i % parts * WALK_STEPS * STEP);
 }
 
 /* Items are tokens. */
@@ -90,10 +92,11 @@ static void round_normalized(const struct run *run, const hk_step *step, int fir
     for (int token = first; token < last; token++) {
         const float *row = row_of(run, step->input, token);
         float by = run->kernels->inverse_rms(row, step->matrix.cols, step->epsilon);
-        for (int group = 0; group < x.groups; group++) {
-            float values[MAX_GROUP];
-            run->kernels->scale(row + group * x.group, by, step->gain + group * x.group, x.group, values);
-            quantize(run, step, &x, token, group, values);
+        for (int part = 0; part < parts_of(&x); part++) {
+            float values[WALK_STEPS * STEP];
+            int column = part * WALK_STEPS * STEP, count = smaller(WALK_STEPS * STEP, step->matrix.cols - column);
+            run->kernels->scale(row + column, by, step->gain + column, count, values);
+            quantize(run, step, &x, token, part, values);
         }
     }
 }
@@ -110,12 +113,12 @@ static void store(const struct run *run, const hk_step *step, int token, int out
     memcpy(row_of(run, step->outputs[output], token) + column, sums, (size_t)count * sizeof *sums);
 }
 
-static void multiply(const struct run *run, const hk_step *step, int block, const struct rounded *x, int first, int tiles,
-                     float (*sums)[HK_BLOCK])
+static void multiply(const struct run *run, const hk_step *step, int block, const struct rounded *x, int first,
+                     int tiles, float (*sums)[HK_BLOCK])
 {
     const hk_matrix *matrix = &step->matrix;
     size_t size = hk_block_size(matrix->format, matrix->group, matrix->cols);
-    run->kernels->multiply(matrix->format, matrix->data + block * size, x, first, tiles, sums);
+    run->kernels->multiply(matrix->format, matrix->group, matrix->data + block * size, x, first, tiles, sums);
     int tokens = smaller(tiles * x->tile, x->tokens - first * x->tile);
     if (step->bias)
         for (int t = 0; t < tokens; t++) add_to(sums[t], step->bias + (size_t)block * HK_BLOCK, HK_BLOCK);
@@ -128,7 +131,8 @@ static void multiply_rows(const struct run *run, const hk_step *step, int first,
     struct rounded x = rounded_of(run, &step->matrix);
     int tiles = (x.tokens + x.tile - 1) / x.tile;
     for (int tile = 0; tile < tiles; tile += SPAN) {
-        int span = smaller(SPAN, tiles - tile), token = tile * x.tile, tokens = smaller(span * x.tile, x.tokens - token);
+        int span = smaller(SPAN, tiles - tile), token = tile * x.tile,
+            tokens = smaller(span * x.tile, x.tokens - token);
         for (int item = first; item < last; item++) {
             _Alignas(CACHE_LINE) float sums[MAX_SPAN][HK_BLOCK], up[MAX_SPAN][HK_BLOCK];
             if (step->kind == HK_GATED) {
@@ -184,7 +188,8 @@ static void place_tokens(const struct run *run, const hk_step *step, int first, 
     (void)thread;
     for (int token = first; token < last; token++) {
         const struct sequence *s = sequence_of(run, token);
-        const float *cosine = a->cosine < 0 ? NULL : row_of(run, a->cosine, token), *sine = a->sine < 0 ? NULL : row_of(run, a->sine, token);
+        const float *cosine = a->cosine < 0 ? NULL : row_of(run, a->cosine, token),
+                    *sine = a->sine < 0 ? NULL : row_of(run, a->sine, token);
         run->kernels->place_token(a, s, token - s->first, row_of(run, step->input, token), row_of(run, a->key, token),
                                   row_of(run, a->value, token), cosine, sine);
     }
@@ -213,8 +218,9 @@ static void attend(const struct run *run, const hk_step *step, int first, int la
         int number = item;
         while (number >= items_of(s, a, rows)) number -= items_of(s++, a, rows);
         int of_head = items_of(s, a, rows) / a->kv_heads, row = (of_head - 1 - number / a->kv_heads) * rows;
-        run->kernels->attend(a, s, number % a->kv_heads, row, smaller(rows, s->count * group - row), row_of(run, step->input, s->first),
-                             row_of(run, step->outputs[0], s->first), run->attention + thread * run->attention_size);
+        run->kernels->attend(a, s, number % a->kv_heads, row, smaller(rows, s->count * group - row),
+                             row_of(run, step->input, s->first), row_of(run, step->outputs[0], s->first),
+                             run->attention + thread * run->attention_size);
     }
 }
 
@@ -230,7 +236,8 @@ static void take_part(const struct run *run, const hk_step *step, const struct p
 {
     for (int i = 0; i < run->threads; i++) {
         int owner = (thread + i) % run->threads;
-        int start = range_start(phase, owner, run->threads), count = range_start(phase, owner + 1, run->threads) - start;
+        int start = range_start(phase, owner, run->threads),
+            count = range_start(phase, owner + 1, run->threads) - start;
         atomic_int *taken = &phase->taken[owner].value;
         while (atomic_load_explicit(taken, memory_order_relaxed) < count) {
             int first = atomic_fetch_add_explicit(taken, phase->chunk, memory_order_relaxed);
@@ -240,7 +247,8 @@ static void take_part(const struct run *run, const hk_step *step, const struct p
             atomic_fetch_add_explicit(&phase->done->value, last - first, memory_order_release);
         }
     }
-    for (int turns = 0; atomic_load_explicit(&phase->done->value, memory_order_acquire) < phase->items;) pool_pause(&turns);
+    for (int turns = 0; atomic_load_explicit(&phase->done->value, memory_order_acquire) < phase->items;)
+        pool_pause(&turns);
 }
 
 static int blocks_of_step(const hk_step *step)
@@ -253,9 +261,10 @@ static int blocks_of_step(const hk_step *step)
 static void run_product(const struct run *run, const hk_step *step, struct phase *phases, int thread)
 {
     const hk_matrix *matrix = &step->matrix;
-    phases[0].items = step->gain ? run->tokens : run->tokens * (matrix->cols / matrix->group);
+    struct rounded x = rounded_of(run, matrix);
+    phases[0].items = step->gain ? run->tokens : run->tokens * parts_of(&x);
     phases[0].chunk = step->gain ? 1 : 16;
-    take_part(run, step, &phases[0], step->gain ? round_normalized : round_groups, thread);
+    take_part(run, step, &phases[0], step->gain ? round_normalized : round_parts, thread);
 
     size_t bytes = hk_block_size(matrix->format, matrix->group, matrix->cols) * (step->kind == HK_GATED ? 2 : 1);
     size_t chunk = (run->tokens > FEW_TOKENS ? CHUNK_BYTES_OF_MANY : CHUNK_BYTES) / bytes;
@@ -335,8 +344,8 @@ static int attention_fits(const hk_program *program, const hk_step *step)
     if (a->size < 64 || a->size % 64 || a->kv_heads < 1 || a->heads < a->kv_heads || a->heads % a->kv_heads) return 0;
     if (a->cosine >= 0 && !(is_buffer(program, a->cosine, a->size) && is_buffer(program, a->sine, a->size))) return 0;
     int queries = a->heads * a->size, keys = a->kv_heads * a->size;
-    return is_buffer(program, step->input, queries) && is_buffer(program, step->outputs[0], queries) && is_buffer(program, a->key, keys) &&
-           is_buffer(program, a->value, keys);
+    return is_buffer(program, step->input, queries) && is_buffer(program, step->outputs[0], queries) &&
+           is_buffer(program, a->key, keys) && is_buffer(program, a->value, keys);
 }
 
 static int step_fits(const hk_program *program, const hk_step *step)
@@ -346,7 +355,8 @@ static int step_fits(const hk_program *program, const hk_step *step)
     if (step->input < 0 || step->input >= program->buffer_count || step->count != 1) return 0;
     int width = program->widths[step->input];
     if (!is_buffer(program, step->outputs[0], width)) return 0;
-    return step->kind == HK_NORM ? step->gain != NULL : step->kind == HK_ADD && is_buffer(program, step->residual, width);
+    return step->kind == HK_NORM ? step->gain != NULL
+                                 : step->kind == HK_ADD && is_buffer(program, step->residual, width);
 }
 
 static int program_fits(const hk_program *program)
@@ -372,7 +382,7 @@ static int sequences_fit(const hk_program *program, int tokens)
     return 1;
 }
 
-/* At least `bytes` bytes, as the last run left them; NULL when memory runs out. Much more than that is given back first. */
+/* At least `bytes` bytes, as the last run left them; NULL when memory runs out. Much more is given back first. */
 static uint8_t *scratch(size_t bytes)
 {
     static void *kept;
@@ -394,14 +404,16 @@ static size_t lay_out_attention(struct run *run, uint8_t *from)
     size_t sequences = aligned(given->count * sizeof(struct sequence)), most = 0;
     int keys = 0;
     for (int i = 0; i < given->count; i++) {
-        int count = given->begins[i + 1] - given->begins[i], has_seen = given->seen_begins[i + 1] > given->seen_begins[i];
+        int count = given->begins[i + 1] - given->begins[i],
+            has_seen = given->seen_begins[i + 1] > given->seen_begins[i];
         if (given->past[i] + count > keys) keys = given->past[i] + count;
         if (from)
-            ((struct sequence *)from)[i] = (struct sequence){.first = given->begins[i],
-                                                             .count = count,
-                                                             .past = given->past[i],
-                                                             .blocks = given->blocks + given->block_begins[i],
-                                                             .seen = has_seen ? given->seen + given->seen_begins[i] : NULL};
+            ((struct sequence *)from)[i] =
+                (struct sequence){.first = given->begins[i],
+                                  .count = count,
+                                  .past = given->past[i],
+                                  .blocks = given->blocks + given->block_begins[i],
+                                  .seen = has_seen ? given->seen + given->seen_begins[i] : NULL};
     }
     for (int i = 0; i < program->step_count; i++)
         if (program->steps[i].kind == HK_ATTENTION) {
@@ -442,8 +454,10 @@ static size_t lay_out(struct run *run, float *const *externals, uint8_t *from)
 
 int hk_run(const hk_program *program, int tokens, float *const *externals, int threads)
 {
-    if (tokens < 1 || tokens > MAX_TOKENS || threads < 1 || !program_fits(program) || !sequences_fit(program, tokens)) return -1;
-    struct run run = {.program = program, .kernels = kernels_in_use(), .tokens = tokens, .threads = smaller(threads, MAX_THREADS)};
+    if (tokens < 1 || tokens > MAX_TOKENS || threads < 1 || !program_fits(program) || !sequences_fit(program, tokens))
+        return -1;
+    struct run run = {
+        .program = program, .kernels = kernels_in_use(), .tokens = tokens, .threads = smaller(threads, MAX_THREADS)};
     pool_lock();
     uint8_t *memory = scratch(lay_out(&run, externals, NULL));
     if (memory) {

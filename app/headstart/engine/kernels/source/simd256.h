@@ -26,7 +26,8 @@ INLINE floats fill_float(float f) { return _mm256_set1_ps(f); }
 INLINE ints low_nibbles(ints v) { return _mm256_and_si256(v, _mm256_set1_epi8(15)); }
 INLINE ints high_nibbles(ints v) { return low_nibbles(_mm256_srli_epi16(v, 4)); }
 
-INLINE ints multiply_ints(ints a, ints b) { return _mm256_mullo_epi32(a, b); }
+INLINE ints lower_shorts(ints v) { return _mm256_and_si256(v, _mm256_set1_epi32(0xffff)); }
+INLINE ints multiply_shorts(ints a, ints b) { return _mm256_madd_epi16(a, b); }
 INLINE ints add_ints(ints a, ints b) { return _mm256_add_epi32(a, b); }
 INLINE floats to_floats(ints v) { return _mm256_cvtepi32_ps(v); }
 INLINE floats multiply(floats a, floats b) { return _mm256_mul_ps(a, b); }
