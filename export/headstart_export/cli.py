@@ -136,10 +136,20 @@ def _parser() -> argparse.ArgumentParser:
         "yours; `headstart-export head --help`: make a draft head that learns on this computer; "
         "`headstart-export parallel --help`: teach a draft to guess several tokens in one pass.",
     )
-    parser.add_argument("source", nargs="?", help="recipe, hub id, Hugging Face folder, or .gguf file")
+    parser.add_argument(
+        "source",
+        nargs="?",
+        help="recipe (fast, with INT4 weights: NAME-int4), hub id, Hugging Face folder, or .gguf file",
+    )
     _add_source_options(parser)
-    parser.add_argument("--weights", choices=recipes.PRECISIONS, help="precision (default: the recipe's, else int8)")
-    parser.add_argument("--draft-weights", choices=recipes.PRECISIONS, help="precision of the draft")
+    choices: dict[str, Any] = {"choices": recipes.PRECISIONS, "type": lambda name: recipes.OLD_NAMES.get(name, name)}
+    parser.add_argument(
+        "--weights",
+        **choices,
+        help="precision: int8 is precise, int4 is fast (default: the recipe's, else int8); any but the default becomes "
+        "a part of the model's name",
+    )
+    parser.add_argument("--draft-weights", **choices, help="precision of the draft")
     parser.add_argument(
         "--draft-vocab", metavar="ROWS", help="tokens that the draft guesses among: 32k, 64k, a number, or full"
     )
@@ -156,7 +166,7 @@ def _parser() -> argparse.ArgumentParser:
         "(default: all of them, or fewer where that is not good enough)",
     )
     parser.add_argument(
-        "--group-size", type=int, metavar="N", help="INT4 weights that share a scale (default: 64; of int4-sym 128)"
+        "--group-size", type=int, metavar="N", help="INT4 weights that share a scale (default: 128); -1: a whole row"
     )
     parser.add_argument("--output", type=Path, metavar="DIR", help="default: the library, under the model's name")
     parser.add_argument(
@@ -339,13 +349,18 @@ def _list_recipes(*, as_json: bool) -> None:
         print(json.dumps(found))
         return
     for item in found:
-        print(f"{item['name']:32} {item['kind']:6} {item['title']} ({item['checked']})")
+        sizes = f"{item['result'] / 1e9:5.1f} GB {item['result_int4'] / 1e9:5.1f} GB"
+        print(f"{item['name']:32} {item['kind']:6} {sizes} {item['title']} ({item['checked']})")
+    print(
+        "Sizes: the most that a model takes as it is (precise), and as NAME-int4 (fast). What INT4 costs in quality is "
+        "measured at the export; headstart models shows it."
+    )
 
 
-def _listed(name: str) -> dict[str, object]:
+def _listed(name: str) -> dict[str, Any]:
     """One recipe, with the role and the parameters of a pair's target.
 
-    Sizes are in bytes: the most that a source downloads and the result takes.
+    Sizes are in bytes: the most that a source downloads, and that the result takes, also with INT4 weights.
     """
     recipe = recipes.find(name)
     assert recipe is not None
@@ -364,8 +379,13 @@ def _listed(name: str) -> dict[str, object]:
         "parameters": parts[0][0].parameters,
         "notes": list(dict.fromkeys(note for part, _ in parts for note in part.notes)),
         "download": sum(_download(part) for part, _ in parts),
-        "result": sum(int(part.parameters * STORED[weights]) + TOKENIZER for part, weights in parts),
+        "result": sum(_result(part, weights) for part, weights in parts),
+        "result_int4": sum(_result(part, quantize.INT4) for part, _ in parts),
     }
+
+
+def _result(recipe: ModelRecipe, weights: str) -> int:
+    return int(recipe.parameters * STORED[weights]) + TOKENIZER
 
 
 def _download(recipe: ModelRecipe) -> int:

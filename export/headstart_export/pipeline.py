@@ -143,7 +143,7 @@ def _build_embedding(model: Prepared, recipe: embedding.Recipe, job: Job) -> Non
             model.fetched.path, recipe, order.weights, job.space.scratch / "half", folder, order.int4
         )
         precision = quantize.read_back(folder / convert.MODEL_FILE)
-        quantize.require(order.weights, precision)
+        quantize.require(quantize.MODES.get(order.weights), precision)
     files = manifest.hash_files(folder)
     size = sum(file.size for file in files.values())
     known = manifest.Tokenizer(vocabulary.fingerprint(folder), len(vocabulary.read(folder)), ())
@@ -441,7 +441,7 @@ def _compress(
     order: ModelOrder, half: Half, folder: Path, texts: list[list[int]], job: Job
 ) -> tuple[manifest.Precision, quality.Answer]:
     """Compress and check; where INT4 is not good enough, with fewer and fewer of the layers in INT4."""
-    searched = order.role != "draft" and order.weights in quantize.GROUP_SIZES and order.int4.ratio is None
+    searched = order.role != "draft" and order.weights == quantize.INT4 and order.int4.ratio is None
     ratios = quantize.RATIOS if searched else (order.int4.ratio,)
     for ratio in ratios:
         if ratio != ratios[0]:
@@ -458,14 +458,13 @@ def _compress(
 def _compress_to(
     order: ModelOrder, half: Half, folder: Path, texts: Sequence[list[int]], job: Job
 ) -> manifest.Precision:
-    stored = quantize.of_a_draft(order.weights) if order.role == "draft" else order.weights
     ratio = order.int4.ratio or 1.0
-    mixed = f", {1 - ratio:.0%} of them to int8" if ratio < 1 and stored in quantize.GROUP_SIZES else ""
-    with job.progress.step(f"Compressing the weights to {stored}{mixed}") as advance, of_nncf(advance):
+    mixed = f", {1 - ratio:.0%} of them to int8" if ratio < 1 and order.weights == quantize.INT4 else ""
+    with job.progress.step(f"Compressing the weights to {order.weights}{mixed}") as advance, of_nncf(advance):
         target = folder / convert.MODEL_FILE
-        quantize.compress(half.folder / convert.MODEL_FILE, stored, target, int4=order.int4, texts=texts)
+        quantize.compress(half.folder / convert.MODEL_FILE, order.weights, target, int4=order.int4, texts=texts)
         precision = quantize.read_back(target)
-        quantize.require(stored, precision)
+        quantize.require(quantize.MODES.get(order.weights), precision)
     return precision
 
 
@@ -586,7 +585,7 @@ def _compared(order: ModelOrder, folder: Path, job: Job, target: Prepared | None
 def _verify(model: Prepared, job: Job) -> Verified:
     folder, reference = model.converted.folder, job.space.scratch / "reference.npy"
     recorded = manifest.read_model(folder)
-    quantize.require(recorded.precision.weights, quantize.read_back(folder / convert.MODEL_FILE))
+    quantize.require(recorded.precision.mode, quantize.read_back(folder / convert.MODEL_FILE))
     ids = quality.text_ids(model.tokenizer, TEXT_LIMIT)
     loaded, width, _ = _read_reference(model, ids, reference, job)
     rows = int(loaded.config.vocab_size)
@@ -633,7 +632,7 @@ def _in_a_line(model: manifest.Manifest, agreement: float) -> str:
 
 def _warning(model: manifest.Manifest, agreement: float) -> str:
     """What to do about a model that is not good enough."""
-    better = {"int4": "int8", "int4-sym": "int8-sym"}.get(model.precision.weights, "fp16")
+    better = "int8" if model.precision.weights.startswith(quantize.INT4) else "fp16"
     remedy = "take another model" if model.precision.weights == "fp16" else f"export it again with --weights {better}"
     return (
         f"Warning: {model.name} agrees with its source on {agreement:.1%} of the tokens, below {quality.FLOOR:.0%}, so "

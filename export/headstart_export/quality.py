@@ -166,9 +166,8 @@ def _measure(folder: str, reference: str, ids: list[int], width: int) -> Answer:
     exact = read(session, ids)
     alone = compare(source, exact, ids)
     precision = quantize.read_back(Path(folder) / MODEL_FILE)
-    # Else nothing is multiplied in INT8, or the weights' own groups make a single token slower.
-    if precision.weights != "fp16" and not precision.group_size:
-        group = coarsest_group(exact[:_TOKENS], folder, ids, compared.mean_kl)
+    if precision.weights != "fp16":  # else nothing is multiplied in INT8
+        group = coarsest_group(exact[:_TOKENS], folder, ids, compared.mean_kl, precision.group_size)
     compared = replace(compared, weights_agreement=alone.top1_agreement, weights_kl=alone.mean_kl)
     return Answer(compared, ram_bytes, compared.top1_agreement, group, fault)
 
@@ -206,11 +205,18 @@ def _cache_fault(session: Any, text: list[int], width: int) -> str:
     return "after guesses that are taken out again" if differ([8, 1, 1], 40) else ""
 
 
-def coarsest_group(exact: Logits, folder: str, ids: list[int], lost_kl: float) -> int | None:
-    """The largest of `GROUPS` that moves the `exact` logits by at most half of `lost_kl` nats (compression's)."""
+def coarsest_group(
+    exact: Logits, folder: str, ids: list[int], lost_kl: float, weights_group: int | None = None
+) -> int | None:
+    """The largest of `GROUPS` that moves the `exact` logits by at most half of `lost_kl` nats (compression's).
+
+    `weights_group`: weights that share a scale, which activations that share one cannot exceed; None: a row.
+    """
     found = None
     for number, group in enumerate(GROUPS):
         process.tell(_PARTS - len(GROUPS) + number, _PARTS)
+        if weights_group and group > weights_group:
+            break
         coarse = _in_passes(_session(folder, str(group)), ids)
         # What follows a text's first token says nothing.
         if mean_divergence(exact[PASS:], coarse[PASS:]) > _SHARE * lost_kl:

@@ -11,14 +11,11 @@ from headstart.errors import ExportError
 from headstart.manifest import Precision
 from headstart_export import process
 
-# 64 divides the widths of the models in use, 576 and 896 included; 128 is what NPUs are quick with in small models.
-GROUP_SIZES = {"int4": 64, "int4-sym": 128}
-LARGE = 9_000_000_000  # bytes of 16-bit weights, from which on an NPU wants one group per row: 4.5 billion of them
-# A draft's: with no zero points and half the scales a step of Qwen2.5-Coder 0.5B took 12.6 instead of 14.3 ms, and as
-# many guesses held. INT4 embeddings and head would spare another 0.7 ms of a trimmed head, but cost 2 % of the guesses.
-_OF_DRAFTS = {"int4": "int4-sym"}
-_MODES = {"int8": "int8_asym", "int8-sym": "int8_sym", "int4": "int4_asym", "int4-sym": "int4_sym"}
-_NAMES = {mode: name for name, mode in _MODES.items()}
+INT4 = "int4"
+GROUP_SIZE = 128  # INT4 weights that share a scale; in a matrix of 576 columns 64, which divides them
+MODES = {"int8": "int8_asym", "int8-sym": "int8_sym", INT4: "int4_sym"}
+# As manifests have them. "int4" is asymmetric there: exports were so until symmetric groups proved faster.
+_NAMES = {"int8_asym": "int8", "int8_sym": "int8-sym", "int4_asym": "int4", "int4_sym": "int4-sym"}
 RATIOS = (1.0, 0.8, 0.6)  # shares of INT4 that are tried until a model is good enough
 _TEXTS = 128  # that are read, NNCF's own limit
 
@@ -33,20 +30,15 @@ class Int4:
 
     `calibration` on texts: "awq" (with scale estimation), "gptq" (with both) or "none". `ratio`: share of the
     layers' weights that become INT4, the others INT8; None: all, or fewer where all are not good enough. `group_size`:
-    weights that share a scale; None: as usual, -1: those of a row.
+    weights that share a scale; -1: those of a row.
     """
 
     calibration: Calibration = "none"
     ratio: float | None = None
-    group_size: int | None = None
+    group_size: int = GROUP_SIZE
 
 
 USUAL = Int4()
-
-
-def of_a_draft(weights: str) -> str:
-    """What is stored for a draft, whose guesses are checked anyway: INT4 in the form that is quickest to read."""
-    return _OF_DRAFTS.get(weights, weights)
 
 
 def compress(source: Path, weights: str, target: Path, int4: Int4 = USUAL, texts: Sequence[Sequence[int]] = ()) -> None:
@@ -60,10 +52,9 @@ def compress(source: Path, weights: str, target: Path, int4: Int4 = USUAL, texts
 
     model = openvino.Core().read_model(source)
     if weights != "fp16":
-        large = source.with_suffix(".bin").stat().st_size > LARGE
         try:
-            settings = _settings(nncf, weights, int4, large=large)
-            if texts and weights in GROUP_SIZES and int4.calibration != "none":
+            settings = _settings(nncf, weights, int4)
+            if texts and weights == INT4 and int4.calibration != "none":
                 settings |= _calibrated(nncf, model, int4, texts)
             model = nncf.compress_weights(model, **settings)
         except (RuntimeError, nncf.InvalidGroupSizeError, nncf.UnsupportedModelError, nncf.ValidationError) as error:
@@ -113,14 +104,14 @@ def shapes(path: Path) -> tuple[int, int]:
     return model.output("logits").partial_shape[2].get_length(), 2 * numbers
 
 
-def require(asked: str, found: Precision) -> None:
-    """Raise ExportError when the IR is not stored as it was asked for."""
-    if found.weights != asked:
+def require(mode: str | None, found: Precision) -> None:
+    """Raise ExportError when the IR is not stored in the mode, by NNCF's name, that was asked for; None: 16 bits."""
+    if found.mode != mode:
         raise ExportError(
             "The weights should have become {asked}, but the converted model says {weights}; "
             "nothing was kept. Please report this with the versions of nncf and openvino.",
-            asked=asked,
-            weights=found.weights,
+            asked=mode or "fp16",
+            weights=found.mode or "fp16",
         )
 
 
@@ -136,16 +127,15 @@ def inputs_for(ports: Any, ids: Sequence[int], past: int = 0, mask: Sequence[int
     return {name: value for name, value in inputs.items() if name in wanted}
 
 
-def _settings(nncf: Any, weights: str, int4: Int4, *, large: bool) -> dict[str, Any]:
-    chosen = nncf.CompressWeightsMode(_MODES[weights])
-    if weights not in GROUP_SIZES:
+def _settings(nncf: Any, weights: str, int4: Int4) -> dict[str, Any]:
+    chosen = nncf.CompressWeightsMode(MODES[weights])
+    if weights != INT4:
         return {"mode": chosen}
     from nncf.quantization.advanced_parameters import GroupSizeFallbackMode  # noqa: PLC0415
 
     adjust = nncf.AdvancedCompressionParameters(group_size_fallback_mode=GroupSizeFallbackMode.ADJUST)
-    group = -1 if large and weights == "int4-sym" else GROUP_SIZES[weights]
     ratio = RATIOS[0] if int4.ratio is None else int4.ratio
-    return {"mode": chosen, "group_size": int4.group_size or group, "ratio": ratio, "advanced_parameters": adjust}
+    return {"mode": chosen, "group_size": int4.group_size, "ratio": ratio, "advanced_parameters": adjust}
 
 
 def _calibrated(nncf: Any, model: Any, int4: Int4, texts: Sequence[Sequence[int]]) -> dict[str, Any]:

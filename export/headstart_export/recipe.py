@@ -14,8 +14,10 @@ from headstart.errors import ExportError
 from headstart_export import gguf, quantize
 from headstart_export.quantize import Int4
 
-Precision = Literal["int8", "int8-sym", "int4", "int4-sym", "fp16"]
+Precision = Literal["int8", "int8-sym", "int4", "fp16"]
 PRECISIONS = get_args(Precision)
+OLD_NAMES = {"int4-sym": "int4"}  # of precisions
+FAST = "-int4"  # behind a recipe's name: with INT4 weights
 FULL = "full"  # a draft's whole vocabulary
 DEFAULT_WEIGHTS: Precision = "int8"
 SELF_WEIGHTS = "int4"  # of a target's own copy: with the target's precision it would be as slow
@@ -169,7 +171,7 @@ class ModelOrder(Struct, frozen=True):
     @property
     def calibrated(self) -> bool:
         """Whether its weights are to be fitted to answers."""
-        return self.weights in quantize.GROUP_SIZES and self.int4.calibration != "none"
+        return self.weights == quantize.INT4 and self.int4.calibration != "none"
 
 
 class PairOrder(Struct, frozen=True):
@@ -258,6 +260,9 @@ def understand(arguments: Arguments) -> Order:
 
 
 def _understood(arguments: Arguments) -> Order:
+    name = arguments.source.removesuffix(FAST)
+    if name != arguments.source and name in names():
+        arguments = replace(arguments, source=name, weights=arguments.weights or quantize.INT4)
     named = find(arguments.source)
     if arguments.local is not None and not isinstance(named, ModelRecipe):
         raise ExportError(
@@ -314,10 +319,11 @@ def _recipe_pair(pair: PairRecipe, arguments: Arguments) -> PairOrder:
     target = _at(find_model(pair.target), arguments.revision)
     draft = _at(find_model(pair.draft), arguments.draft_revision)
     target_weights = arguments.weights or pair.target_weights
+    suffix = _suffix(arguments, pair.target_weights)
     return PairOrder(
-        pair.name + _suffix(arguments),
+        pair.name + suffix,
         ModelOrder(
-            replace(target, name=target.name + _suffix(arguments)),
+            replace(target, name=target.name + suffix),
             target_weights,
             "target",
             arguments.trust_remote_code,
@@ -337,9 +343,10 @@ def _recipe_pair(pair: PairRecipe, arguments: Arguments) -> PairOrder:
     )
 
 
-def _suffix(arguments: Arguments) -> str:
-    """What is put behind the name of a model that an adapter is merged into."""
-    return f"-{arguments.adapter.resolve().name.lower()}" if arguments.adapter else ""
+def _suffix(arguments: Arguments, usual: str) -> str:
+    """What the name of a model says of its adapter, and of weights other than the usual ones."""
+    adapter = f"-{arguments.adapter.resolve().name.lower()}" if arguments.adapter else ""
+    return adapter + (f"-{arguments.weights}" if arguments.weights not in (None, usual) else "")
 
 
 def _belongs_to_int4(name: str) -> ExportError:
@@ -347,7 +354,7 @@ def _belongs_to_int4(name: str) -> ExportError:
 
 
 def _int4(arguments: Arguments, weights: str) -> Int4:
-    if weights not in quantize.GROUP_SIZES:
+    if weights != quantize.INT4:
         for name in ("ratio", "group_size"):
             if getattr(arguments, name) is not None:
                 raise _belongs_to_int4(name)
@@ -355,7 +362,8 @@ def _int4(arguments: Arguments, weights: str) -> Int4:
         raise ExportError("--ratio is a share of the weights, above 0 and at most 1, such as 0.8.")
     if arguments.group_size is not None and arguments.group_size != -1 and arguments.group_size < 1:
         raise ExportError("--group-size is a number of weights, such as 64, or -1 for those of a whole row.")
-    return Int4(arguments.calibration or quantize.USUAL.calibration, arguments.ratio, arguments.group_size)
+    group_size = arguments.group_size or quantize.USUAL.group_size
+    return Int4(arguments.calibration or quantize.USUAL.calibration, arguments.ratio, group_size)
 
 
 def _draft_rows(asked: str | None, usual: str = FULL) -> int:
@@ -366,6 +374,7 @@ def _draft_rows(asked: str | None, usual: str = FULL) -> int:
 
 
 def _model(source: str, arguments: Arguments, role: str | None = None) -> ModelOrder:
+    """`role`: of a draft, which keeps its name whatever its weights."""
     recipe = find(source) or _unlisted(source)
     if isinstance(recipe, PairRecipe):
         raise ExportError(
@@ -378,7 +387,7 @@ def _model(source: str, arguments: Arguments, role: str | None = None) -> ModelO
             raise ExportError("There is no file or folder {source}; check the path.", source=arguments.local)
     weights = arguments.weights or recipe.weights
     return ModelOrder(
-        replace(recipe, name=recipe.name + _suffix(arguments)),
+        recipe if role else replace(recipe, name=recipe.name + _suffix(arguments, recipe.weights)),
         weights,
         role or recipe.role,
         arguments.trust_remote_code,

@@ -197,6 +197,7 @@ def test_the_list_says_what_was_tried_and_how_large_it_is(capsys: pytest.Capture
     assert (pair["kind"], pair["licence"], pair["checked"]) == ("pair", "Apache-2.0", "run")
     assert pair["download"] == target["download"] + items["qwen2.5-coder-0.5b-instruct"]["download"] == 1_608_720_832
     assert 1_800_000_000 < target["result"] < pair["result"] < 3_000_000_000
+    assert target["result_int4"] < target["result"]
 
 
 def test_the_kinds_of_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -126,14 +126,22 @@ def kl(group: int) -> float:
 
 
 @pytest.mark.parametrize(
-    ("lost", "found"), [(kl(128) * 2.01, 128), (kl(64) * 1.99, None), (kl(256) * 9, 256), (0.0, None)]
+    ("lost", "weights_group", "found"),
+    [
+        (kl(128) * 2.01, None, 128),
+        (kl(64) * 1.99, None, None),
+        (kl(256) * 9, None, 256),
+        (0.0, None, None),
+        (kl(256) * 9, 128, 128),
+        (kl(256) * 9, 32, None),
+    ],
 )
 def test_the_largest_that_costs_half_of_what_the_weights_cost(
-    monkeypatch: pytest.MonkeyPatch, lost: float, found: int | None
+    monkeypatch: pytest.MonkeyPatch, lost: float, weights_group: int | None, found: int | None
 ) -> None:
     monkeypatch.setattr(quality, "_session", lambda _folder, group: Session(group))
     monkeypatch.setattr(quality, "read", Session.read)
-    assert quality.coarsest_group(EXACT, "", IDS, lost) == found
+    assert quality.coarsest_group(EXACT, "", IDS, lost, weights_group) == found
 
 
 FOUR = [0, 1, 2, 0]

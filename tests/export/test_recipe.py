@@ -162,7 +162,7 @@ def test_options_win_over_the_recipe(words: Arguments) -> None:
 
 def test_a_draft_makes_a_pair() -> None:
     order = pair(Arguments("org/Big", draft="smollm2-135m-instruct", revision="v1", weights="int4"))
-    assert order.name == "big+smollm2-135m-instruct"
+    assert order.name == "big-int4+smollm2-135m-instruct"
     assert order.target.recipe.sources == (HubSource("org/Big", "v1"),)
     assert (order.target.weights, order.draft.weights, order.draft.role) == ("int4", "int8", "draft")
 
@@ -259,6 +259,20 @@ def test_what_is_asked_of_int4_is_asked_of_the_target(tmp_path: Path) -> None:
     assert (both.target.int4, both.draft.int4) == (Int4("awq", 0.8), Int4("awq"))
     drafted = pair(Arguments("org/x", draft="org/y", weights="int4", ratio=0.8))
     assert (drafted.target.int4.ratio, drafted.draft.int4) == (0.8, Int4())
+
+
+@pytest.mark.parametrize("words", [Arguments(f"{PAIR}-int4"), Arguments(PAIR, weights="int4")])
+def test_every_recipe_is_offered_fast_too_under_a_name_of_its_own(words: Arguments) -> None:
+    order = pair(words)
+    assert (order.name, order.target.name) == (f"{PAIR}-int4", "qwen2.5-coder-1.5b-instruct-int4")
+    assert (order.target.weights, order.draft) == ("int4", pair(Arguments(PAIR)).draft)
+    assert order.target.recipe.sources == pair(Arguments(PAIR)).target.recipe.sources
+
+
+@pytest.mark.parametrize(("weights", "name"), [(None, "x"), ("int8", "x"), ("int4", "x-int4"), ("fp16", "x-fp16")])
+def test_weights_other_than_usual_are_part_of_the_name(weights: str | None, name: str) -> None:
+    assert model(Arguments("org/x", weights=weights)).name == name
+    assert pair(Arguments("org/x", draft="org/y", weights=weights, draft_weights="int4")).name == f"{name}+y"
 
 
 def test_an_adapter_is_part_of_the_name_and_of_the_target(tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def test_the_model_that_was_named_is_made_after_the_set_up(
     plan(Plan())
     other = open_program(find=installed_model, loaded=False).window.models.catalogue.other
     other.source.setText("my model")
-    other.weights.setCurrentText("INT4")
+    other.weights.setCurrentText("Fast (4 bits)")
     press(other, "Download and convert")
     qtbot.waitUntil((headstart_home / "models" / "my model" / "manifest.json").is_file, timeout=WAIT)
 

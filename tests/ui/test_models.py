@@ -17,7 +17,7 @@ from pytestqt.qtbot import QtBot
 from headstart import exporter as exporting
 from headstart import paths
 from headstart.ui.engine_request import installed_model
-from headstart.ui.models.catalogue import Recipe, RecipeRow, offers, recipes
+from headstart.ui.models.catalogue import Catalogue, Recipe, RecipeRow, offers, recipes
 from headstart.ui.models.model_card import ModelCard
 from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import ChoiceEditor
@@ -262,6 +262,22 @@ def test_the_catalogue_is_searched_and_shows_what_fits(open_program: Open, root:
     assert "No model of the list is like that." in words(catalogue)
 
 
+def test_a_model_can_be_had_precise_and_fast(qtbot: QtBot) -> None:
+    catalogue = Catalogue()
+    qtbot.addWidget(catalogue)
+    asked: list[tuple[str, ...]] = []
+    catalogue.start_requested.connect(asked.append)
+    catalogue.show_installed(("qwen3-4b",))
+    (row,) = [row for row in catalogue.rows if row.recipe.name == "qwen3-4b"]
+    assert row.get.isHidden()
+    press(catalogue, "Get Qwen3 4B fast (4 bits)")
+    assert asked == [("qwen3-4b-int4",)]
+    catalogue.show_installed(("qwen3-4b-int4",))
+    assert row.get_fast.isHidden()
+    press(catalogue, "Get Qwen3 4B")
+    assert asked[1:] == [("qwen3-4b",)]
+
+
 def test_a_download_is_paused_and_goes_on(
     qtbot: QtBot, root: Path, open_program: Open, exporter: Callable[[int], None]
 ) -> None:
@@ -363,7 +379,7 @@ def test_what_no_list_has_is_named_and_a_refused_export_says_why(
     press(catalogue, "Another model, by name or file")
     catalogue.other.source.setText("bad")
     catalogue.other.draft.setText("small one")
-    catalogue.other.weights.setCurrentText("INT4")
+    catalogue.other.weights.setCurrentText("Fast (4 bits)")
     press(catalogue, "Download and convert")
     qtbot.waitUntil(lambda: "bad is no recipe." in work.text, timeout=WAIT)
     assert "Fetching bad --draft small one --weights int4 --json ..." in work.log

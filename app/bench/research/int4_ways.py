@@ -25,13 +25,13 @@ from headstart_export.pipeline import TEXT_LIMIT
 WAYS: dict[str, tuple[str, quantize.Int4]] = {
     "INT8": ("int8", quantize.USUAL),
     "INT4": ("int4", quantize.USUAL),
+    "INT4 in groups of 64": ("int4", quantize.Int4(group_size=64)),
     "INT4 in groups of 32": ("int4", quantize.Int4(group_size=32)),
     "INT4 of 80 %": ("int4", quantize.Int4(ratio=0.8)),
     "INT4 of 60 %": ("int4", quantize.Int4(ratio=0.6)),
     "INT4, AWQ and scale estimation": ("int4", quantize.Int4("awq")),
     "INT4, GPTQ too": ("int4", quantize.Int4("gptq")),
     "INT4 of 80 %, AWQ and scale estimation": ("int4", quantize.Int4("awq", 0.8)),
-    "INT4-sym": ("int4-sym", quantize.USUAL),
 }
 HEADER = """\
 | way | agrees | KL | KL of the weights alone | perplexity | weights | processor time | peak memory |

@@ -44,7 +44,7 @@ class AddFlags:
         metavar="SOURCE",
     )
     draft: str | None = flag(None, "a small model with the same vocabulary, to make a pair", metavar="SOURCE")
-    weights: str | None = flag(None, "precision: int8, int8-sym, int4, int4-sym or fp16")
+    weights: str | None = flag(None, "precision: int8 (precise), int4 (fast), int8-sym or fp16")
     yes: bool = flag(default=False, help="do not ask before the exporter is set up")
 
 

@@ -345,6 +345,14 @@
         <translation>可选</translation>
     </message>
     <message>
+        <source>Precise (INT8)</source>
+        <translation>精确（INT8）</translation>
+    </message>
+    <message>
+        <source>Fast (4 bits)</source>
+        <translation>快速（4 位）</translation>
+    </message>
+    <message>
         <source>GGUF file…</source>
         <translation>GGUF 文件…</translation>
     </message>
@@ -1082,8 +1090,8 @@
         <translation>可以为更大的模型预先猜测。</translation>
     </message>
     <message>
-        <source>Licence: {licence} · downloads up to {download}, takes up to {result} on the disk</source>
-        <translation>许可证：{licence} · 最多下载 {download}，最多占用 {result} 磁盘空间</translation>
+        <source>Licence: {licence} · downloads up to {download}, takes up to {result} on the disk ({result_int4} in 4 bits)</source>
+        <translation>许可证：{licence} · 最多下载 {download}，最多占用 {result} 磁盘空间（4 位时 {result_int4}）</translation>
     </message>
     <message>
         <source> · fits your memory: about {needed}</source>
@@ -5198,6 +5206,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Get {}</source>
         <translation>获取 {}</translation>
+    </message>
+    <message>
+        <source>Get fast (4 bits)</source>
+        <translation>获取快速版（4 位）</translation>
+    </message>
+    <message>
+        <source>Get {} fast (4 bits)</source>
+        <translation>获取 {} 快速版（4 位）</translation>
     </message>
     <message>
         <source>Not tried by Headstart&apos;s own tests.</source>

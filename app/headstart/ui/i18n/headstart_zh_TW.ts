@@ -345,6 +345,14 @@
         <translation>選填</translation>
     </message>
     <message>
+        <source>Precise (INT8)</source>
+        <translation>精確（INT8）</translation>
+    </message>
+    <message>
+        <source>Fast (4 bits)</source>
+        <translation>快速（4 位元）</translation>
+    </message>
+    <message>
         <source>GGUF file…</source>
         <translation>GGUF 檔案…</translation>
     </message>
@@ -1082,8 +1090,8 @@
         <translation>可以為更大的模型預先猜測。</translation>
     </message>
     <message>
-        <source>Licence: {licence} · downloads up to {download}, takes up to {result} on the disk</source>
-        <translation>授權條款：{licence} · 最多下載 {download}，最多佔用 {result} 磁碟空間</translation>
+        <source>Licence: {licence} · downloads up to {download}, takes up to {result} on the disk ({result_int4} in 4 bits)</source>
+        <translation>授權條款：{licence} · 最多下載 {download}，最多佔用 {result} 磁碟空間（4 位元時 {result_int4}）</translation>
     </message>
     <message>
         <source> · fits your memory: about {needed}</source>
@@ -5198,6 +5206,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Get {}</source>
         <translation>取得 {}</translation>
+    </message>
+    <message>
+        <source>Get fast (4 bits)</source>
+        <translation>取得快速版（4 位元）</translation>
+    </message>
+    <message>
+        <source>Get {} fast (4 bits)</source>
+        <translation>取得 {} 快速版（4 位元）</translation>
     </message>
     <message>
         <source>Not tried by Headstart&apos;s own tests.</source>

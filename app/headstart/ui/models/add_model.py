@@ -43,9 +43,6 @@ class ExporterNote(Card):
         ).format(fetched=amount(FETCHED), size=amount(SIZE))
 
 
-WEIGHTS = ("", "int8", "int8-sym", "int4", "int4-sym", "fp16")
-
-
 class AddModel(QWidget):
     """The form that names a model. `start_requested` has the words of `headstart-export`."""
 
@@ -62,8 +59,14 @@ class AddModel(QWidget):
         self.draft.setPlaceholderText(self.tr("optional"))
         self.weights = QComboBox(self)
         self.weights.setAccessibleName(self.tr("Precision of the weights"))
-        for value in WEIGHTS:
-            self.weights.addItem(value.upper() or self.tr("As recommended"), value)
+        for text, value in (
+            (self.tr("As recommended"), ""),
+            (self.tr("Precise (INT8)"), "int8"),
+            (self.tr("Fast (4 bits)"), "int4"),
+            ("INT8-SYM", "int8-sym"),
+            ("FP16", "fp16"),
+        ):
+            self.weights.addItem(text, value)
         pass_wheel(self.weights)
         self._browse = button(self.tr("Browse"), self)
         menu = QMenu(self._browse)

@@ -51,6 +51,12 @@ class Recipe(msgspec.Struct, frozen=True):
     notes: tuple[str, ...]
     download: int
     result: int
+    result_int4: int
+
+    @property
+    def fast_name(self) -> str:
+        """The exporter's name for it with INT4 weights."""
+        return f"{self.name}-int4"
 
     @property
     def memory(self) -> int:
@@ -111,8 +117,14 @@ def good_at(recipe: Recipe) -> str:
 def facts(recipe: Recipe, free: int) -> str:
     """What it costs; `free` is the memory that a model can take, or 0 where that is not known yet."""
     words = translate(
-        "Catalogue", "Licence: {licence} · downloads up to {download}, takes up to {result} on the disk"
-    ).format(licence=recipe.licence, download=amount(recipe.download), result=amount(recipe.result))
+        "Catalogue",
+        "Licence: {licence} · downloads up to {download}, takes up to {result} on the disk ({result_int4} in 4 bits)",
+    ).format(
+        licence=recipe.licence,
+        download=amount(recipe.download),
+        result=amount(recipe.result),
+        result_int4=amount(recipe.result_int4),
+    )
     if free:
         fits = translate("Catalogue", " · fits your memory: about {needed}")
         exceeds = translate("Catalogue", " · too large: needs about {needed} of memory, {free} is free")
@@ -124,7 +136,7 @@ def facts(recipe: Recipe, free: int) -> str:
 
 
 class RecipeRow(QWidget):
-    """A model that can be had, and the button that gets it."""
+    """A model that can be had, and the buttons that get it: precise as its recipe has it, or fast with INT4 weights."""
 
     def __init__(self, recipe: Recipe, parent: QWidget) -> None:
         super().__init__(parent)
@@ -135,6 +147,8 @@ class RecipeRow(QWidget):
         dress(self._badge, "badge")
         self.get = button(self.tr("Get"), self)
         self.get.setAccessibleName(self.tr("Get {}").format(recipe.title))
+        self.get_fast = button(self.tr("Get fast (4 bits)"), self, "flat")
+        self.get_fast.setAccessibleName(self.tr("Get {} fast (4 bits)").format(recipe.title))
         title = section(recipe.title, self)
         title.setWordWrap(True)
         grid = QGridLayout(self)
@@ -145,9 +159,10 @@ class RecipeRow(QWidget):
         grid.addWidget(title, 0, 0)
         grid.addWidget(self._about, 1, 0)
         for part in (self.get, self._badge):
-            grid.addWidget(part, 0, 1, 2, 1, Qt.AlignmentFlag.AlignTop)
+            grid.addWidget(part, 0, 1, Qt.AlignmentFlag.AlignTop)
+        grid.addWidget(self.get_fast, 1, 1, Qt.AlignmentFlag.AlignTop)
         self.show_memory(0)
-        self.show_installed(installed=False)
+        self.show_installed(())
 
     def show_memory(self, free: int) -> None:
         """Bytes that a model could take now, or 0 where that is not known yet."""
@@ -156,12 +171,14 @@ class RecipeRow(QWidget):
         if self.recipe.checked != _TRIED:
             words = sentences(words, self.tr("Not tried by Headstart's own tests."))
         self._about.setText(f"{words}\n{facts(self.recipe, free)}")
-        self.get.setAccessibleDescription(self._about.text())
+        for part in (self.get, self.get_fast):
+            part.setAccessibleDescription(self._about.text())
 
-    def show_installed(self, *, installed: bool) -> None:
-        """Whether it is here already."""
-        self._badge.setVisible(installed)
-        self.get.setHidden(installed)
+    def show_installed(self, names: Collection[str]) -> None:
+        """Which models are here already."""
+        self._badge.setVisible(self.recipe.name in names)
+        self.get.setHidden(self.recipe.name in names)
+        self.get_fast.setHidden(self.recipe.fast_name in names)
 
     def has(self, words: Iterable[str]) -> bool:
         """Whether all of these, in small letters, are said of it."""
@@ -182,8 +199,8 @@ class _RecipeCard(Card):
         """One below the other."""
         self.rows = tuple(RecipeRow(recipe, self) for recipe in found)
         for each in self.rows:
-            name = each.recipe.name
-            each.get.clicked.connect(lambda _checked=False, name=name: self.start_requested.emit((name,)))
+            for part, name in ((each.get, each.recipe.name), (each.get_fast, each.recipe.fast_name)):
+                part.clicked.connect(lambda _checked=False, name=name: self.start_requested.emit((name,)))
         return stacked(None, *self.rows, spacing=LARGE)
 
     def show_memory(self, free: int) -> None:
@@ -195,6 +212,7 @@ class _RecipeCard(Card):
         """Whether something can be got now."""
         for each in self.rows:
             each.get.setEnabled(enabled)
+            each.get_fast.setEnabled(enabled)
 
 
 class Welcome(_RecipeCard):
@@ -211,6 +229,8 @@ class Welcome(_RecipeCard):
         )
         self.column.setContentsMargins(LARGE, LARGE, LARGE, LARGE)
         add(self.column, title, muted(text, self, selectable=True), self.add_rows(_offered()))
+        for each in self.rows:
+            each.get_fast.hide()
         dress(self.rows[0].get, "primary")
         self.setFocusProxy(self.rows[0].get)
         self.show_memory(0)
@@ -257,7 +277,7 @@ class Catalogue(_RecipeCard):
         """Which models are here. Without any the other card offers the first, and this one is short."""
         self._is_brief = not names
         for each in self.rows:
-            each.show_installed(installed=each.recipe.name in names)
+            each.show_installed(names)
         self._choose()
 
     def set_enabled(self, *, enabled: bool) -> None:
