@@ -184,6 +184,11 @@ def gated(ops: Any, x: Any) -> Any:
     return linear(ops, ops.multiply(gate, linear(ops, x, rows=128, seed=2)), cols=128)
 
 
+def gated_apart(ops: Any, x: Any) -> Any:
+    """Weights of two kinds cannot be packed into one matrix."""
+    return ops.multiply(linear(ops, x, kind="u8"), ops.swish(linear(ops, x, kind="i4")))
+
+
 def norm(ops: Any, x: Any, power: float = 2.0, width: int = COLS) -> Any:
     mean = ops.reduce_mean(ops.power(x, constant(np.float32(power))), constant(np.array([-1])), keep_dims=True)
     root = ops.sqrt(ops.add(mean, constant(np.float32(1e-6))))
@@ -216,6 +221,7 @@ CASES: dict[str, tuple[Graph, int]] = {
     "bias": (biased, 1),
     "residual": (residual, 1),
     "gated": (gated, 1),
+    "gated, weights of two kinds": (gated_apart, 1),
     "norm": (normalized, 1),
     "norm that is read twice": (twice_read, 1),
     "products of the same values": (joined, 1),

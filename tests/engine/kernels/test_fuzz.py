@@ -17,7 +17,7 @@ from tests.junk import fuzz
 ODD = st.sampled_from((-(2**31), -64, -1, 0, 1, 3, 31, 32, 64, 100, 128, 256, 2**20 + 128, 2**31 - 1))
 FORMATS, GROUP = st.sampled_from(tuple(Format)), st.sampled_from((0, 32, 64, 128, 256))
 WIDTHS = (1, 31, 128, 70, 256)
-KINDS = (Kind.LINEAR, Kind.GATED, Kind.NORM, Kind.ADD)
+KINDS = (Kind.LINEAR, Kind.GATED, Kind.NORM, Kind.ADD, Kind.GATE)
 NUMBERS = ("kind", "activation", "input", "residual", "count")
 
 
@@ -63,7 +63,7 @@ def fitting(data: st.DataObject, kernels: Library) -> tuple[Step, list[Any]]:
     group = GROUPS[format_]
     input_ = data.draw(st.sampled_from((2, 4)))
     outputs = data.draw(st.lists(st.integers(0, len(WIDTHS) - 1), min_size=1, max_size=OUTPUTS))
-    if kind in (Kind.NORM, Kind.ADD):
+    if kind in (Kind.NORM, Kind.ADD, Kind.GATE):
         outputs = [input_]
     elif kind is Kind.GATED:
         outputs = outputs[:1]
@@ -72,7 +72,7 @@ def fitting(data: st.DataObject, kernels: Library) -> tuple[Step, list[Any]]:
     memory = room(max(1, blocks * kernels._functions.hk_block_size(format_, group, WIDTHS[input_])))
     memory[:] = 0x33  # f16 scales are numbers then
     gain, bias = np.ones(max(WIDTHS), np.float32), np.ones(blocks * BLOCK, np.float32)
-    residual = outputs[0] if kind is Kind.ADD or (len(outputs) == 1 and data.draw(st.booleans())) else -1
+    residual = outputs[0] if kind in (Kind.ADD, Kind.GATE) or (len(outputs) == 1 and data.draw(st.booleans())) else -1
     step = Step(kind, 1, input_, residual, len(outputs))
     step.outputs[: len(outputs)], step.rows[: len(outputs)] = outputs, rows
     step.matrix = Matrix(format_, group, blocks * BLOCK, WIDTHS[input_], memory.ctypes.data)

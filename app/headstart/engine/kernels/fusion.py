@@ -132,11 +132,12 @@ def _layout(graph: Graph, region: Sequence[Node]) -> tuple[Layout, Sequence[Key]
         first = group[0]
         norm = norms.get(first.inputs[0]) if first.weights else None
         source = norm or first if first.kind is Kind.NORM or norm else None
+        second = first.inputs[1] if first.kind in {Kind.ADD, Kind.GATE} else first.residual
         planned = PlannedStep(
             kind=first.kind,
             activation=first.activation,
             input=numbers[(norm or first).inputs[0]],
-            residual=numbers[first.residual or first.inputs[1]] if first.residual or first.kind is Kind.ADD else -1,
+            residual=numbers[second] if second else -1,
             outputs=[numbers[node.key] for node in group],
             weights=[weights for node in group for weights in node.weights],
             biases=[node.bias for node in group],

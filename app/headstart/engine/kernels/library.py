@@ -41,6 +41,7 @@ class Kind(IntEnum):
     NORM = 3
     ADD = 4
     ATTENTION = 5
+    GATE = 6
 
 
 class Activation(IntEnum):

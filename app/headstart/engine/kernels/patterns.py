@@ -176,19 +176,23 @@ def _halves(packed: Any) -> NDArray[np.uint8]:
 
 
 def _gated(graph: Graph, node: Any, found: Mapping[Key, Node]) -> tuple[Node, ...] | None:
-    """activation(gate) * up, where both are products of the same values."""
+    """activation(gate) * up: one product, where both are products of the same values with weights of one kind."""
     for index in (0, 1):
         function, up = node.input_value(index), found.get(key_of(node.input_value(1 - index)))
         activation = _activation(function.get_node())
         gate = found.get(key_of(function.get_node().input_value(0))) if activation else None
         if gate is None or up is None or activation is None or not graph.is_read_once(function):
             continue
-        alike = gate.inputs == up.inputs and are_alike(gate, up) and gate.width == up.width
+        if gate.width != up.width:
+            continue
+        inside = frozenset([node.get_name(), function.get_node().get_name()])
+        alike = gate.inputs == up.inputs and are_alike(gate, up)
         if alike and _is_bare(graph, gate) and _is_bare(graph, up):
-            inside = frozenset([node.get_name(), function.get_node().get_name()])
             weights = (*gate.weights, *up.weights)
             fused = Node(Kind.GATED, node.output(0), gate.inputs, weights, activation=activation, inside=inside)
             return fused, gate, up
+        inputs = (gate.key, up.key)
+        return (Node(Kind.GATE, node.output(0), inputs, activation=activation, inside=inside),)
     return None
 
 

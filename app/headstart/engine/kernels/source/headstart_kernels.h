@@ -28,7 +28,8 @@ enum hk_kind {
     HK_GATED = 2,  /* output = activation(gate) * up; the matrix alternates: a block of gate rows, a block of up rows */
     HK_NORM = 3,   /* output = input * gain / sqrt(mean(input^2) + epsilon) */
     HK_ADD = 4,    /* output = input + residual */
-    HK_ATTENTION = 5 /* output = attention of input, a buffer of queries */
+    HK_ATTENTION = 5, /* output = attention of input, a buffer of queries */
+    HK_GATE = 6    /* output = activation(input) * residual */
 };
 enum hk_activation { HK_SILU = 1, HK_GELU_TANH = 2 };
 

@@ -224,6 +224,18 @@ static void attend(const struct run *run, const hk_step *step, int first, int la
     }
 }
 
+/* Items are tokens. */
+static void gate_rows(const struct run *run, const hk_step *step, int first, int last, int thread)
+{
+    int width = run->program->widths[step->input];
+    (void)thread;
+    for (int token = first; token < last; token++) {
+        float *out = row_of(run, step->outputs[0], token);
+        memcpy(out, row_of(run, step->input, token), width * sizeof *out);
+        run->kernels->gate(step->activation, out, row_of(run, step->residual, token), width);
+    }
+}
+
 /* The range of a thread starts at the items of the threads before it, rounded up. */
 static int range_start(const struct phase *phase, int thread, int threads)
 {
@@ -294,6 +306,8 @@ static void walk_steps(void *job, int thread)
             take_part(run, step, &phases[0], normalize, thread);
         else if (step->kind == HK_ADD)
             take_part(run, step, &phases[0], add_rows, thread);
+        else if (step->kind == HK_GATE)
+            take_part(run, step, &phases[0], gate_rows, thread);
         else if (step->kind == HK_ATTENTION)
             run_attention(run, step, phases, thread);
         else
@@ -319,6 +333,8 @@ static int is_buffer(const hk_program *program, int buffer, int width)
     return buffer >= 0 && buffer < program->buffer_count && program->widths[buffer] == width;
 }
 
+static int is_activation(int activation) { return activation == HK_SILU || activation == HK_GELU_TANH; }
+
 static int product_fits(const hk_program *program, const hk_step *step)
 {
     const hk_matrix *matrix = &step->matrix;
@@ -331,7 +347,7 @@ static int product_fits(const hk_program *program, const hk_step *step)
     }
     if (step->residual >= 0 && (step->count > 1 || !is_buffer(program, step->residual, step->rows[0]))) return 0;
     if (step->kind == HK_GATED) {
-        if (step->count > 1 || (step->activation != HK_SILU && step->activation != HK_GELU_TANH)) return 0;
+        if (step->count > 1 || !is_activation(step->activation)) return 0;
         blocks *= 2;
     }
     return blocks <= ((int64_t)matrix->rows + HK_BLOCK - 1) / HK_BLOCK;
@@ -355,8 +371,12 @@ static int step_fits(const hk_program *program, const hk_step *step)
     if (step->input < 0 || step->input >= program->buffer_count || step->count != 1) return 0;
     int width = program->widths[step->input];
     if (!is_buffer(program, step->outputs[0], width)) return 0;
-    return step->kind == HK_NORM ? step->gain != NULL
-                                 : step->kind == HK_ADD && is_buffer(program, step->residual, width);
+    switch (step->kind) {
+    case HK_NORM: return step->gain != NULL;
+    case HK_ADD: return is_buffer(program, step->residual, width);
+    case HK_GATE: return is_buffer(program, step->residual, width) && is_activation(step->activation);
+    default: return 0;
+    }
 }
 
 static int program_fits(const hk_program *program)
