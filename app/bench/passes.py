@@ -1,7 +1,7 @@
 """Times passes of a model: our own matrix products, OpenVINO's, llama.cpp's, and the least that the memory allows.
 
 `python app/bench/passes.py MODEL` prints JSON, and a table to standard error. All take turns, size by size, so that
-what slows the machine slows all alike. A ratio is the median over turns, with a 95 % bootstrap interval.
+what slows the machine slows all alike. A ratio is the geometric mean over turns, with a 95 % bootstrap interval.
 
 - read: all packed weights, by as many threads; nothing that multiplies them can be faster
 - products: what our operations compute, without the rest of the graph
@@ -21,7 +21,7 @@ import numpy as np
 
 from headstart import huge_pages, library
 from headstart.engine import devices
-from headstart.engine.bench.result import bootstrap_interval
+from headstart.engine.bench.result import bootstrap_interval, geometric_mean
 from headstart.engine.engine import Numerics
 from headstart.engine.kernels.fusion import fuse
 from headstart.engine.kernels.library import Bytes, Library
@@ -180,11 +180,12 @@ def _report(times: dict[str, dict[int, list[float]]], read: int) -> dict[str, ob
     pairs = [("own", "stock"), ("own", "llama"), ("products", "read"), ("own", "read")]
     ratios = {
         f"{first} to {second}": {
-            size: _ratio(found, times[second].get(size, times[second].get(1, [])))
+            size: _ratio(found, times[second][1 if second == "read" else size])
             for size, found in times[first].items()
-            if second in times and (size in times[second] or second in {"read", "llama"})
+            if size in times[second] or (second == "read" and size in times["products"])
         }
         for first, second in pairs
+        if second in times
     }
     return {"bytes read": read, "GB/s of a read": read / read_ms / 1e6, "ms": ms, "ratios": ratios}
 
@@ -194,7 +195,7 @@ def _ratio(first: Sequence[float], second: Sequence[float]) -> dict[str, float |
     each = [mine / other for mine, other in zip(first, second, strict=False)]
     interval = bootstrap_interval(each)
     return {
-        "median": float(np.median(each)),
+        "mean": geometric_mean(each),
         "from": interval.low if interval else None,
         "to": interval.high if interval else None,
     }

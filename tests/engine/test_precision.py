@@ -29,7 +29,7 @@ from headstart.engine.runners.precision import (
     properties,
     switch_ms,
 )
-from headstart.engine.validation import Subject, Trial, Verdict, known, refusals, refuse
+from headstart.engine.validation import Subject, Trial, Verdict, known, measured_ms, note, refusals, refuse
 from headstart.errors import SettingsError, Translatable
 from tests.engine.answers import LIST, ask, request
 from tests.toy import ToyRunner
@@ -130,6 +130,16 @@ def test_what_is_wrong_is_refused_with_the_reason_and_costs_the_others_nothing(s
         assert verdict is not None
         assert re.fullmatch(WRONG.get(fault, ""), verdict.reason)
         assert fault in WRONG or (verdict.ms[1] > 0 and verdict.ms[32] > 0)
+
+
+def test_the_fastest_measured_pass_of_some_weights_is_found(measured: Path) -> None:
+    known_ = Measurements(measured, "model", {"weights": "abc"})
+    assert measured_ms(measured, "abc") is None
+    note(known_, setting("slow"), Verdict(ms={1: 9.0}))
+    note(known_, setting("quick"), Verdict(ms={1: 5.0}))
+    note(known_, setting("wrong"), Verdict(Translatable("it is wrong"), {1: 1.0}))
+    note(Measurements(measured, "other", {"weights": "def"}), setting("quick"), Verdict(ms={1: 2.0}))
+    assert measured_ms(measured, "abc") == 5.0
 
 
 def test_what_hangs_is_ended_and_refused(subject: Subject) -> None:

@@ -239,12 +239,23 @@ def _facts_of(model: Model) -> list[tuple[str, str]]:
         "quality": quality,
         "exported": known.created,
     }
+    if speed := _speed(known):
+        facts["speed here"] = speed
     if known.masks:
         facts["guesses"] = f"{1 + len(known.masks)} in a pass"
     if known.embedding:
         length = ", of the length 1" if known.embedding.normalized else ""
         facts["vectors"] = f"{known.embedding.dimensions} dimensions{length}; pooling: {known.embedding.pooling}"
     return [("", ""), ("model", model.name), *facts.items(), *(("note", note) for note in known.notes)]
+
+
+def _speed(known: manifest.Manifest) -> str:
+    """Empty where nothing was measured on this computer."""
+    from headstart.engine.validation import measured_ms  # noqa: PLC0415 - numpy, which a list need not wait for
+
+    weights = known.files.get("openvino_model.bin")
+    ms = measured_ms(paths.measurements_folder(), weights.sha256) if weights else None
+    return f"{1000 / ms:.1f} tokens/s without guesses" if ms else ""
 
 
 def _precision(stored: Precision) -> str:

@@ -50,6 +50,7 @@ PROVEN = "proven runner"
 _REFUSED = "runner refused"
 _PROMPT, _REJECTED, _ROWS = 40, 5, 4
 ROOM = 2 * _PROMPT  # tokens of context that a proof needs
+_ROUNDS_A_PROMPT = 64  # that follow a prompt of validation.PROMPT tokens, where the fastest precision is chosen
 # In standard deviations of the logits: pages gave 0, a mask 0.0009, a rollback that does not forget 0.7 and 2.3.
 _MOST_ERROR = 0.01
 # Of what one token too many does to the logits: pages gave 0 to 0.06, in any arithmetic; a branch that sees what stands
@@ -307,10 +308,16 @@ def measure_all(options: LoadOptions, trial: Trial) -> None:
 
 
 def pass_times(measurements: Measurements, hints: Sequence[str]) -> Mapping[str, Mapping[str, float]]:
-    """Milliseconds of one token and of a verification by precision: of those that proved right and were timed."""
+    """Milliseconds by precision, of those that proved right and were timed.
+
+    They are those of one token, of a verification, and a round's share of a prompt that is read once.
+    """
     found = {hint: validation.known(measurements, properties(Numerics.FAST, hint)) for hint in hints}
     return {
-        hint: {f"{tokens} tokens": verdict.ms[tokens] for tokens in (1, VERIFY)}
+        hint: {
+            **{f"{tokens} tokens": verdict.ms[tokens] for tokens in (1, VERIFY)},
+            "prompt": verdict.prompt_ms / _ROUNDS_A_PROMPT,
+        }
         for hint, verdict in found.items()
         if verdict and not verdict.reason and verdict.ms
     }
@@ -466,7 +473,7 @@ def _arithmetic(
 
 
 def _fastest(measurements: Measurements, hints: Sequence[str]) -> str:
-    """Of the precisions that are proven, the one with the least time for a token and a verification.
+    """Of the precisions that are proven, the one with the least time for a token, a verification and reading prompts.
 
     What was never tried is taken for the fastest if it is our own products, or else f32.
     """

@@ -49,6 +49,7 @@ _log = logging.getLogger(__name__)
 
 _KEY = "validated"
 _PROMPT = 64  # tokens read in one pass before the others
+PROMPT = 256  # tokens of a prompt whose reading is timed
 _PASSES = range(1, 13)  # tokens a pass, as plain steps and verifications have them
 _REJECTED, _AFTER = 5, 6  # tokens that are forgotten, and those read after that
 # bf16 lies 0.0005 to 0.0011 nats from f32 on the models measured, 8-bit keys and values 0.003 to 0.008.
@@ -76,12 +77,14 @@ first two are in the forecast. The third is not, although it matters most when t
 class Verdict:
     """What was found of some properties. `reason`: why they are refused, a part of a sentence; empty: they are right.
 
-    `ms`: milliseconds of a pass by its number of tokens; `switch_ms`: what a change of that number costs more.
+    `ms`: milliseconds of a pass by its number of tokens; `switch_ms`: what a change of that number costs more;
+    `prompt_ms`: milliseconds of a pass that reads PROMPT tokens.
     """
 
     reason: Translatable = field(default_factory=Translatable)
     ms: Mapping[int, float] = field(default_factory=dict)
     switch_ms: float = 0.0
+    prompt_ms: float = 0.0
 
 
 def known(measurements: Measurements, properties: Properties) -> Verdict | None:
@@ -106,6 +109,20 @@ def refusals(folder: Path) -> Iterator[tuple[Mapping[str, object], str, str]]:
         for key, verdict in _verdicts(values.get(_KEY)).items():
             if verdict.reason:
                 yield subject, name_of(json.loads(key)), verdict.reason
+
+
+def measured_ms(folder: Path, weights: str) -> float | None:
+    """Milliseconds of a pass of one token, by whatever is fastest here; None where nothing was measured.
+
+    `weights`: SHA-256 of the model's weights. `folder`: where measurements are kept.
+    """
+    verdicts = (
+        verdict
+        for subject, values in every(folder)
+        if subject.get("weights") == weights
+        for verdict in _verdicts(values.get(_KEY)).values()
+    )
+    return min((verdict.ms[1] for verdict in verdicts if verdict.ms and not verdict.reason), default=None)
 
 
 @dataclass(frozen=True)
@@ -152,7 +169,9 @@ class Trial:
         """Try those of `wanted` of which nothing is known; with `timed` measure what their passes take, too."""
         known_before = [(chosen, known(subject.measurements, chosen)) for chosen in wanted]
         pending = [
-            chosen for chosen, found in known_before if found is None or (timed and not found.reason and not found.ms)
+            chosen
+            for chosen, found in known_before
+            if found is None or (timed and not found.reason and not (found.ms and found.prompt_ms))
         ]
         while pending:
             decided = 0
@@ -247,7 +266,7 @@ def _end_with(orders: IO[bytes]) -> None:
 def _tried(compile_model: Build, chosen: Properties, ids: Sequence[int], expected: Logits, order: _Order) -> Verdict:
     try:
         limits = _limits(compile_model, chosen, ids, expected, order)
-        runner = compile_model(chosen, len(ids) + _AFTER)
+        runner = compile_model(chosen, max(len(ids) + _AFTER, PROMPT if order.sizes else 0))
         for limit, (place, found) in zip(limits, _scenes(runner, ids), strict=False):
             reason = _fault(expected[place : place + len(found)], found, limit)
             if reason:
@@ -256,7 +275,9 @@ def _tried(compile_model: Build, chosen: Properties, ids: Sequence[int], expecte
         # In two turns: other load comes for a while.
         turns = [{tokens: pass_ms(runner, tokens, repeats=2) for tokens in order.sizes} for _ in range(2)]
         ms = {tokens: min(turn[tokens] for turn in turns) for tokens in order.sizes}
-        return Verdict(Translatable(), ms, switch_ms(runner, repeats=3) if ms else 0.0)
+        if not ms:
+            return Verdict()
+        return Verdict(Translatable(), ms, switch_ms(runner, repeats=3), pass_ms(runner, PROMPT, repeats=2))
     except RuntimeError as error:
         last_line = str(error).strip().splitlines()[-1]
         return Verdict(Translatable("the device refuses it ({reason})", reason=last_line))

@@ -284,6 +284,22 @@ def test_a_step_that_does_not_fit_is_refused(kernels: Library, fields: dict[str,
         run(kernels, [changed(step, **fields)], [256, 100, 100], [x], 2)
 
 
+def test_a_run_is_cancelled_from_another_thread(kernels: Library) -> None:
+    rows = 2048
+    matrix, x = matrices(kernels, rows, cols=2048, format_=Format.INT8), floats(4096, 2048)
+    steps = [linear(matrix.matrix, 0, {1: rows}) for _ in range(40)]  # minutes in plain C
+    best = kernels.isa
+    kernels.use(kernels.isas[0])
+    try:
+        threading.Timer(0.3, kernels.cancel).start()
+        with pytest.raises(RuntimeError, match="cancelled"):
+            run(kernels, steps, [2048, rows], [x], 1)
+    finally:
+        kernels.use(best)
+    few = x[:3]
+    assert np.isfinite(product(kernels, matrix, rows, few)).all()  # the next run is whole
+
+
 @pytest.mark.parametrize(("tokens", "threads"), [(0, 1), (-1, 1), (1, 0), (1, -1), (2**31 - 1, 1)])
 def test_so_are_numbers_of_tokens_and_threads(kernels: Library, tokens: int, threads: int) -> None:
     x = floats(1, 100)

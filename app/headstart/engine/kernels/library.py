@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 Bytes = NDArray[np.uint8]
 
-_ABI, _UNFIT = 1, -1
+_ABI = 1
+_REASONS = {-1: "the steps or the sequences of a program do not fit together", -3: "the run was cancelled"}
 BLOCK = 32  # rows that are packed together
 OUTPUTS = 4  # of a step, at most
 _NAMES = {"win32": "headstart_kernels.dll", "darwin": "libheadstart_kernels.dylib"}
@@ -157,6 +158,7 @@ class Library:
         functions.hk_pack.argtypes = [*[c_int] * 4, *[c_void_p] * 3, c_int, c_int, c_void_p, c_size_t]
         functions.hk_unpack.argtypes = [POINTER(Matrix), c_int, c_void_p]
         functions.hk_read.argtypes, functions.hk_read.restype = [c_void_p, c_size_t, c_int], c_uint64
+        functions.hk_cancel.argtypes, functions.hk_cancel.restype = [], None
         functions.hk_run.argtypes = [POINTER(Program), c_int, POINTER(c_void_p), c_int]
 
     @property
@@ -216,12 +218,19 @@ class Library:
         return out
 
     def run(self, program: Program, tokens: int, externals: "ctypes.Array[c_void_p]", threads: int) -> None:
-        """Run a program; `externals` are the addresses of its first buffers. Raises RuntimeError and MemoryError."""
+        """Run a program; `externals` are the addresses of its first buffers.
+
+        Raises RuntimeError where steps or sequences do not fit together or the run was cancelled, and MemoryError.
+        """
         failed = self._functions.hk_run(program, tokens, externals, threads)
-        if failed == _UNFIT:
-            raise RuntimeError("the steps or the sequences of a program do not fit together")
+        if failed in _REASONS:
+            raise RuntimeError(_REASONS[failed])
         if failed:
             raise MemoryError
+
+    def cancel(self) -> None:
+        """End the run that is under way, if there is one."""
+        self._functions.hk_cancel()
 
     def read(self, memory: Bytes, threads: int) -> None:
         """Read all of it, to see how fast that can be."""
@@ -244,6 +253,13 @@ def library() -> Library | None:
     except (OSError, AttributeError):
         return None
     return found if found.isa else None
+
+
+def cancel_run() -> None:
+    """End what the library computes for this process now, if anything; the run raises RuntimeError."""
+    kernels = library()
+    if kernels:
+        kernels.cancel()
 
 
 def large_pages(size: int) -> Bytes:

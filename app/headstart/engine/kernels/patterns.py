@@ -30,7 +30,7 @@ class Node:
 
     kind: Kind
     output: Any  # ov.Output
-    inputs: tuple[Key, ...]  # of an Add two, of all others one
+    inputs: tuple[Key, ...]
     weights: tuple[Weights, ...] = ()  # of a gated product two: gate, up
     bias: NDArray[np.float32] | None = None
     gain: NDArray[np.float32] | None = None
@@ -103,7 +103,7 @@ def find(graph: Graph, library: Library, *, attention: bool) -> list[Node]:
                     source = key_of(value if is_attention else node.input_value(0))
                     add(Node(Kind.LINEAR, node.output(0), (source,), (weights,), inside=inside))
             case "PagedAttentionExtension" if attention:
-                attended = _attention(node, found)
+                attended = _attention(graph, node, found)
                 if attended is not None:
                     add(attended)
             case "Multiply":
@@ -266,7 +266,7 @@ def _root_mean_square(source: Any, node: Any) -> tuple[float | None, Sequence[st
     return epsilon, [*inside, total.get_name(), mean.get_name(), square.get_name()]
 
 
-def _attention(node: Any, found: Mapping[Key, Node]) -> Node | None:
+def _attention(graph: Graph, node: Any, found: Mapping[Key, Node]) -> Node | None:
     """Paged attention over products, whose queries and keys are rotated or not; nothing that the library lacks."""
     values = node.input_values()
     names = [value.get_node().get_friendly_name() for value in values]
@@ -281,6 +281,8 @@ def _attention(node: Any, found: Mapping[Key, Node]) -> Node | None:
     sources = [key_of(each.source) for each in rotated]
     size = rotated[1].size
     if not all(key in found and found[key].weights for key in sources) or size % _SIZES or not size:
+        return None
+    if not all(graph.is_read_once(found[key].output) for key in sources[:2]):  # they are rotated where they lie
         return None
     if (rotated[0].angles, rotated[0].size) != (rotated[1].angles, size) or rotated[2].angles:
         return None

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from headstart.engine.cancelling import CancelEvent
+from headstart.engine.kernels.library import cancel_run
 
 Logits = NDArray[np.float32]  # [rows, vocabulary]
 Hidden = NDArray[np.float32]  # hidden states: [tokens, width]
@@ -133,7 +134,7 @@ def infer(request: Any, cancel: CancelEvent | None) -> None:
         request.infer()
         return
     request.start_async()
-    with cancel.calling(request.cancel):
+    with cancel.calling(request.cancel), cancel.calling(cancel_run):  # OpenVINO ends between two operations
         try:
             request.wait()
         except RuntimeError:  # how OpenVINO reports a cancelled request; it can be used again at once

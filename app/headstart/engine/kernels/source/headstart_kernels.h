@@ -94,8 +94,11 @@ HK_API int hk_unpack(const hk_matrix *matrix, int row, float *out);
 
 /* Run all steps for `tokens` tokens in `threads` threads, one run at a time in a process. Every result depends on its row and token alone:
    it has the same bits for every number of tokens and threads, and for every instruction set. Returns 0, -1 when the
-   steps or sequences do not fit together, or -2 when memory runs out. */
+   steps or sequences do not fit together, -2 when memory runs out, or
+   -3 when it was cancelled: then outputs hold anything. */
 HK_API int hk_run(const hk_program *program, int tokens, float *const *externals, int threads);
+/* End the run that is under way, if there is one, within some milliseconds. From any thread. */
+HK_API void hk_cancel(void);
 /* Read memory in `threads` threads, to see what its speed allows. The result means nothing. */
 HK_API uint64_t hk_read(const uint8_t *data, size_t size, int threads);
 #endif
