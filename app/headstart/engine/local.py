@@ -283,13 +283,18 @@ class LocalEngine:
             scorer.note if scorer else None,
             written,
             request.keep,
-            request.repeatable,
+            request.repeatable and not self._is_pass_invariant,  # it is anyway
             request.bias,
             prompt.note if prompt and not written else None,
         )
         if self._trace and not written:
             self._trace.begin(job)
         return job
+
+    @property
+    def _is_pass_invariant(self) -> bool:
+        runner = self.target.runner
+        return isinstance(runner, PagedRunner) and runner.is_pass_invariant
 
     def _finished(self, reason: FinishReason, tally: Tally, text: AnswerText) -> Finish:
         """Keep what was learned and add everything up."""

@@ -1,6 +1,8 @@
 """Models with our own operations against the same models without them: which are replaced, and what then comes out."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -8,16 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart.engine.engine import KvPrecision, Numerics
+from headstart.engine.engine import KvPrecision, LoadOptions, Mode, Numerics, Sampling, Speculation
 from headstart.engine.kernels.fusion import KERNELS, Compiled, compile_model, fuse
 from headstart.engine.kernels.library import Library
 from headstart.engine.kernels.selftest import identity
+from headstart.engine.local import LocalEngine, load
 from headstart.engine.runners import paged
 from headstart.engine.runners.graph import add_taps
 from headstart.engine.runners.paged import BranchingRunner, PagedRunner
 from headstart.engine.runners.precision import OWN, probe_ids, properties
 from headstart.engine.runners.runner import Branch, Logits
 from headstart.engine.runtime import openvino
+from tests.engine.answers import LIST, ask, forget, request
 
 EXACT = properties(Numerics.EXACT)
 WITH_KERNELS = properties(Numerics.FAST, OWN)
@@ -135,6 +139,31 @@ def test_hidden_states_come_out_beside_the_logits(tiny_quantized: Path) -> None:
     expected, found = hidden(EXACT), hidden(WITH_KERNELS)
     assert found.shape == expected.shape == (20, 3 * COLS)
     assert np.abs(found - expected).mean() < 0.03 * expected.std()
+
+
+@pytest.fixture(scope="module")
+def engine(tiny_quantized: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEngine]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEADSTART_HOME", str(tmp_path_factory.mktemp("home")))
+        with closing(load(LoadOptions(tiny_quantized))) as loaded:
+            yield loaded
+
+
+@pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.8, seed=5)], ids=["greedy", "sampled"])
+def test_guessing_and_what_was_read_before_change_no_token_in_fast_numerics(
+    engine: LocalEngine, sampling: Sampling
+) -> None:
+    """Nor does a request that must be the same again cost more: it is read and guessed as any other."""
+    guessing = Speculation(mode=Mode.FIXED, num_assistant_tokens=4)
+    expected = ask(forget(engine), request(LIST, sampling=sampling, tokens=80))
+    for speculation in (guessing, Speculation(), Speculation(mode=Mode.OFF)):
+        for repeatable in (False, True):
+            wanted = replace(
+                request(LIST, sampling=sampling, speculation=speculation, tokens=80), repeatable=repeatable
+            )
+            again = ask(engine, wanted)  # behind what the last one read
+            assert again.ids == expected.ids
+            assert again.stats.rounds <= expected.stats.rounds
 
 
 Graph = Callable[[Any, Any], Any]  # operations and input to output

@@ -28,6 +28,7 @@ _SPARE = 2  # places beyond the context: a recovery takes up to three where the 
 class PagedRunner:
     """One sequence over one block table that is contiguous.
 
+    `is_pass_invariant`: a token's logits have the same bits whichever pass reads it, as our own kernels promise.
     `hidden`: the hidden state of each token in its cache that an EAGLE-3 head reads, from the place `hidden_from` on;
     None where the graph gives none.
     """
@@ -55,6 +56,7 @@ class PagedRunner:
         self.vocabulary: int = model.output(0).get_partial_shape()[2].get_length()
         self.kept = kept if kept is not None and keep_rows(model, kept) else None
         compiled = compile_model(model, device, properties)
+        self.is_pass_invariant = bool(compiled.attentions)
         self._tokens: list[int] = []
         self.joined: Joined | None = None
         self.can_save = device == "CPU"  # elsewhere the tensors may not be what the device computes with
