@@ -1,8 +1,9 @@
 /* Attention over keys and values of 16 bits that lie in blocks of HK_BLOCK tokens. Each instruction set includes it.
 
-   A query's result depends on the keys that it sees and on their order alone: scores are sums over the head's numbers, one after the
-   other, and the values are added key by key. A key that it does not see is as if it were not there. So it has the same bits whatever
-   is computed with it: one token or many, in whichever blocks, with or without branches. */
+   A query's result depends on the keys that it sees and on their order alone: scores are sums over the head's numbers,
+   one after the other, and the values are added key by key. A key that it does not see is as if it were not there. So
+   it has the same bits whatever is computed with it: one token or many, in whichever blocks, with or without branches.
+ */
 #ifndef ATTENTION_H
 #define ATTENTION_H
 #include "elementwise.h"
@@ -12,7 +13,8 @@ enum {
     CHUNK = 64, /* numbers of a value that are added up in registers */
 };
 
-/* Rotate the halves of a head's numbers: x[i] and x[i + size / 2] by an angle (Su et al. 2021, as Hugging Face lays it out). */
+/* Rotate the halves of a head's numbers: x[i] and x[i + size / 2] by an angle (Su et al. 2021, as Hugging Face lays it
+ * out). */
 static void rotate(float *x, const float *cosine, const float *sine, int size)
 {
     int half = size / 2;
@@ -41,7 +43,8 @@ static void widen(const _Float16 *restrict x, int count, float *restrict out)
 }
 
 /* Scores of up to ROWS queries for the keys of a block: scores[row * stride + key]. */
-INLINE void score_rows(const float *const *queries, const float *keys, int size, float by, const int rows, float *scores, size_t stride)
+INLINE void score_rows(const float *const *queries, const float *keys, int size, float by, const int rows,
+                       float *scores, size_t stride)
 {
     float sums[ROWS][HK_BLOCK] = {{0}};
     for (int i = 0; i < size; i++)
@@ -52,7 +55,8 @@ INLINE void score_rows(const float *const *queries, const float *keys, int size,
         for (int key = 0; key < HK_BLOCK; key++) scores[row * stride + key] = sums[row][key] * by;
 }
 
-static void score(const float *const *queries, const float *keys, int size, float by, int rows, float *scores, size_t stride)
+static void score(const float *const *queries, const float *keys, int size, float by, int rows, float *scores,
+                  size_t stride)
 {
     switch (rows) {
     case 1: score_rows(queries, keys, size, by, 1, scores, stride); break;
@@ -62,8 +66,8 @@ static void score(const float *const *queries, const float *keys, int size, floa
     }
 }
 
-/* Make of scores the weights of the values, before they are divided by their sum. `seen`: 0 for the keys from `from` on that do not
-   count; NULL: all count. */
+/* Make of scores the weights of the values, before they are divided by their sum. `seen`: 0 for the keys from `from` on
+   that do not count; NULL: all count. */
 static void weigh(float *scores, int count, const uint8_t *seen, int from)
 {
     float tops[PARTIAL_SUMS];
@@ -80,17 +84,20 @@ static void weigh(float *scores, int count, const uint8_t *seen, int from)
         if (!seen[key - from]) scores[key] = 0.0f;
 }
 
-INLINE void add_chunk(const float *weights, size_t stride, const float *values, int size, int keys, const int rows, float *sums)
+INLINE void add_chunk(const float *weights, size_t stride, const float *values, int size, int keys, const int rows,
+                      float *sums)
 {
     float total[ROWS][CHUNK];
     for (int row = 0; row < rows; row++) memcpy(total[row], sums + row * size, sizeof total[row]);
     for (int key = 0; key < keys; key++)
         for (int row = 0; row < rows; row++)
-            for (int i = 0; i < CHUNK; i++) total[row][i] = fmaf(weights[row * stride + key], values[key * size + i], total[row][i]);
+            for (int i = 0; i < CHUNK; i++)
+                total[row][i] = fmaf(weights[row * stride + key], values[key * size + i], total[row][i]);
     for (int row = 0; row < rows; row++) memcpy(sums + row * size, total[row], sizeof total[row]);
 }
 
-INLINE void add_rows(const float *weights, size_t stride, const float *values, int size, int keys, const int rows, float *sums, float *totals)
+INLINE void add_rows(const float *weights, size_t stride, const float *values, int size, int keys, const int rows,
+                     float *sums, float *totals)
 {
     float total[ROWS];
     for (int row = 0; row < rows; row++) total[row] = totals[row];
@@ -101,7 +108,8 @@ INLINE void add_rows(const float *weights, size_t stride, const float *values, i
 }
 
 /* Add the weighted values of a block: to sums[row * size], and the weights to totals[row]. */
-static void add_values(const float *weights, size_t stride, const float *values, int size, int keys, int rows, float *sums, float *totals)
+static void add_values(const float *weights, size_t stride, const float *values, int size, int keys, int rows,
+                       float *sums, float *totals)
 {
     switch (rows) {
     case 1: add_rows(weights, stride, values, size, keys, 1, sums, totals); break;
@@ -112,8 +120,8 @@ static void add_values(const float *weights, size_t stride, const float *values,
 }
 
 /* Put a token's key and value into the cache, and rotate its queries and its key before. */
-static void place_token(const hk_attention *a, const struct sequence *s, int token, float *query, float *key, const float *value,
-                        const float *cosine, const float *sine)
+static void place_token(const hk_attention *a, const struct sequence *s, int token, float *query, float *key,
+                        const float *value, const float *cosine, const float *sine)
 {
     int size = a->size, place = s->past + token;
     for (int head = 0; cosine && head < a->heads; head++) rotate(query + head * size, cosine, sine, size);
@@ -126,23 +134,27 @@ static void place_token(const hk_attention *a, const struct sequence *s, int tok
     }
 }
 
-/* Attention of some queries that share keys and values. Query number `row` is that of token row / g, head row % g of the g heads.
-   `query` and `out` are those of the sequence's first token: [count][heads][size]. */
-static void attend(const hk_attention *a, const struct sequence *s, int kv_head, int first, int rows, const float *query, float *out,
-                   float *scratch)
+/* Attention of some queries that share keys and values. Query number `row` is that of token row / g, head row % g of
+   the g heads. `query` and `out` are those of the sequence's first token: [count][heads][size]. */
+static void attend(const hk_attention *a, const struct sequence *s, int kv_head, int first, int rows,
+                   const float *query, float *out, float *scratch)
 {
-    int size = a->size, group = a->heads / a->kv_heads, keys = s->past + (first + rows - 1) / group + 1, blocks = blocks_of(keys);
+    int size = a->size, group = a->heads / a->kv_heads, keys = s->past + (first + rows - 1) / group + 1,
+        blocks = blocks_of(keys);
     size_t stride = (size_t)blocks * HK_BLOCK;
-    float *wide = scratch, *sums = wide + (size_t)size * HK_BLOCK, *totals = sums + (size_t)MAX_ROWS * size, *scores = totals + MAX_ROWS;
+    float *wide = scratch, *sums = wide + (size_t)size * HK_BLOCK, *totals = sums + (size_t)MAX_ROWS * size,
+          *scores = totals + MAX_ROWS;
     const float *queries[MAX_ROWS];
     for (int row = 0; row < rows; row++) {
         int token = (first + row) / group, head = kv_head * group + (first + row) % group;
         queries[row] = query + ((size_t)token * a->heads + head) * size;
     }
     for (int block = 0; block < blocks; block++) {
-        widen((const _Float16 *)a->keys + ((size_t)s->blocks[block] * a->kv_heads + kv_head) * size * HK_BLOCK, size * HK_BLOCK, wide);
+        widen((const _Float16 *)a->keys + ((size_t)s->blocks[block] * a->kv_heads + kv_head) * size * HK_BLOCK,
+              size * HK_BLOCK, wide);
         for (int row = 0; row < rows; row += ROWS)
-            score(queries + row, wide, size, a->scale, smaller(ROWS, rows - row), scores + row * stride + block * HK_BLOCK, stride);
+            score(queries + row, wide, size, a->scale, smaller(ROWS, rows - row),
+                  scores + row * stride + block * HK_BLOCK, stride);
     }
     for (int row = 0; row < rows; row++) {
         int token = (first + row) / group, count = s->past + token + 1;
@@ -152,10 +164,12 @@ static void attend(const hk_attention *a, const struct sequence *s, int kv_head,
     memset(sums, 0, sizeof(float) * rows * size);
     memset(totals, 0, sizeof(float) * rows);
     for (int block = 0; block < blocks; block++) {
-        widen((const _Float16 *)a->values + ((size_t)s->blocks[block] * a->kv_heads + kv_head) * size * HK_BLOCK, size * HK_BLOCK, wide);
+        widen((const _Float16 *)a->values + ((size_t)s->blocks[block] * a->kv_heads + kv_head) * size * HK_BLOCK,
+              size * HK_BLOCK, wide);
         for (int row = 0; row < rows; row += ROWS)
-            add_values(scores + row * stride + block * HK_BLOCK, stride, wide, size, smaller(HK_BLOCK, keys - block * HK_BLOCK),
-                       smaller(ROWS, rows - row), sums + row * size, totals + row);
+            add_values(scores + row * stride + block * HK_BLOCK, stride, wide, size,
+                       smaller(HK_BLOCK, keys - block * HK_BLOCK), smaller(ROWS, rows - row), sums + row * size,
+                       totals + row);
     }
     for (int row = 0; row < rows; row++) {
         int token = (first + row) / group, head = kv_head * group + (first + row) % group;

@@ -37,8 +37,8 @@ INLINE void interleave_step(const int8_t *restrict x, int8_t *restrict out)
         for (int k = 0; k < 8; k++) out[i + k] = x[i + k % 4 * 2 + k / 4];
 }
 
-/* Round a step to INT8: scale = max|x| / 127. A step without a usable scale is zero; with NaN or infinity in it its scale
-   is NaN, so that its products are. */
+/* Round a step to INT8: scale = max|x| / 127. A step without a usable scale is zero; with NaN or infinity in it its
+   scale is NaN, so that its products are. */
 INLINE void quantize_step(const float *x, int interleaved, struct activations *out, int token)
 {
     static const float zeros[STEP];

@@ -12,7 +12,7 @@
 
 enum { HK_ABI = 1, HK_BLOCK = 32 /* rows of a block */, HK_OUTPUTS = 4 };
 
-/* How weights are stored. `group`: columns that share a scale. Activations are rounded to INT8 in groups of 32 columns. */
+/* How weights are stored. `group`: columns that share a scale. Activations are rounded to INT8 in groups of 32. */
 enum hk_format {
     HK_INT8 = 1,     /* a scale (f16) and a zero point (0..255) a row: w = scale * (u - zero); group 0 */
     HK_INT4 = 2,     /* symmetric, a scale (f16) a group of 32, 64 or 128: w = scale * (u - 8) */
@@ -21,7 +21,10 @@ enum hk_format {
     HK_INT4_K = 4
 };
 
-typedef struct hk_matrix { int32_t format, group, rows, cols; const uint8_t *data; } hk_matrix;
+typedef struct hk_matrix {
+    int32_t format, group, rows, cols;
+    const uint8_t *data;
+} hk_matrix;
 
 enum hk_kind {
     HK_LINEAR = 1, /* outputs = matrix * input (+ bias) (+ residual) */
@@ -29,73 +32,82 @@ enum hk_kind {
     HK_NORM = 3,   /* output = input * gain / sqrt(mean(input^2) + epsilon) */
     HK_ADD = 4,    /* output = input + residual */
     HK_ATTENTION = 5, /* output = attention of input, a buffer of queries */
-    HK_GATE = 6    /* output = activation(input) * residual */
+    HK_GATE = 6       /* output = activation(input) * residual */
 };
 enum hk_activation { HK_SILU = 1, HK_GELU_TANH = 2 };
 
-/* Attention of `heads` queries a token over `kv_heads` keys and values of `size` numbers, a multiple of 64. The caches hold f16 in blocks
-   of HK_BLOCK tokens: keys [blocks, kv_heads, size, HK_BLOCK], values [blocks, kv_heads, HK_BLOCK, size]. */
+/* Attention of `heads` queries a token over `kv_heads` keys and values of `size` numbers, a multiple of 64. The caches
+   hold f16 in blocks of HK_BLOCK tokens: keys [blocks, kv_heads, size, HK_BLOCK], values [blocks, kv_heads, HK_BLOCK,
+   size]. */
 typedef struct hk_attention {
     int32_t heads, kv_heads, size;
-    int32_t key, value;             /* buffers [tokens, kv_heads * size] */
-    int32_t cosine, sine;           /* buffers [tokens, size] of angles by which queries and keys are rotated, in place; -1: not at all */
+    int32_t key, value; /* buffers [tokens, kv_heads * size] */
+    /* Buffers [tokens, size] of angles by which queries and keys are rotated where they lie; -1: they are not. */
+    int32_t cosine, sine;
     float scale;
-    void *keys, *values;            /* caches */
+    void *keys, *values; /* caches */
 } hk_attention;
 
 /* The sequences that the tokens of a pass belong to, as OpenVINO's PagedAttention has them. */
 typedef struct hk_sequences {
     int32_t count;
-    const int32_t *past;                      /* [count] tokens in the cache */
-    const int32_t *begins;                    /* [count + 1] tokens of the pass */
-    const int32_t *blocks, *block_begins;     /* [..], [count + 1] */
-    const uint8_t *seen; const int32_t *seen_begins; /* [..], [count + 1]: which tokens of the pass each of them sees; none: those before it */
+    const int32_t *past;                  /* [count] tokens in the cache */
+    const int32_t *begins;                /* [count + 1] tokens of the pass */
+    const int32_t *blocks, *block_begins; /* [..], [count + 1] */
+    /* [..], [count + 1]: which tokens of the pass each of them sees; none: those before it, and itself. */
+    const uint8_t *seen;
+    const int32_t *seen_begins;
 } hk_sequences;
 
 typedef struct hk_step {
     int32_t kind, activation;
-    int32_t input, residual;        /* buffers; residual -1: none */
-    int32_t count;                  /* outputs */
-    int32_t outputs[HK_OUTPUTS];    /* buffers */
-    int32_t rows[HK_OUTPUTS];       /* widths of the outputs; each begins a new block of the matrix */
+    int32_t input, residual;     /* buffers; residual -1: none */
+    int32_t count;               /* outputs */
+    int32_t outputs[HK_OUTPUTS]; /* buffers */
+    int32_t rows[HK_OUTPUTS];    /* widths of the outputs; each begins a new block of the matrix */
     float epsilon;
-    const float *gain;              /* [cols]: normalize the input first (RMS); NULL: take it as it is */
-    const float *bias;              /* [sum of rows, each rounded up to HK_BLOCK]; NULL: none */
+    const float *gain; /* [cols]: normalize the input first (RMS); NULL: take it as it is */
+    const float *bias; /* [sum of rows, each rounded up to HK_BLOCK]; NULL: none */
     hk_matrix matrix;
     const hk_attention *attention;
 } hk_step;
 
 /* Buffers are f32 [tokens, width]. The first `externals` of them belong to the caller, the others are scratch. */
 typedef struct hk_program {
-    const hk_step *steps; int32_t step_count;
-    const int32_t *widths; int32_t buffer_count, externals;
-    const hk_sequences *sequences;  /* for HK_ATTENTION */
+    const hk_step *steps;
+    int32_t step_count;
+    const int32_t *widths;
+    int32_t buffer_count, externals;
+    const hk_sequences *sequences; /* for HK_ATTENTION */
 } hk_program;
 
 HK_API int hk_abi(void);
 /* Instruction sets by number: 0 plain C, 1 AVX2, 2 AVX-VNNI, 3 AVX512-VNNI. */
-HK_API const char *hk_isa_name(int isa);      /* NULL: no such number */
-HK_API int hk_isa_supported(int isa);         /* this processor and this build have it */
-HK_API int hk_isa(void);                      /* in use; at first the best supported one; -1: none but plain C */
-HK_API int hk_set_isa(int isa);               /* 0: not supported */
+HK_API const char *hk_isa_name(int isa); /* NULL: no such number */
+HK_API int hk_isa_supported(int isa);    /* this processor and this build have it */
+HK_API int hk_isa(void);                 /* in use; at first the best supported one; -1: none but plain C */
+HK_API int hk_set_isa(int isa);          /* 0: not supported */
 
-/* Bytes of a packed block of rows, a multiple of 64; 0: these sizes are not supported. A matrix is ceil(rows / HK_BLOCK) of them. */
+/* Bytes of a packed block of rows, a multiple of 64; 0: these sizes are not supported. A matrix has a block for each
+   HK_BLOCK rows that were begun. */
 HK_API size_t hk_block_size(int format, int group, int cols);
 /* Pack blocks first..last-1 of `rows` rows to out + block * stride. Rows beyond the last are zero.
-   HK_INT8: weights int8 or, with zero points, uint8 [rows, cols]; scales f16 [rows]; zeros uint8 [rows] or NULL (symmetric).
-   HK_INT4: weights two a byte, the lower half first: signed 4 bits; scales f16 [rows, cols / group]; zeros NULL.
-   HK_INT4_MIN: weights unsigned 4 bits, as above; scales f16 [rows, cols / 32]; zeros f16 minimums [rows, cols / 32].
-   HK_INT4_K: weights are the file's own Q4_K blocks [rows, cols / 256] of 144 bytes; scales, zeros NULL.
+
+   HK_INT8      weights int8 [rows, cols], or with zero points uint8; scales f16 [rows]; zeros uint8 [rows], or NULL
+   HK_INT4      weights of 4 bits, two a byte, the lower half first: signed; scales f16 [rows, cols / group]
+   HK_INT4_MIN  weights as above, unsigned; scales f16 [rows, cols / 32]; zeros: minimums, f16 [rows, cols / 32]
+   HK_INT4_K    weights are the file's own Q4_K blocks of 144 bytes: [rows, cols / 256]; no scales
+
    Returns 0, or -1 for sizes that are not supported. */
-HK_API int hk_pack(int format, int group, int rows, int cols, const void *weights, const void *scales, const void *zeros,
-                   int first, int last, uint8_t *out, size_t stride);
+HK_API int hk_pack(int format, int group, int rows, int cols, const void *weights, const void *scales,
+                   const void *zeros, int first, int last, uint8_t *out, size_t stride);
 /* Unpack one row to f32 [cols], for tests. */
 HK_API int hk_unpack(const hk_matrix *matrix, int row, float *out);
 
-/* Run all steps for `tokens` tokens in `threads` threads, one run at a time in a process. Every result depends on its row and token alone:
-   it has the same bits for every number of tokens and threads, and for every instruction set. Returns 0, -1 when the
-   steps or sequences do not fit together, -2 when memory runs out, or
-   -3 when it was cancelled: then outputs hold anything. */
+/* Run all steps for `tokens` tokens in `threads` threads, one run at a time in a process. Every result depends on its
+   row and token alone: it has the same bits for every number of tokens and threads, and for every instruction set.
+   Returns 0, -1 when the steps or sequences do not fit together, -2 when memory runs out, or -3 when it was cancelled:
+   then outputs hold anything. */
 HK_API int hk_run(const hk_program *program, int tokens, float *const *externals, int threads);
 /* End the run that is under way, if there is one, within some milliseconds. From any thread. */
 HK_API void hk_cancel(void);

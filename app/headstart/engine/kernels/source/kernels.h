@@ -77,7 +77,8 @@ struct kernels {
     /* Products of a block with `tiles` tiles from `first` on, to out[token]. */
     void (*multiply)(int format, int group, const uint8_t *block, const struct rounded *x, int first, int tiles,
                      float (*out)[HK_BLOCK]);
-    /* Rotate a token's queries and key, and put the key and the value into the cache. No angles: they are not rotated. */
+    /* Rotate a token's queries and key, and put the key and the value into the cache. No angles: they are not rotated.
+     */
     void (*place_token)(const hk_attention *a, const struct sequence *s, int token, float *query, float *key,
                         const float *value, const float *cosine, const float *sine);
     /* Attention of some queries that share keys and values: see attention.h. */

@@ -12,8 +12,8 @@
        dot4(p, u, x)                  p + sum of four u * x; u unsigned 4 bits, x signed 8 bits
        dot8(sums, u, x)               sums + sum of four (u - OFFSET8) * x; u unsigned 8 bits
        lower_shorts(v)                v with the upper half of each i32 cleared
-       multiply_shorts(a, b)          products of the lower halves, i16, of i32 whose upper halves are zero in one of them
-       add_ints, to_floats, multiply, multiply_add
+       multiply_shorts(a, b)          products of the lower halves, i16, of i32 whose upper halves are zero in one of
+   them add_ints, to_floats, multiply, multiply_add
 
    A walk takes VECTORS * LANES rows and `n` tokens; everything is inlined with a constant n, so that the sums stay in
    registers. */
@@ -164,7 +164,8 @@ INLINE void add_walk(const int format, const struct walk *w, const struct rounde
         for (int t = 0; t < n; t++) {
             float *to = out[t] + row + v * LANES;
             if (format == HK_INT4)
-                totals[t][v] = multiply_add(totals[t][v], load_halves(w->scales + (row + v * LANES) * 2), load_floats(to));
+                totals[t][v] =
+                    multiply_add(totals[t][v], load_halves(w->scales + (row + v * LANES) * 2), load_floats(to));
             store_floats(to, totals[t][v]);
         }
 }

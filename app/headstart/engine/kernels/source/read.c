@@ -29,7 +29,8 @@ static void read_parts(void *job, int thread)
     struct reading *reading = job;
     (void)thread;
     for (int part; (part = atomic_fetch_add(&reading->next, 1)) < reading->parts;) {
-        size_t first = reading->size / WORDS * part / reading->parts * WORDS, last = reading->size / WORDS * (part + 1) / reading->parts * WORDS;
+        size_t first = reading->size / WORDS * part / reading->parts * WORDS,
+               last = reading->size / WORDS * (part + 1) / reading->parts * WORDS;
         atomic_fetch_add(&reading->sum, sum_of(reading->data + first, last - first));
     }
 }

@@ -259,7 +259,8 @@ static void take_part(const struct run *run, const hk_step *step, const struct p
             int first = atomic_fetch_add_explicit(taken, phase->chunk, memory_order_relaxed);
             int last = smaller(first + phase->chunk, count);
             if (first >= last) break;
-            if (!atomic_load_explicit(&cancelled, memory_order_relaxed)) work(run, step, start + first, start + last, thread);
+            if (!atomic_load_explicit(&cancelled, memory_order_relaxed))
+                work(run, step, start + first, start + last, thread);
             atomic_fetch_add_explicit(&phase->done->value, last - first, memory_order_release);
         }
     }
