@@ -124,8 +124,10 @@ def with_states(model: Any, layers: Sequence[int]) -> None:
 
 
 def settings_of(folder: Path) -> precision.Properties:
-    """How the app runs a finished model: with the groups of activations that its export found harmless."""
-    return precision.plain(manifest.read_model(folder).precision.activation_group)
+    """How the app runs a finished model: with its own kernels, or with the groups of activations that are harmless."""
+    stored = manifest.read_model(folder).precision
+    own = precision.own_kernels() if precision.OWN in precision.candidates(stored, "CPU") else None
+    return own or precision.plain(stored.activation_group)
 
 
 def in_16_bits(states: NDArray[np.float32]) -> Hidden:
@@ -158,9 +160,7 @@ class _Writer:
         places = enumerate([*zip(*prompts, strict=False)][:-1])  # the last token of a prompt is read for its logits
         self._shared = next((at for at, each in places if len(set(each)) > 1), min(map(len, prompts)) - 1)
         context = max(map(len, prompts)) + tokens
-        settings: precision.Properties = {"PERFORMANCE_HINT": "LATENCY"}
-        if layers:  # those of the graph that will run
-            settings = settings_of(folder)
+        settings = settings_of(folder)
         self._sequences: list[PagedRunner] | list[StatefulRunner]
         try:
             first = PagedRunner(

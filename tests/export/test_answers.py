@@ -66,6 +66,13 @@ def test_states_come_from_the_groups_of_activations_that_the_app_runs_with(
     assert answers.settings_of(tmp_path) == precision.properties(Numerics.FAST, hint)
 
 
+def test_compressed_models_write_with_the_kernels_that_the_app_runs_with(tiny_quantized: Path) -> None:
+    assert answers.settings_of(tiny_quantized) == precision.properties(Numerics.FAST, precision.OWN)
+    first, again = (answers.write(str(tiny_quantized), ASKED, 12, temperature=1.0) for _ in range(2))
+    assert first == again
+    assert all(answer for _, answer in first)
+
+
 def test_an_answer_is_drawn_by_its_seed_alone(tiny_target: Path) -> None:
     first, second = (answers.write(str(tiny_target), ASKED, 8, temperature=5.0, seed=seed) for seed in (1, 2))
     assert first == answers.write(str(tiny_target), ASKED, 8, temperature=5.0, seed=1)

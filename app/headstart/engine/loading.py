@@ -26,6 +26,7 @@ from headstart.engine.runners.precision import (
     candidates,
     hint_of,
     name_of,
+    own_kernels,
     plain,
     probe_ids,
     properties,
@@ -440,7 +441,7 @@ def _trial_subject(folder: Path, manifest: manifests.Manifest, device: str, meas
 
 def _is_trusted(chosen: Properties, device: str) -> bool:
     """Whether no trial is needed."""
-    trusted = (plain(), properties(Numerics.EXACT), properties(Numerics.FAST, OWN))
+    trusted = (plain(), properties(Numerics.EXACT), own_kernels())
     return device == "CPU" and chosen in trusted
 
 
@@ -477,7 +478,7 @@ def _fastest(measurements: Measurements, hints: Sequence[str]) -> str:
 
     What was never tried is taken for the fastest if it is our own products, or else f32.
     """
-    if OWN in hints and validation.known(measurements, properties(Numerics.FAST, OWN)) is None:
+    if OWN in hints and validation.known(measurements, own_kernels()) is None:
         return OWN
     figures = pass_times(measurements, hints)
     return min(figures, key=lambda hint: sum(figures[hint].values())) if figures else "f32"

@@ -113,17 +113,24 @@ def test_where_the_cache_has_8_bits_attention_is_openvino_s(tiny_quantized: Path
     assert np.abs(found - expected).mean() < 0.1 * expected.std()
 
 
-@pytest.mark.parametrize(("branches", "operations"), [(True, 2), (False, 4)])
+@pytest.mark.parametrize("branches", [True, False])
+@pytest.mark.parametrize(("attention", "operations"), [(True, 2), (False, 4)])
 def test_as_few_operations_as_can_be(
-    tiny_quantized: Path, kernels: Library, *, branches: bool, operations: int
+    tiny_quantized: Path, kernels: Library, *, branches: bool, attention: bool, operations: int
 ) -> None:
-    """All layers, and the head. A graph without branches keeps OpenVINO's attention, and what lies around it."""
+    """All layers, and the head. With OpenVINO's attention, what lies around it in two layers."""
     model = paged._paged_model(tiny_quantized, None, allow_qq_bias=branches)
-    assert len(fuse(model, kernels, 2, attention=True)) == operations
+    assert len(fuse(model, kernels, 2, attention=attention)) == operations
     kinds = [node.get_type_name() for node in model.get_ordered_ops()]
     assert kinds.count("HeadstartKernel") == operations
-    assert kinds.count("PagedAttentionExtension") == (0 if branches else 2)
-    assert sum("cache" in port.any_name for port in model.inputs) == (0 if branches else 4)
+    assert kinds.count("PagedAttentionExtension") == (0 if attention else 2)
+    assert sum("cache" in port.any_name for port in model.inputs) == (0 if attention else 4)
+
+
+def test_a_graph_without_branches_gives_the_same_bits(tiny_quantized: Path, runner: BranchingRunner) -> None:
+    plain = PagedRunner(tiny_quantized, "CPU", WITH_KERNELS, 512)
+    ids = probe_ids(runner.vocabulary, 40, seed=8)
+    assert np.array_equal(read(plain, ids, 33, 1, 6), read(runner, ids, 40))
 
 
 def test_hidden_states_come_out_beside_the_logits(tiny_quantized: Path) -> None:

@@ -61,7 +61,7 @@ def fuse(model: Any, library: Library, threads: int, *, attention: bool = False)
     layouts = [_layout(graph, region) for region in regions]
     pieces = pack(library, [layout for layout, _, _ in layouts], threads)
     for piece, (_, sources, targets) in zip(pieces, layouts, strict=True):
-        places = [graph.parameters[name] for name in PLACES] if piece.attentions else []
+        places = [graph.parameters[name] for name in PLACES if name in graph.parameters] if piece.attentions else []
         node = operation()([*(graph.outputs[key] for key in sources), *places], piece)
         for number, key in enumerate(targets):
             _replace(graph.outputs[key], node.output(number))

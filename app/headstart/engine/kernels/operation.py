@@ -27,6 +27,7 @@ from headstart.engine.kernels.library import (
 )
 from headstart.engine.runtime import openvino
 
+_PLACES = 6  # arrays of hk_sequences
 _PART = 256  # blocks of rows that one thread packs at a time
 
 
@@ -116,11 +117,13 @@ class Piece:
     def run(self, arrays: Sequence[NDArray[np.float32]], places: Sequence[NDArray[Any]] = ()) -> None:
         """Compute the outputs, which stand behind the inputs: [.., width] each.
 
-        `places`, for attention: the arrays of hk_sequences in its order, of which `past` says how many there are.
+        `places`, for attention: the arrays of hk_sequences in its order; without the last two there are no branches.
         """
         tokens = arrays[0].size // arrays[0].shape[-1]
         if places:
-            sequences = Sequences(places[0].size, *map(_address, places))
+            begins = places[1]
+            without = () if len(places) == _PLACES else (begins[:0], np.zeros_like(begins))
+            sequences = Sequences(places[0].size, *map(_address, (*places, *without)))
             self._program.sequences = pointer(sequences)
         addresses = (c_void_p * len(self.widths))(*map(_address, arrays))
         self._library.run(self._program, tokens, addresses, self.threads)

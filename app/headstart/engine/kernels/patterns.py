@@ -14,9 +14,10 @@ from headstart.engine.runtime import openvino
 Key = tuple[str, int]  # an output of a node, by the node's name and the output's number
 
 PAGED_ATTENTION = "PagedAttentionExtension"
-# Its inputs, as hk_sequences has them: what tokens belong to which sequence, and where its keys and values are.
+# Its inputs, as hk_sequences has them: which tokens belong to which sequence, and where its keys and values are; then,
+# in a graph with branches, which tokens of a pass each of them sees.
 PLACES = ("past_lens", "subsequence_begins", "block_indices", "block_indices_begins", "qq_bias", "qq_bias_begins")
-_PLACES_AT, _SCALE_AT = (5, 6, 7, 8, -2, -1), 9  # among its inputs
+_FIRST_PLACE, _SCALE_AT = 5, 9  # among its inputs
 _INT4_GROUPS = (32, 64, 128)  # columns of INT4 weights that share a scale
 _STEP = 32  # columns that are multiplied at a time: the width of a product is a multiple of so many
 _UNPACKING = {"Convert", "Reshape"}
@@ -270,7 +271,7 @@ def _attention(graph: Graph, node: Any, found: Mapping[Key, Node]) -> Node | Non
     """Paged attention over products, whose queries and keys are rotated or not; nothing that the library lacks."""
     values = node.input_values()
     names = [value.get_node().get_friendly_name() for value in values]
-    if tuple(names[place] for place in _PLACES_AT) != PLACES:
+    if tuple(names[_FIRST_PLACE:_SCALE_AT]) != PLACES[: _SCALE_AT - _FIRST_PLACE]:
         return None
     behind = zip(values[_SCALE_AT + 1 :], names[_SCALE_AT + 1 :], strict=True)
     further = [_constant(value) for value, name in behind if name not in {"max_context_len", *PLACES}]

@@ -51,6 +51,11 @@ def plain(activation_group: int | None = None) -> Properties:
     return properties(Numerics.FAST, in_32_bits(activation_group))
 
 
+def own_kernels() -> Properties:
+    """Plain f32 with our own kernels."""
+    return properties(Numerics.FAST, OWN)
+
+
 def name_of(chosen: Properties) -> str:
     """What a person calls these properties: the precision, then what else differs from plain f32."""
     if chosen == properties(Numerics.EXACT):
