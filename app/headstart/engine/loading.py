@@ -69,10 +69,9 @@ def proven_as_loaded(
     name, kind = next(iter(RUNNERS.items()))
     try:
         runner = build(kind)
+        found = fault(runner)
     except (ImportError, RuntimeError) as error:
-        _log.info("%s does not load: %s", name, first_line(error))
-        return None
-    found = fault(runner)
+        found = first_line(error)
     if found:
         _log.info("%s does not prove right as it was loaded: %s", name, found)
         if hint_of(chosen) == OWN:
