@@ -191,7 +191,7 @@ def _report(times: dict[str, dict[int, list[float]]], read: int) -> dict[str, ob
 
 
 def _ratio(first: Sequence[float], second: Sequence[float]) -> dict[str, float | None]:
-    """How long the first takes in multiples of the second, turn by turn."""
+    """Return the time of the first in multiples of the second, turn by turn."""
     each = [mine / other for mine, other in zip(first, second, strict=False)]
     interval = bootstrap_interval(each)
     return {

@@ -124,7 +124,7 @@ def with_states(model: Any, layers: Sequence[int]) -> None:
 
 
 def settings_of(folder: Path) -> precision.Properties:
-    """How the app runs a finished model: with its own kernels, or with the groups of activations that are harmless."""
+    """Properties with which the app runs a finished model: own kernels, or groups of activations that are harmless."""
     stored = manifest.read_model(folder).precision
     own = precision.own_kernels() if precision.OWN in precision.candidates(stored, "CPU") else None
     return own or precision.plain(stored.activation_group)

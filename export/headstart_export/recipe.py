@@ -344,7 +344,7 @@ def _recipe_pair(pair: PairRecipe, arguments: Arguments) -> PairOrder:
 
 
 def _suffix(arguments: Arguments, usual: str) -> str:
-    """What the name of a model says of its adapter, and of weights other than the usual ones."""
+    """The end of a model's name: its adapter, and weights other than the usual ones."""
     adapter = f"-{arguments.adapter.resolve().name.lower()}" if arguments.adapter else ""
     return adapter + (f"-{arguments.weights}" if arguments.weights not in (None, usual) else "")
 

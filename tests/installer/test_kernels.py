@@ -1,4 +1,4 @@
-"""How the kernels are compiled, what a wheel has of them, and that Headstart is installed without them, too."""
+"""Compiling the kernels, their place in a wheel, and an install without them."""
 
 import importlib.util
 import shutil
@@ -43,7 +43,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def commands(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
-    """What a compiler would be told, in the place of one that writes empty files."""
+    """Commands for a compiler, in whose place one writes empty files."""
     told: list[Sequence[str]] = []
 
     def run(command: Sequence[str], folder: Path) -> None:

@@ -473,7 +473,7 @@ def _arithmetic(
 
 
 def _fastest(measurements: Measurements, hints: Sequence[str]) -> str:
-    """Of the precisions that are proven, the one with the least time for a token, a verification and reading prompts.
+    """Return the proven precision with the least time for a token, a verification and reading prompts.
 
     What was never tried is taken for the fastest if it is our own products, or else f32.
     """

@@ -286,7 +286,7 @@ def _tried(compile_model: Build, chosen: Properties, ids: Sequence[int], expecte
 def _limits(
     compile_model: Build, chosen: Properties, ids: Sequence[int], expected: Logits, order: _Order
 ) -> Iterable[float]:
-    """How far each scene may be away from exact arithmetic, in nats.
+    """Largest distance of each scene from exact arithmetic that is accepted, in nats.
 
     Plain f32 on a processor is what Headstart's users get by default, with its rounding of activations to INT8. Our own
     kernels round them, too, and may be as far away as it is.

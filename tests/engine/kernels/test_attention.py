@@ -33,7 +33,7 @@ def empty(blocks: int, size: int) -> Cache:
 
 @dataclass(frozen=True)
 class Text:
-    """What one sequence reads: rows of q, k, v and the angles. `blocks`: its own in the cache."""
+    """Rows of q, k, v and the angles of one sequence. `blocks`: its own in the cache."""
 
     q: Floats
     k: Floats

@@ -237,7 +237,7 @@ def normalized(ops: Any, x: Any) -> Any:
 
 
 def twice_read(ops: Any, x: Any) -> Any:
-    """What a product reads comes out, too."""
+    """A norm that comes out, too, beside the product that reads it."""
     normal = norm(ops, x)
     return ops.concat([linear(ops, normal), normal], -1)
 

@@ -24,7 +24,7 @@ MOST_ERROR = 2e-6  # of the sum of magnitudes that a product adds up
 
 
 def close(found: Floats, x: Doubles, values: Doubles) -> bool:
-    """Whether products are those of x [tokens, cols] and values [rows, cols]."""
+    """Tell if products are those of x [tokens, cols] and values [rows, cols]."""
     return bool((np.abs(found - x @ values.T) <= MOST_ERROR * (np.abs(x) @ np.abs(values.T)) + 1e-30).all())
 
 
@@ -41,7 +41,7 @@ def activations(random: np.random.Generator, tokens: int, cols: int) -> Floats:
 
 
 def same_bits(a: NDArray[np.float32], b: NDArray[np.float32]) -> bool:
-    """Whether all numbers have the same bits; NaN equals NaN."""
+    """Tell if all numbers have the same bits; NaN equals NaN."""
     return np.array_equal(a, b, equal_nan=True) and np.array_equal(np.signbit(a), np.signbit(b))
 
 

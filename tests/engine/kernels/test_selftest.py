@@ -1,4 +1,4 @@
-"""Whether our own kernels are used: the proof on this processor, and what happens without it."""
+"""The proof of our own kernels on this processor, and what happens without it."""
 
 import sys
 from collections.abc import Iterator

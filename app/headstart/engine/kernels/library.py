@@ -26,7 +26,7 @@ _LINE = 64  # bytes
 
 
 class Format(IntEnum):
-    """How weights are stored; headstart_kernels.h describes each."""
+    """Forms of stored weights; headstart_kernels.h describes each."""
 
     INT8 = 1
     INT4 = 2
@@ -35,7 +35,7 @@ class Format(IntEnum):
 
 
 class Kind(IntEnum):
-    """What a step computes."""
+    """Kinds of steps; headstart_kernels.h says what each computes."""
 
     LINEAR = 1
     GATED = 2

@@ -199,7 +199,7 @@ class _PackedStep:
 
 
 def _address(array: NDArray[Any]) -> int:
-    """Where its first number is; `ctypes.data` takes several times as long."""
+    """Return the address of the first number; `ctypes.data` takes several times as long."""
     return array.__array_interface__["data"][0]  # type: ignore[no-any-return]
 
 

@@ -1,4 +1,4 @@
-"""What the library can compute, found in the graph of a model."""
+"""Search of a model's graph for what the library can compute."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ _SIZES = 64  # numbers of a head: a multiple of so many
 
 @dataclass(frozen=True)
 class Node:
-    """What one step computes, found in the graph: the value `output` of these `inputs`."""
+    """A step, found in the graph: it computes the value `output` of these `inputs`."""
 
     kind: Kind
     output: Any  # ov.Output
@@ -164,7 +164,7 @@ def _compressed(node: Any) -> tuple[Any, Any, Any | None] | None:
 
 
 def _behind(node: Any) -> Any:
-    """What is converted and reshaped."""
+    """Go back through conversions and reshaping."""
     while node.get_type_name() in _UNPACKING:
         node = node.input_value(0).get_node()
     return node
@@ -198,7 +198,7 @@ def _gated(graph: Graph, node: Any, found: Mapping[Key, Node]) -> tuple[Node, ..
 
 
 def are_alike(first: Node, second: Node) -> bool:
-    """Whether the weights of two plain products can be packed into one matrix."""
+    """Tell if the weights of two plain products can be packed into one matrix."""
     if Kind.GATED in {first.kind, second.kind} or not (first.weights and second.weights):
         return False
     one, other = first.weights[0], second.weights[0]
@@ -338,7 +338,7 @@ def _rotated(value: Any) -> _Rotated:
 
 
 def _is_slice(node: Any, source: Any, start: int, stop: int | None) -> bool:
-    """Whether it takes these of the last numbers of a source; `stop` None: all from `start` on."""
+    """Tell if it takes these of the last numbers of a source; `stop` None: all from `start` on."""
     if node.get_type_name() != "Slice" or key_of(node.input_value(0)) != key_of(source):
         return False
     begin, end, step, axis = (_scalar(value) for value in node.input_values()[1:5])
@@ -359,7 +359,7 @@ def _unmoved(value: Any) -> tuple[Any, set[str]]:
 
 
 def _keeps_order(transpose: Any) -> bool:
-    """Whether the axes that are longer than 1 stay in their order."""
+    """Tell if the axes that are longer than 1 stay in their order."""
     order, shape = _constant(transpose.input_value(1)), transpose.input_value(0).get_partial_shape()
     if order is None:
         return False
@@ -394,7 +394,7 @@ def _sum(graph: Graph, node: Any, found: Mapping[Key, Node]) -> tuple[Node, ...]
 
 
 def _is_row_of_numbers(value: Any) -> bool:
-    """Whether it is f32 [.., width] with a width that is known."""
+    """Tell if it is f32 [.., width] with a known width."""
     shape = value.get_partial_shape()
     is_known = not shape.rank.is_dynamic and len(shape) >= 2 and not shape[-1].is_dynamic
     return is_known and value.get_element_type() == openvino().Type.f32 and not _is_constant(value)

@@ -56,7 +56,7 @@ def obstacle() -> str:
 
 
 def check() -> str:
-    """What is wrong with the library, for the process that asks; empty: nothing. It may crash."""
+    """Return the fault of the library, empty if it has none. A process of its own calls this, as it may crash."""
     kernels = library()
     return fault(kernels) if kernels else "it does not load"
 
@@ -81,7 +81,7 @@ def fault(kernels: Library) -> str:
 
 
 def _tried() -> str:
-    """What a child process finds. Raises OSError and TimeoutExpired."""
+    """Ask a child process for the fault. Raises OSError and TimeoutExpired."""
     command = program("--check-kernels")
     child = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
     return "" if child.returncode == 0 else child.stderr.strip()[-200:] or ending(child.returncode)

@@ -72,7 +72,7 @@ def without_defaults(chosen: Properties) -> dict[str, str]:
 
 
 def differing(other: str, hint: str) -> Properties:
-    """What to add to the properties of `hint`, so that they are those of `other`; an empty value takes one away."""
+    """Properties to add to those of `hint`, to make them those of `other`; an empty value takes one away."""
     usual, wanted = ({_GROUP: _USUAL_GROUP, **properties(Numerics.FAST, name)} for name in (hint, other))
     return {name: wanted.get(name, "") for name in usual | wanted if usual.get(name) != wanted.get(name)}
 
