@@ -107,7 +107,7 @@ class Piece:
         self.weights = [step.room for step in steps if step.size]
         self.attentions = [step.planned.attention for step in steps if step.planned.attention]
         self.threads = 1
-        self._library, self._packed = library, steps
+        self._library, self._kept = library, [(step.room, step.kept) for step in steps]  # not the weights as they were
         self._steps = (Step * len(steps))(*(step.step() for step in steps))
         self._all_widths = (c_int32 * len(layout.widths))(*layout.widths)
         self._program = Program(
