@@ -299,7 +299,20 @@ def test_nothing_is_left_that_could_be_replaced(name: str, kernels: Library) -> 
     assert kinds.count("HeadstartKernel") == operations
 
 
+def spread(ops: Any, x: Any, values: Sequence[int], scales: Sequence[int], kind: Any = np.float16) -> Any:
+    """A product whose weights are spread over rows or columns that their constant does not have."""
+    numbers = ops.convert(constant(np.ones(values, np.int8)), kind)
+    factors = constant(np.full(scales, 1 / 3 if kind is np.float32 else 0.5, kind))
+    matrix = ops.convert(ops.multiply(numbers, factors), np.float32)
+    return ops.matmul(x, matrix, transpose_a=False, transpose_b=True)
+
+
 UNKNOWN: dict[str, Graph] = {
+    "one row of weights for all": partial(spread, values=[1, COLS], scales=[ROWS, 1]),
+    "one column of weights for all": partial(spread, values=[ROWS, 1], scales=[1, COLS]),
+    "a scale for each column": partial(spread, values=[COLS, COLS], scales=[1, COLS]),
+    "a scale for all": partial(spread, values=[ROWS, COLS], scales=[1, 1]),
+    "scales that f16 does not hold": partial(spread, values=[ROWS, COLS], scales=[ROWS, 1], kind=np.float32),
     "weights in full": lambda ops, x: ops.matmul(
         x, constant(np.zeros((ROWS, COLS), np.float32)), transpose_a=False, transpose_b=True
     ),

@@ -1,5 +1,6 @@
 """Search of a model's graph for what the library can compute."""
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -129,21 +130,25 @@ def _weights(product: Any, library: Library) -> Weights | None:
     if parts is None:
         return None
     values, scales, zeros = parts
-    kind, width = values.get_element_type().get_type_name(), int(values.get_output_shape(0)[-1])
-    raw, factors = values.data, np.asarray(scales.data, np.float16).reshape(rows, -1)
-    if kind in {"i8", "u8"} and factors.shape[1] == 1:
-        points = None if zeros is None else np.broadcast_to(np.asarray(zeros.data, np.uint8).reshape(-1), (rows,))
-        if (kind == "u8") != (points is not None):
-            return None
-        weights = Weights(Format.INT8, 0, rows, cols, raw, factors, points)
-    elif kind == "i4" and zeros is None and width in _INT4_GROUPS:
-        weights = Weights(Format.INT4, width, rows, cols, raw.reshape(-1).view(np.uint8), factors)
-    elif kind == "u4" and zeros is not None and width % _STEP == 0:
-        points = _halves(zeros.data)[: factors.size].reshape(factors.shape)
-        minimums = (
-            -factors.astype(np.float32) * points
-        )  # a scale times a few bits: rounded to f16 as the file's own are
-        spread = [np.repeat(each, width // _STEP, axis=1).astype(np.float16) for each in (factors, minimums)]
+    stored = [int(size) for size in values.get_output_shape(0)]
+    kind, groups = values.get_element_type().get_type_name(), math.prod(stored[:-1])
+    factors = np.asarray(scales.data).reshape(-1).astype(np.float16)
+    # Each row, or each group of a row, has one scale and, if any, one zero point; nothing is spread over anything else.
+    is_whole = stored[0] == rows and math.prod(stored) == rows * cols
+    of_groups = [[int(size) for size in each.get_output_shape(0)] for each in (scales, zeros) if each is not None]
+    if not is_whole or any(shape != [*stored[:-1], 1] for shape in of_groups):
+        return None
+    if not np.array_equal(factors.astype(np.float32), np.asarray(scales.data, np.float32).reshape(-1)):
+        return None
+    scale, raw = factors.reshape(rows, -1), values.data
+    if kind in {"i8", "u8"} and groups == rows and (kind == "u8") == (zeros is not None):
+        points = None if zeros is None else np.asarray(zeros.data, np.uint8).reshape(-1)
+        weights = Weights(Format.INT8, 0, rows, cols, raw, scale, points)
+    elif kind == "i4" and zeros is None and stored[-1] in _INT4_GROUPS:
+        weights = Weights(Format.INT4, stored[-1], rows, cols, raw.reshape(-1).view(np.uint8), scale)
+    elif kind == "u4" and zeros is not None and stored[-1] % _STEP == 0:
+        minimums = -scale.astype(np.float32) * _halves(zeros.data)[: scale.size].reshape(scale.shape)
+        spread = [np.repeat(each, stored[-1] // _STEP, axis=1).astype(np.float16) for each in (scale, minimums)]
         weights = Weights(Format.INT4_MIN, _STEP, rows, cols, raw.reshape(-1).view(np.uint8), *spread)
     else:
         return None
@@ -222,7 +227,7 @@ def _is_bare(graph: Graph, node: Node) -> bool:
 def _norm(graph: Graph, node: Any) -> tuple[Node] | None:
     """An RMS norm, from its last multiplication, which is that by the gain."""
     for index in (0, 1):
-        gain, scaled = _constant(node.input_value(index)), node.input_value(1 - index).get_node()
+        gain, scaled = _row(node.input_value(index)), node.input_value(1 - index).get_node()
         if gain is None or scaled.get_type_name() != "Multiply":
             continue
         for side in (0, 1):
@@ -370,7 +375,7 @@ def _keeps_order(transpose: Any) -> bool:
 def _biased(graph: Graph, node: Any, found: Mapping[Key, Node]) -> tuple[Node, ...] | None:
     """A product and a constant for each of its rows."""
     for index in (0, 1):
-        product, bias = found.get(key_of(node.input_value(index))), _constant(node.input_value(1 - index))
+        product, bias = found.get(key_of(node.input_value(index))), _row(node.input_value(1 - index))
         if product is None or bias is None or not _is_bare(graph, product) or bias.size != product.width:
             continue
         inside = frozenset([node.get_name()])
@@ -414,6 +419,12 @@ def _constant(value: Any) -> NDArray[np.float32] | None:
     if node.get_type_name() != "Constant" or node.get_element_type().bitwidth < 8:
         return None
     return np.asarray(node.data, np.float32).reshape(-1)
+
+
+def _row(value: Any) -> NDArray[np.float32] | None:
+    """Return the numbers of a constant that has one for each number of a token, and no other axis."""
+    numbers, shape = _constant(value), value.get_partial_shape()
+    return numbers if numbers is not None and len(shape) and shape[-1] == numbers.size else None
 
 
 def _scalar(value: Any) -> float | None:
