@@ -110,8 +110,8 @@ def require(mode: str | None, found: Precision) -> None:
         raise ExportError(
             "The weights should have become {asked}, but the converted model says {weights}; "
             "nothing was kept. Please report this with the versions of nncf and openvino.",
-            asked=mode or "fp16",
-            weights=found.mode or "fp16",
+            asked=_NAMES[mode] if mode else "fp16",
+            weights=found.weights,
         )
 
 
