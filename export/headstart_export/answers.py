@@ -160,8 +160,8 @@ class _Writer:
         places = enumerate([*zip(*prompts, strict=False)][:-1])  # the last token of a prompt is read for its logits
         self._shared = next((at for at, each in places if len(set(each)) > 1), min(map(len, prompts)) - 1)
         context = max(map(len, prompts)) + tokens
-        settings: precision.Properties = {"PERFORMANCE_HINT": "LATENCY"}  # a model that is being exported has no manifest
-        if layers:  # those of the graph that will run
+        settings: precision.Properties = {"PERFORMANCE_HINT": "LATENCY"}
+        if layers:  # those of the graph that will run; what is still being exported has no manifest to tell
             settings = settings_of(folder)
         self._sequences: list[PagedRunner] | list[StatefulRunner]
         try:
