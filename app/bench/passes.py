@@ -62,7 +62,7 @@ def main() -> int:
     folder = Path(given.model) if Path(given.model).is_dir() else library.choose(given.model).target.folder
     kernels, threads = proven(), devices.cores()
     if kernels is None:
-        sys.exit("our own products are not to be had on this computer")
+        sys.exit("our own kernels are not used on this computer")
     model = core().read_model(folder / "openvino_model.xml")
     pieces = fuse(model, kernels, threads)
     for piece in pieces:

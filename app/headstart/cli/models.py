@@ -250,7 +250,7 @@ def _facts_of(model: Model) -> list[tuple[str, str]]:
 
 
 def _speed(known: manifest.Manifest) -> str:
-    """Empty where nothing was measured on this computer."""
+    """Measured speed in words; empty if this computer has not measured it."""
     from headstart.engine.validation import measured_ms  # noqa: PLC0415 - numpy, which a list need not wait for
 
     weights = known.files.get("openvino_model.bin")

@@ -475,7 +475,7 @@ def _arithmetic(
 def _fastest(measurements: Measurements, hints: Sequence[str]) -> str:
     """Return the proven precision with the least time for a token, a verification and reading prompts.
 
-    What was never tried is taken for the fastest if it is our own products, or else f32.
+    What was never tried is taken for the fastest if it is our own kernels, or else f32.
     """
     if OWN in hints and validation.known(measurements, own_kernels()) is None:
         return OWN

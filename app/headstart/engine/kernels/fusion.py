@@ -29,9 +29,9 @@ class Compiled:
 
 
 def compile_model(model: Any, device: str, properties: Mapping[str, str]) -> Compiled:
-    """Compile a model as OpenVINO does; where the properties have KERNELS, with our own products and attention.
+    """Compile a model as OpenVINO does; where the properties have KERNELS, with our own kernels.
 
-    Raises RuntimeError where OpenVINO refuses it, or where the products are wrong on this processor.
+    Raises RuntimeError where OpenVINO refuses it, or where our own kernels are not used on this computer.
     """
     known = {name: value for name, value in properties.items() if name != KERNELS}
     pieces: Sequence[Piece] = ()

@@ -36,7 +36,10 @@ def proven() -> Library | None:
 
 @functools.cache
 def obstacle() -> str:
-    """Why our own kernels are not used here; empty: they are. A child process tries them once for each build."""
+    """Reason not to use our own kernels on this computer; empty if there is none.
+
+    A child process tries them once for each build.
+    """
     kernels = library()
     if kernels is None:
         if not path().exists():

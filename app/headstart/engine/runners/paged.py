@@ -187,7 +187,7 @@ class PagedRunner:
         # That of keys holds scales too where they are kept in 8 bits.
         values = next(port for port in caches if port.any_name.startswith(_CACHE_INPUTS[1]))
         self.block = int(values.partial_shape[2].get_length())
-        blocks = self._count_blocks(compiled.model, context, sequences)
+        blocks = self._make_passes(compiled.model, context, sequences)
         for port in caches:
             shape = [sequences * blocks if size.is_dynamic else size.get_length() for size in port.partial_shape]
             self.caches.append(ov.Tensor(port.element_type, ov.Shape(shape)))
@@ -198,7 +198,7 @@ class PagedRunner:
         """Room for the keys and values of our own attention, laid out as kernels.library.Attention says."""
         ov = openvino()
         self.block = BLOCK
-        blocks = sequences * self._count_blocks(compiled.model, context, sequences)
+        blocks = sequences * self._make_passes(compiled.model, context, sequences)
         for attention in compiled.attentions:
             heads, size = attention.kv_heads, attention.size
             keys = ov.Tensor(ov.Type.f16, ov.Shape([blocks, heads, size, BLOCK]))
@@ -207,8 +207,8 @@ class PagedRunner:
             self.caches += [keys, values]
         self._token_axes = [3, 2] * len(compiled.attentions)
 
-    def _count_blocks(self, model: Any, context: int, sequences: int) -> int:
-        """Blocks of a sequence; `self.block` is how many tokens one has."""
+    def _make_passes(self, model: Any, context: int, sequences: int) -> int:
+        """Prepare for sequences of this many tokens, and return the blocks of one; `self.block` is already known."""
         blocks = -(-(context + _SPARE) // self.block)
         self.context, self.caches = context, list[Any]()
         self._passes = Passes(model, self.block, sequences=sequences, can_branch=self.can_branch)
