@@ -28,7 +28,7 @@ def _flags(main: Main, arguments: Sequence[str], capsys: pytest.CaptureFixture[s
 def test_every_flag_in_the_readme_exists(capsys: pytest.CaptureFixture[str]) -> None:
     known = _flags(export_cli.main, [], capsys) | _flags(cli.main, [], capsys)
     known |= set(FLAG.findall(parser("").format_help()))
-    for command in ("run", "chat", "bench", "dev audit", "tune", "doctor", "serve"):
+    for command in ("run", "chat", "bench", "dev", "tune", "doctor", "serve"):
         known |= _flags(cli.main, command.split(), capsys)
     assert set(FLAG.findall(README)) <= known
 

@@ -26,7 +26,7 @@ SETTINGS = {
     "version": 1,
     "appearance": {"theme": "dark", "font_size": 12, "zoom": 110, "language": "en", "reduced_motion": True},
     "chat": {"enter_sends": False, "system_prompt": "Be brief."},
-    "model": {"model": "pair", "numerics": "exact", "context": 4096},
+    "model": {"model": "pair", "kv_precision": "u8", "context": 4096},
     "speculation": {"speculation": "fixed", "num_assistant_tokens": 4, "acceptance_threshold": 0.5},
     "sampling": {"temperature": 0.5, "top_p": 0.9, "top_k": 40, "seed": 7, "stop": ["END"]},
     "presets": {"short": "Be brief."},

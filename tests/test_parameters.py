@@ -98,9 +98,9 @@ def test_what_is_chosen_at_loading_is_a_flag_and_a_setting() -> None:
         asked.append(arguments)
         return 0
 
-    Command(run).main(["--threads", "3", "--numerics", "exact"], standalone_mode=False)
+    Command(run).main(["--threads", "3", "--kv-precision", "u8"], standalone_mode=False)
     Command(run).main(["--threads", "auto"], standalone_mode=False)
-    assert [(each.threads, each.numerics) for each in asked] == [(3, "exact"), (None, "fast")]
+    assert [(each.threads, each.kv_precision) for each in asked] == [(3, "u8"), (None, "auto")]
 
     class Plain:
         """Settings of nothing else."""
@@ -108,4 +108,4 @@ def test_what_is_chosen_at_loading_is_a_flag_and_a_setting() -> None:
         name: str = ""
 
     kind: Any = dataclass(frozen=True)(settings.with_parameters(Plain, {"model": MoreConfig}))
-    assert {"threads", "numerics", "engine"} <= {each.name for each in dataclasses.fields(kind)}
+    assert {"threads", "kv_precision", "engine"} <= {each.name for each in dataclasses.fields(kind)}

@@ -17,7 +17,7 @@ _MEMORY = 3  # tokens that the next one depends on
 class ToyRunner:
     """Implements Runner. Two toys of one `seed` agree; `blur` adds noise of its own, so that a draft errs sometimes."""
 
-    can_branch = can_save = False
+    can_branch = can_pad = can_save = False
     sharing, joined = 1, None
 
     def __init__(self, vocabulary: int = 24, context: int = 4096, seed: int = 0, blur: float = 0.0) -> None:
@@ -78,7 +78,7 @@ class ToyRunner:
 class BranchingToy(ToyRunner):
     """Checks branches; `taken` counts those that were kept."""
 
-    can_branch = True
+    can_branch = can_pad = True
     taken = 0
 
     def forward(
@@ -144,26 +144,6 @@ class RememberingToy(ToyRunner):
         self._tokens.extend(tokens)
         self.values.extend(saved.view(np.int64)[: len(tokens)].tolist())
         return True
-
-
-class RoundingToy(RememberingToy):
-    """What it holds of a token follows from the size of the pass that read it, too, as in fast numerics."""
-
-    def forward(
-        self,
-        ids: Sequence[int],
-        branches: Sequence[Branch] = (),
-        rows: int = 1,
-        cancel: CancelEvent | None = None,
-    ) -> Logits:
-        """See Runner.forward."""
-        known = list(self.values)
-        super().forward(ids, branches, rows, cancel)
-        self.values = known
-        for place, token in enumerate(ids):
-            self.values.append(hash((self.values[-1] if self.values else 0, token, place, len(ids))))
-        seeds = [abs(value) for value in self.values[-rows:]]
-        return np.stack([np.random.default_rng(seed).normal(0.0, 2.0, self.vocabulary) for seed in seeds])
 
 
 def read(runner: RememberingToy, cache: PrefixCache, prompt: Sequence[int], chat: Keep | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Compares answers with guesses and without, token by token, in the numerics that the app has by default.
+"""Compares answers with guesses and without, token by token, in default settings.
 
 `python app/bench/guessed_texts.py MODEL [--prompts 3] [--tokens 96]` asks prompts of all classes, greedily and at
 temperature 0.8, each without guesses and then in automatic mode behind what the first answer read. It prints JSON, and

@@ -16,7 +16,7 @@ import headstart
 from headstart import huge_pages, library
 from headstart.engine import memory
 from headstart.engine.devices import describe
-from headstart.engine.engine import KvPrecision, LoadOptions, Message, Mode, Numerics, Request, Speculation
+from headstart.engine.engine import KvPrecision, LoadOptions, Message, Mode, Request, Speculation
 from headstart.engine.local import LocalEngine, load
 
 _ANSWER = 64  # tokens: enough for the draft model to have read everything and guessed
@@ -59,7 +59,7 @@ def _measure(given: argparse.Namespace, context: int) -> dict[str, object]:
     """Load, have an answer written at the end of a full context, and look at this process after each."""
     choice = library.choose(given.model, given.draft)
     models = [choice.target.manifest, *([choice.draft.manifest] if choice.draft else [])]
-    expected = memory.need(models, context, memory.kv_bits(Numerics.FAST, given.kv))
+    expected = memory.need(models, context, memory.kv_bits(given.kv))
     folder = choice.draft.folder if choice.draft else None
     started = time.perf_counter()
     with closing(load(LoadOptions(choice.target.folder, folder, context=context, kv_precision=given.kv))) as engine:

@@ -22,7 +22,6 @@ import numpy as np
 from headstart import huge_pages, library
 from headstart.engine import devices
 from headstart.engine.bench.result import bootstrap_interval, geometric_mean
-from headstart.engine.engine import Numerics
 from headstart.engine.kernels.fusion import fuse
 from headstart.engine.kernels.library import Bytes, Library
 from headstart.engine.kernels.operation import Piece
@@ -71,7 +70,7 @@ def main() -> int:
     stock = in_32_bits(read_model(folder).precision.activation_group)
     context = given.context + max(*sizes, given.prompt)
     runners = {
-        name: BranchingRunner(folder, "CPU", properties(Numerics.FAST, hint), context)
+        name: BranchingRunner(folder, "CPU", properties(hint), context)
         for name, hint in (("own", OWN), ("stock", stock))
     }
     for runner in runners.values():

@@ -1,4 +1,4 @@
-"""Writes down the token ids of twenty answers in exact numerics, or compares them with those that were written down.
+"""Writes down the token ids of twenty answers, or compares them with those that were written down.
 
 To check a change that must not alter texts, run `python app/bench/same_texts.py record FILE --model NAME` before it and
 `compare` after it, on the same machine: another processor may round otherwise.
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from headstart import library
 from headstart.engine.bench.prompts import USUAL_KINDS, read_prompts
-from headstart.engine.engine import Finish, LoadOptions, Mode, Numerics, Request, Sampling, Speculation
+from headstart.engine.engine import Finish, LoadOptions, Mode, Request, Sampling, Speculation
 from headstart.engine.local import LocalEngine, load
 
 _TOKENS = 32
@@ -34,7 +34,7 @@ def main() -> int:
     arguments = parser.parse_args()
     choice = library.choose(arguments.model, None)
     draft = choice.draft.folder if choice.draft else None
-    with closing(load(LoadOptions(choice.target.folder, draft, numerics=Numerics.EXACT))) as engine:
+    with closing(load(LoadOptions(choice.target.folder, draft))) as engine:
         answers = _answers(engine)
     if arguments.work == "record":
         arguments.file.write_text(json.dumps(answers, indent=0), encoding="utf-8")

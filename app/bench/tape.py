@@ -56,7 +56,7 @@ class _TapedEngine:
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """See Engine.generate."""
-        asked = [said_in(request.messages), request.speculation.mode.value, self._facts.numerics]
+        asked = [said_in(request.messages), request.speculation.mode.value]
         if self._engine:
             events = []
             for event in self._engine.generate(request, cancel):
@@ -87,7 +87,7 @@ class Recording(LocalModels):
     def open(self, options: LoadOptions, tell: Tell) -> Opened:
         """See Models.open."""
         opened = super().open(options, tell)
-        self._tape.put("facts", options.numerics.value, opened.facts)
+        self._tape.put("facts", "", opened.facts)
 
         def count(request: Request | None, text: str) -> int:
             found = opened.count(request, text)
@@ -123,7 +123,7 @@ class Playing:
 
     def open(self, options: LoadOptions, tell: Tell) -> Opened:  # noqa: ARG002
         """See Models.open."""
-        facts = from_data(Facts, self._tape.get("facts", options.numerics.value))
+        facts = from_data(Facts, self._tape.get("facts", ""))
         return Opened(_TapedEngine(self._tape, facts, in_time=self._in_time), facts, self._count, self._bench)
 
     def describe(self) -> Description:

@@ -177,7 +177,7 @@ class ToyModels:
             os.kill(os.getpid(), signal.SIGTERM)
         context = min(CONTEXT, options.context or CONTEXT)
         draft = options.draft.name if options.draft else None
-        facts = Facts(name, draft, options.device, options.numerics.value, context, sampling=USUAL)
+        facts = Facts(name, draft, options.device, context, sampling=USUAL, is_batch_invariant=True)
         facts = replace(facts, parallel=options.parallel)
         engine = ToyEngine(self._pace, context)
 

@@ -19,7 +19,7 @@ def serve(order: StartServer, engine: Shared, facts: Facts, tell: Callable[[Serv
     from headstart.server.server import Server, listen  # noqa: PLC0415
 
     listener = listen(order.host, order.port, beyond=order.beyond)
-    model = served(order.model, facts.context, facts.numerics)
+    model = served(order.model, facts)
     server = Server(order, listener, OneModel(model, engine), tell)
     server.start()
     return server

@@ -132,13 +132,6 @@ class Drafter(StrEnum):
     TABLE = "table"  # the table of usual words alone
 
 
-class Numerics(StrEnum):
-    """Chosen when a model is loaded: the fastest arithmetic, or one whose results do not depend on batching."""
-
-    FAST = "fast"
-    EXACT = "exact"
-
-
 class EngineKind(StrEnum):
     """The engines."""
 
@@ -150,7 +143,7 @@ class EngineKind(StrEnum):
 class KvPrecision(StrEnum):
     """How keys and values are kept. What an 8-bit cache saves it costs in precision: rejected guesses leave a trace."""
 
-    AUTO = "auto"  # 16 bits, in exact numerics 32
+    AUTO = "auto"  # 16 bits
     F16 = "f16"
     U8 = "u8"
 
@@ -243,7 +236,6 @@ class SamplingParams:
         "The same seed chooses the same words; another seed gives another answer.",
         low=0,
         high=2**63 - 1,
-        detail="with --numerics exact",
     )
     automatic: tuple[str, ...] = ()
 
@@ -322,13 +314,6 @@ class LoadConfig:
         "Device that runs the draft model; automatic takes what tuning found, or else that of the model.",
         title="Draft device",
     )
-    numerics: Numerics = parameter(
-        Numerics.FAST,
-        "Fast arithmetic, or exact: the same results.",
-        title="Arithmetic",
-        detail="fast: rounding depends on how many tokens are read at once, so the same request may get another answer "
-        "when it is asked again, greedy or seeded; exact: always the same text, with and without speculation, slower",
-    )
     precision: Precision = parameter(
         Precision.AUTO,
         "What the model computes in; one that gives wrong results on this device is refused.",
@@ -345,8 +330,7 @@ class LoadConfig:
     ignore_memory: bool = parameter(default=False, meaning="Load although the memory seems too small.", in_window=False)
     kv_precision: KvPrecision = parameter(
         KvPrecision.AUTO,
-        "How the model remembers a chat: 8 bits take less room, but rejected guesses leave a trace. "
-        "Automatic is 16, and 32 in exact numerics.",
+        "How the model remembers a chat: 8 bits take less room, but rejected guesses leave a trace. Automatic is 16.",
         title="Cache precision",
     )
 

@@ -157,7 +157,6 @@ class Settings:
     draft: str = _own("", "model", "The model that guesses ahead; automatic takes the one of the pair.")
     device: str = DECLARED
     draft_device: str = DECLARED
-    numerics: str = DECLARED
     context: int | None = DECLARED
     engine: str = DECLARED
     kv_precision: str = DECLARED

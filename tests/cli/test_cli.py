@@ -14,7 +14,7 @@ import pytest
 from headstart import __version__
 from headstart.cli import main
 from headstart.cli.program import WindowFlags
-from headstart.engine.engine import Event, LoadOptions, Numerics, Request, Step
+from headstart.engine.engine import Event, LoadOptions, Request, Step
 from headstart.errors import DeviceError
 from tests.fakes import RecordingLoad, ScriptedEngine
 from tests.model_folders import write_model
@@ -56,7 +56,7 @@ def test_help_waits_for_no_model_library() -> None:
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [(["audit"], "dev audit"), (["text", "a.pdf"], "dev text"), (["bench", "forward"], "dev forward")],
+    [(["text", "a.pdf"], "dev text"), (["bench", "forward"], "dev forward")],
 )
 def test_a_command_that_has_moved_names_its_place(old: list[str], new: str, capsys: Captured) -> None:
     assert main(old) == 2
@@ -110,9 +110,9 @@ def test_one_answer_is_all_there_is_on_standard_output(load: RecordingLoad, caps
 
 def test_the_model_is_loaded_as_asked(root: Path, load: RecordingLoad) -> None:
     write_model(root / "tiny")
-    flags = ["--model", "smol", "--draft", "tiny", "--device", "GPU.1", "--numerics", "exact", "--context", "2048"]
+    flags = ["--model", "smol", "--draft", "tiny", "--device", "GPU.1", "--context", "2048"]
     assert main(["chat", *flags, "--prompt", "Hi"], load) == 0
-    assert load.options == [LoadOptions(root / "smol", root / "tiny", "GPU.1", Numerics.EXACT, 2048)]
+    assert load.options == [LoadOptions(root / "smol", root / "tiny", "GPU.1", 2048)]
 
 
 @pytest.mark.usefixtures("root")
@@ -199,7 +199,7 @@ def test_json_is_one_object(load: RecordingLoad, capsys: Captured) -> None:
     assert (data["text"], data["finish_reason"], len(data["token_ids"])) == ("Ça \x1b[1m va?", "stop", 3)
     assert data["stats"]["output_tokens"] == 3
     assert data["stats"]["acceptance_rate"] == 1.0
-    expected = {"model": "smol", "draft": None, "device": "CPU", "numerics": "fast", "context": None, "system": None}
+    expected = {"model": "smol", "draft": None, "device": "CPU", "context": None, "system": None}
     assert expected.items() <= data["settings"].items()
     assert data["settings"]["engine"] == "headstart"
     assert (data["settings"]["seed"], data["settings"]["stop"], data["settings"]["speculation"]) == (5, ["END"], "auto")

@@ -95,9 +95,9 @@ def test_a_chat_asks_the_server_that_was_named(capsys: Captured) -> None:
 
 def test_what_only_a_model_here_can_do_is_refused(capsys: Captured) -> None:
     remotes.add(Remote("office", "https://office.example/v1"))
-    flags = ["--numerics", "exact", "--draft", "none", "--precision", "f16", "--device", "GPU"]
+    flags = ["--draft", "none", "--precision", "f16", "--device", "GPU"]
     assert main(["chat", "--model", "remote:office", *flags]) == 2
-    assert "--device, --numerics, --precision, --draft: for models of this computer only" in capsys.readouterr().err
+    assert "--device, --precision, --draft: for models of this computer only" in capsys.readouterr().err
 
 
 def test_a_key_comes_through_a_pipe_and_never_on_the_command_line(

@@ -14,7 +14,6 @@ from headstart.engine.engine import (
     LoadOptions,
     Message,
     Mode,
-    Numerics,
     Remote,
     Request,
     Sampling,
@@ -30,7 +29,7 @@ QUESTIONS = ("What is the capital of France?", "Write a haiku about rain, then e
 @pytest.fixture(scope="module")
 def local(tiny_pair: Path) -> Iterator[LocalEngine]:
     """A model of this computer with its draft; exact, so that asking twice gives the same."""
-    options = LoadOptions(tiny_pair / "target", tiny_pair / "draft", numerics=Numerics.EXACT, context=512)
+    options = LoadOptions(tiny_pair / "target", tiny_pair / "draft", context=512)
     with closing(load(options)) as engine:
         yield engine
 

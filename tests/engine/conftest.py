@@ -11,7 +11,7 @@ import pytest
 
 from headstart import manifest
 from headstart.engine import detokenizer
-from headstart.engine.engine import LoadOptions, Numerics
+from headstart.engine.engine import LoadOptions
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.tokenizer import Tokenizer
 from tests.conftest import built_once
@@ -62,13 +62,13 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> int:
 
 @pytest.fixture(scope="session")
 def pair_engine(tiny_target: Path, tiny_draft: Path, tmp_path_factory: pytest.TempPathFactory) -> LocalEngine:
-    return _loaded(LoadOptions(tiny_target, tiny_draft, numerics=Numerics.EXACT), tmp_path_factory.mktemp("home"))
+    return _loaded(LoadOptions(tiny_target, tiny_draft), tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture(scope="session")
 def lone_engine(tiny_target: Path, tmp_path_factory: pytest.TempPathFactory) -> LocalEngine:
-    """The tiny target in exact numerics, with n-grams only."""
-    return _loaded(LoadOptions(tiny_target, numerics=Numerics.EXACT), tmp_path_factory.mktemp("home"))
+    """The tiny target, with n-grams only."""
+    return _loaded(LoadOptions(tiny_target), tmp_path_factory.mktemp("home"))
 
 
 @pytest.fixture

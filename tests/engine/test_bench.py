@@ -48,7 +48,7 @@ from headstart.engine.bench.result import (
 )
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.devices import Machine
-from headstart.engine.engine import Drafter, LoadOptions, Mode, Numerics, Sampling, Speculation
+from headstart.engine.engine import Drafter, LoadOptions, Mode, Sampling, Speculation
 from headstart.engine.local import load
 from headstart.engine.wire import from_data
 from headstart.errors import PeerError, SettingsError
@@ -319,7 +319,7 @@ def test_answers_too_short_for_a_speed_count_for_nothing() -> None:
 
 
 def test_each_side_reads_the_same_prompt_and_writes_the_same_text(tiny_target: Path, tiny_draft: Path) -> None:
-    options = LoadOptions(tiny_target, tiny_draft, context=256, numerics=Numerics.EXACT)
+    options = LoadOptions(tiny_target, tiny_draft, context=256)
     engine = load(options)
     plan = BenchPlan(options, (CODE,), tokens=16, repeats=1)
     (prompt,) = measure(engine, plan, (genai(engine, options),), Progress(lambda _: None, lambda _: None)).prompts

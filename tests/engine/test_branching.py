@@ -1,7 +1,8 @@
 """Branches: checked beside a pass as if each stood alone, kept where they hold, and never a change of the text."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -12,16 +13,17 @@ import pytest
 
 from headstart.engine import loading
 from headstart.engine.drafters.base import Draft
-from headstart.engine.engine import Mode, Numerics, Origin, Sampling, Speculation
-from headstart.engine.loading import Place, branch_error, fault, load_model
-from headstart.engine.local import LocalEngine
+from headstart.engine.engine import LoadOptions, Mode, Origin, Sampling, Speculation
+from headstart.engine.loading import Place, load_model
+from headstart.engine.local import LocalEngine, load
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import DraftPlan, Knowledge, Policy
 from headstart.engine.policy.rounds import Outcome, Situation
 from headstart.engine.runners.paged import BranchingRunner, PagedRunner
 from headstart.engine.runners.passes import Pass
-from headstart.engine.runners.precision import probe_ids, properties
-from headstart.engine.runners.runner import Branch, Logits
+from headstart.engine.runners.precision import probe_ids, reference
+from headstart.engine.runners.runner import Branch
+from headstart.engine.runners.selftest import branch_error, fault
 from headstart.engine.sequence import Job
 from headstart.engine.speculative import Decoder
 from headstart.engine.trace import Recorder, RecordingPlan
@@ -29,7 +31,7 @@ from tests.engine.answers import CODE, LIST, PLAIN, ask, forget, request
 from tests.engine.test_exactness import VOCABULARY, write
 from tests.toy import BranchingToy, ToyRunner, toy_drafters
 
-EXACT = properties(Numerics.EXACT)
+EXACT = reference()
 CONTEXT = 300  # no multiple of a cache block
 FLOOR = 1e-3  # as in test_runner: other batchings made 1.3e-4, a token that wrongly counts makes several
 
@@ -46,14 +48,6 @@ class Immovable(BranchingRunner):
 
     def _keep(self, _place: int, number: int) -> None:
         self._tokens.append(self._branches[number].token)
-
-
-class Kernels(BranchingToy):
-    """Passes over one token, and those with branches, give other numbers, as kernels of processors do."""
-
-    def forward(self, ids: Sequence[int], branches: Sequence[Branch] = (), *args: Any, **named: Any) -> Logits:
-        logits = super().forward(ids, branches, *args, **named)
-        return -logits if len(ids) == 1 or branches else logits
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +124,7 @@ class TestRunner:
     def test_it_is_chosen_where_it_works(
         self, tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        place = Place("CPU", Numerics.EXACT, 128)
+        place = Place("CPU", 128)
         monkeypatch.setitem(loading.RUNNERS, "branching", Blind)
         assert type(load_model(tiny_target, place, measured).runner) is PagedRunner
         monkeypatch.undo()
@@ -172,13 +166,12 @@ class TestText:
         assert any(outcome.verified > len(outcome.confidences) for outcome in outcomes)
 
     @pytest.fixture
-    def eager(self, pair_engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> LocalEngine:
+    def eager(self, tiny_quantized: Path, tiny_draft: Path, headstart_home: Path) -> Iterator[LocalEngine]:
         """A pair, checking as many branches as find room."""
-        assert pair_engine.target.runner.can_branch
-        policy = Eager(pair_engine._policy.costs)
-        monkeypatch.setattr(pair_engine, "_policy", policy)
-        monkeypatch.setattr(pair_engine._decoder, "_policy", policy)
-        return pair_engine
+        with closing(load(LoadOptions(tiny_quantized, tiny_draft))) as engine:
+            assert engine.target.runner.can_branch
+            engine._policy = engine._decoder._policy = Eager(engine._policy.costs)
+            yield engine
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
@@ -199,30 +192,6 @@ def test_passes_that_are_filled_up_write_the_plain_text_up_to_the_end_of_the_con
         assert write(filled(context), job)[0::2] == plain[0::2]
     spoken = [size for size in sizes if size > 1]
     assert sum(size != last for last, size in pairwise(spoken)) < len(spoken) / 4
-
-
-@pytest.mark.parametrize("is_repeatable", [True, False])
-def test_a_repeatable_answer_is_the_same_with_guesses_where_kernels_for_one_token_are_others(
-    is_repeatable: bool,
-) -> None:
-    texts, job = set(), Job((1, 2, 3), 200, frozenset(), Sampling(), PLAIN, repeatable=is_repeatable)
-    for speculation in (PLAIN, Speculation()):
-        target = Kernels(VOCABULARY, 400, 3)
-        policy = Policy(Costs(Curve({1: 70.0, 8: 79.0}), {Origin.DRAFT: Curve({1: 12.0})}))
-        decoder = Decoder(target, toy_drafters(target, ToyRunner(VOCABULARY, 400, 3, blur=0.5)), policy)
-        texts.add(tuple(write(decoder, replace(job, speculation=speculation))[0]))
-    assert (len(texts) == 1) == is_repeatable
-
-
-@pytest.mark.parametrize(("is_repeatable", "shortest"), [(True, 2), (False, 1)])
-def test_the_last_token_of_a_repeatable_prompt_is_not_read_alone(*, is_repeatable: bool, shortest: int) -> None:
-    target = Kernels(VOCABULARY, 400, 3)
-    policy = Policy(Costs(Curve({1: 70.0, 8: 79.0}, switch_ms=15.0)))
-    prompt = tuple(place % VOCABULARY for place in range(257))
-    job = Job(prompt, 9, frozenset(), Sampling(), PLAIN, repeatable=is_repeatable)
-    write(Decoder(target, toy_drafters(target), policy), job)
-    assert min(target.calls) == shortest
-    assert tuple(target.tokens[: len(prompt)]) == prompt
 
 
 def test_a_branch_is_taken_at_the_first_wrong_candidate_only() -> None:

@@ -13,6 +13,7 @@ from headstart.engine.engine import EngineKind, LoadOptions
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.opening import EngineChoice, LocalModels, choose
 from headstart.engine.protocol import Bench, BenchSize
+from headstart.engine.runners import selftest
 from headstart.errors import DeviceError, SettingsError, UnfitError
 from tests.openvino_core import CPU, GPU, NPU, FakeCore, Properties, plug_in
 
@@ -119,10 +120,10 @@ def test_a_card_is_tried_once_for_each_driver(
     monkeypatch.setattr(loading, "RUNNERS", {"paged": _unasked, "stateful": _unasked})
     assert opening.chosen(options) == found
     with pytest.raises(UnfitError, match=r"GPU refuses target \(paged: the driver .* Try --device CPU"):
-        loading.load_model(tiny_target, loading.Place("GPU", options.numerics, 64), measured)
+        loading.load_model(tiny_target, loading.Place("GPU", 64), measured)
 
     monkeypatch.setattr(loading, "RUNNERS", {"paged": lambda *_: SimpleNamespace(can_branch=False)})
-    monkeypatch.setattr(loading, "rollback_error", lambda _: 0.0)
+    monkeypatch.setattr(selftest, "rollback_error", lambda _: 0.0)
     assert opening.chosen(options) == found
     plug_in(monkeypatch, FakeCore({"CPU": CPU, "GPU": {**GPU, "GPU_DRIVER_VERSION": "26.1"}}))
     assert opening.chosen(options) == OURS
@@ -131,7 +132,7 @@ def test_a_card_is_tried_once_for_each_driver(
 def test_a_card_that_forgets_badly_leaves_it_to_genai(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plug_in(monkeypatch, FakeCore({"CPU": CPU, "GPU": GPU}))
     monkeypatch.setattr(loading, "RUNNERS", {"paged": lambda *_: SimpleNamespace(can_branch=False)})
-    monkeypatch.setattr(loading, "rollback_error", lambda _: 0.5)
+    monkeypatch.setattr(selftest, "rollback_error", lambda _: 0.5)
     assert (
         "paged: logits differ by 50.0% of their deviation"
         in opening.chosen(LoadOptions(tiny_target, device="GPU")).reason

@@ -19,14 +19,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headstart import manifest, token_table
-from headstart.engine import local
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters import table as usual_words
 from headstart.engine.drafters.base import NO_DRAFT, Draft, WantsMore
 from headstart.engine.drafters.draft_model import CHUNK, MOST_DRAFTED, DraftModel
 from headstart.engine.drafters.ngram import NgramDrafter
 from headstart.engine.drafters.table import Table, TableDrafter
-from headstart.engine.engine import Drafter, LoadOptions, Mode, Numerics, Origin, Sampling, Speculation, Timing
+from headstart.engine.engine import Drafter, LoadOptions, Mode, Origin, Sampling, Speculation, Timing
 from headstart.engine.loading import read_shortlist
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.policy.cost_model import Costs, Curve
@@ -386,12 +385,10 @@ def with_list(folder: Path, ranked: Any, rows: int) -> Path:
 
 @pytest.fixture(scope="module")
 def engine(tiny_target: Path, listed_draft: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEngine]:
-    """The target with itself as a trimmed draft, both in exact numerics."""
-    usual = local.draft_place
+    """The target with itself as a trimmed draft."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HEADSTART_HOME", str(tmp_path_factory.mktemp("home")))
-        patch.setattr(local, "draft_place", lambda *given: dataclasses.replace(usual(*given), numerics=Numerics.EXACT))
-        with closing(load(LoadOptions(tiny_target, listed_draft, numerics=Numerics.EXACT))) as loaded:
+        with closing(load(LoadOptions(tiny_target, listed_draft))) as loaded:
             yield loaded
 
 

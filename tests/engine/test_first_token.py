@@ -16,7 +16,7 @@ from headstart.engine.bench.measure import genai
 from headstart.engine.bench.peers import Ask, ChatPeer, GenaiChats, LlamaChats, PeerOptions
 from headstart.engine.bench.race import Run
 from headstart.engine.bench.result import Interval
-from headstart.engine.engine import Keep, LoadOptions, Message, Numerics, Request
+from headstart.engine.engine import Keep, LoadOptions, Message, Request
 from headstart.engine.local import LocalEngine, load
 from headstart.errors import PeerError, SettingsError
 
@@ -27,7 +27,7 @@ BEGINNING = 40  # tokens at most that all chats begin with
 
 @pytest.fixture
 def options(tiny_target: Path, tiny_draft: Path) -> LoadOptions:
-    return LoadOptions(tiny_target, tiny_draft, numerics=Numerics.EXACT)
+    return LoadOptions(tiny_target, tiny_draft)
 
 
 @pytest.fixture

@@ -27,7 +27,6 @@ from headstart.engine.engine import (
     LoadOptions,
     Message,
     Mode,
-    Numerics,
     Origin,
     Prefill,
     Request,
@@ -37,7 +36,7 @@ from headstart.engine.engine import (
     Tracing,
 )
 from headstart.engine.local import LocalEngine
-from headstart.engine.runners.precision import properties
+from headstart.engine.runners.precision import reference
 from headstart.engine.runtime import openvino, openvino_genai
 from headstart.errors import (
     BrokenModelError,
@@ -76,7 +75,7 @@ def told(engine: Engine, request: Request = QUESTION) -> Told:
 def opened(target: Path, draft: Path | None = None) -> Iterator[GenaiEngine]:
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as home:
         patch.setenv("HEADSTART_HOME", home)
-        engine = load(LoadOptions(target, draft, numerics=Numerics.EXACT))
+        engine = load(LoadOptions(target, draft))
     yield engine
     engine.close()
     engine.close()  # closing again does nothing
@@ -131,7 +130,7 @@ def test_where_memory_is_scarce_there_is_room_for_one_text(
 ) -> None:
     free = memory.need([manifests.read_model(tiny_target)], bits=32).total
     monkeypatch.setattr(memory, "free_memory", lambda: free)
-    engine = load(LoadOptions(tiny_target, numerics=Numerics.EXACT))
+    engine = load(LoadOptions(tiny_target))
     for question in (QUESTION, replace(QUESTION, messages=(Message("user", "word " * 200),)), QUESTION):
         assert told(engine, question).text == told(lone_engine, question).text
     engine.close()
@@ -313,7 +312,7 @@ def test_the_stateful_pipeline_streams_and_can_be_stopped(
 
     monkeypatch.setattr(pipelines, "stepped", stateful)
     monkeypatch.setattr(pipelines, "SteppedWriter", StreamedWriter)
-    engine = load(LoadOptions(tiny_target, numerics=Numerics.EXACT))
+    engine = load(LoadOptions(tiny_target))
     found = told(engine)
     assert found.text == told(lone_engine).text
     assert found.finish.stats.by_origin == {Origin.TARGET.value: 24}
@@ -434,7 +433,6 @@ def test_nobody_says_who_proposed_a_token(tiny_target: Path, tiny_draft: Path, p
     [
         ("int8", {}, "symmetric weights, but tiny-target has int8: export it with --weights int4-sym"),
         ("int4", {}, "symmetric weights, but tiny-target has int4: export it with --weights int4-sym"),
-        ("", {"numerics": Numerics.EXACT}, "leave out --numerics exact"),
         ("", {"kv_precision": KvPrecision.U8}, "leave out --kv-precision"),
         ("", {"draft_device": "CPU"}, "leave out --draft-device"),
         ("", {"context": 100}, "a context of at least 128 tokens, not 100"),
@@ -612,7 +610,6 @@ def test_what_batches_do_otherwise_is_named(request_: Request, seeded: bool, wor
     ("options", "words"),
     [
         (LoadOptions(Path("target"), Path("draft")), ""),
-        (LoadOptions(Path("target"), numerics=Numerics.EXACT), "exact numerics"),
         (LoadOptions(Path("target"), tracing=Tracing(Path("rounds.jsonl"))), "a trace"),
         (LoadOptions(Path("target"), device="npu"), "the NPU"),
     ],
@@ -628,7 +625,7 @@ MENDED = "OpenVINO GenAI mended this: permit it in engine/backends/genai/engine.
 
 def _pipeline(target: Path, draft: Path) -> Any:
     """The tiny pair, as GenAI guesses with it."""
-    genai, chosen = openvino_genai(), dict(properties(Numerics.EXACT))
+    genai, chosen = openvino_genai(), dict(reference())
     guessing = genai.draft_model(str(draft), "CPU", **chosen)
     scheduler = genai.SchedulerConfig()
     scheduler.enable_prefix_caching = True  # without it, only the text is wrong
@@ -682,8 +679,6 @@ def test_with_log_probabilities_it_has_no_bound(tiny_target: Path, tiny_draft: P
 def test_a_penalty_raises_tokens_of_negative_score(tiny_target: Path, penalty: str) -> None:
     """A penalty above every score leads away from what was written; here what was written comes back ever after."""
     genai = openvino_genai()
-    pipeline = genai.ContinuousBatchingPipeline(
-        str(tiny_target), genai.SchedulerConfig(), "CPU", dict(properties(Numerics.EXACT))
-    )
+    pipeline = genai.ContinuousBatchingPipeline(str(tiny_target), genai.SchedulerConfig(), "CPU", dict(reference()))
     (ids,) = _answer(pipeline, 40, do_sample=False, **{penalty: 2.0}).m_generation_ids
     assert len(set(ids)) < len(ids), MENDED

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from headstart.engine.engine import Numerics
 from headstart.engine.runners.graph import (
     CHOSEN_ROWS,
     HIDDEN_STATES,
@@ -19,12 +18,12 @@ from headstart.engine.runners.graph import (
     tapped_layers,
 )
 from headstart.engine.runners.paged import PagedRunner
-from headstart.engine.runners.precision import properties
+from headstart.engine.runners.precision import reference
 from headstart.engine.runners.stateful import StatefulRunner
 from headstart.engine.runtime import core, openvino
 
 VOCABULARY, WIDTH, GROUPS = 11, 12, 3  # an odd number of groups: rows of zero points end inside a byte
-EXACT = properties(Numerics.EXACT)
+EXACT = reference()
 KEPT = np.array([0, 3, 4, 10])
 TEXT = np.array([[5, 1, 9, 9, 0, 2, 7]])
 Store = Callable[[Any], Any]  # the opset -> weights as numbers, [VOCABULARY, WIDTH]

@@ -13,14 +13,15 @@ import pytest
 
 from headstart import manifest
 from headstart.engine import loading
-from headstart.engine.engine import LoadOptions, Mode, Numerics, Precision, Speculation
-from headstart.engine.loading import Place, load_model, rollback_error
+from headstart.engine.engine import LoadOptions, Mode, Precision, Speculation
+from headstart.engine.loading import Place, load_model
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.measurements import Measurements
 from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runners.passes import Pass
-from headstart.engine.runners.precision import OWN, VERIFY, plain, properties
+from headstart.engine.runners.precision import OWN, VERIFY, plain, properties, reference
 from headstart.engine.runners.runner import Branch
+from headstart.engine.runners.selftest import rollback_error
 from headstart.engine.runners.stateful import StatefulRunner
 from headstart.engine.validation import Verdict, known, note, refuse
 from headstart.errors import BrokenModelError, DeviceError, Translatable
@@ -29,8 +30,8 @@ from tests.source_tree import ROOT
 from tests.toy import ToyRunner
 
 Alter = Callable[..., Path]
-EXACT = Place("CPU", Numerics.EXACT, 256)
-FAST = Place("CPU", Numerics.FAST, 256)
+EXACT = Place("CPU", 256)
+FAST = Place("CPU", 256)
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ def test_a_first_load_measures_nothing(tiny_target: Path, measured: Path, compil
 
 def test_compressed_weights_are_first_loaded_for_our_own_kernels(tiny_quantized: Path, measured: Path) -> None:
     loaded = load_model(tiny_quantized, FAST, measured)
-    assert loaded.properties == properties(Numerics.FAST, OWN)
+    assert loaded.properties == properties(OWN)
     assert not loaded.notes
 
 
@@ -80,7 +81,7 @@ def test_kernels_that_prove_wrong_are_replaced(
     monkeypatch.setattr(loading, "fault", lambda _runner: next(faults))
     loaded = load_model(tiny_quantized, FAST, measured)
     assert loaded.properties == plain()
-    refused = known(loaded.measurements, properties(Numerics.FAST, OWN))
+    refused = known(loaded.measurements, properties(OWN))
     assert refused is not None
     assert refused.reason == "logits differ"
 
@@ -88,16 +89,16 @@ def test_kernels_that_prove_wrong_are_replaced(
 def test_the_fastest_precision_that_proved_right_is_taken(tiny_target: Path, measured: Path) -> None:
     known = load_model(tiny_target, FAST, measured).measurements
     for hint, ms in (("f32", 9.0), ("bf16", 8.0)):
-        note(known, properties(Numerics.FAST, hint), Verdict(ms={1: ms, VERIFY: ms}))
-    note(known, properties(Numerics.FAST, "f16"), Verdict(Translatable("64 of 64 results are not numbers")))
-    assert load_model(tiny_target, FAST, measured).properties == properties(Numerics.FAST, "bf16")
-    refuse(known, properties(Numerics.FAST, "bf16"), Translatable("it gave results that are not numbers"))
+        note(known, properties(hint), Verdict(ms={1: ms, VERIFY: ms}))
+    note(known, properties("f16"), Verdict(Translatable("64 of 64 results are not numbers")))
+    assert load_model(tiny_target, FAST, measured).properties == properties("bf16")
+    refuse(known, properties("bf16"), Translatable("it gave results that are not numbers"))
     assert load_model(tiny_target, FAST, measured).properties == plain()
 
 
 def test_a_refused_precision_is_replaced_and_a_person_is_told(tiny_target: Path, measured: Path) -> None:
     known = load_model(tiny_target, FAST, measured).measurements
-    refuse(known, properties(Numerics.FAST, "f16"), Translatable("64 of 64 results are not numbers"))
+    refuse(known, properties("f16"), Translatable("64 of 64 results are not numbers"))
     loaded = load_model(tiny_target, dataclasses.replace(FAST, precision=Precision.F16), measured)
     assert loaded.properties == plain()
     assert loaded.notes == (
@@ -107,7 +108,7 @@ def test_a_refused_precision_is_replaced_and_a_person_is_told(tiny_target: Path,
 
 def test_where_no_arithmetic_is_right_the_model_is_refused(tiny_target: Path, measured: Path) -> None:
     known = load_model(tiny_target, FAST, measured).measurements
-    for properties_ in (plain(), properties(Numerics.EXACT)):
+    for properties_ in (plain(), reference()):
         refuse(known, properties_, Translatable("64 of 64 results are not numbers"))
     with pytest.raises(BrokenModelError, match="64 of 64 results are not numbers, in f32 too"):
         load_model(tiny_target, FAST, measured)
@@ -160,7 +161,7 @@ def test_where_pages_do_not_work_the_stateful_runner_gives_the_same_answers(
     tiny_target: Path, tiny_draft: Path, pair_engine: LocalEngine, monkeypatch: pytest.MonkeyPatch, broken: Any
 ) -> None:
     use_runners(monkeypatch, paged=broken, stateful=StatefulRunner)
-    engine = load(LoadOptions(tiny_target, tiny_draft, numerics=Numerics.EXACT))
+    engine = load(LoadOptions(tiny_target, tiny_draft))
     assert isinstance(engine.target.runner, StatefulRunner)
     assert engine.target.measurements.get(loading.PROVEN) == "stateful"
     expected = ask(forget(pair_engine), request(LIST, tokens=24))
@@ -212,7 +213,7 @@ def test_a_remembered_runner_without_sense_is_chosen_anew(tiny_target: Path, mea
 
 def test_a_faithful_rollback_shows_as_such_and_a_false_one_too(tiny_target: Path) -> None:
     assert rollback_error(ToyRunner()) == 0.0
-    exact = properties(Numerics.EXACT)
+    exact = reference()
     assert rollback_error(PagedRunner(tiny_target, "CPU", exact, 80)) == 0.0
     assert rollback_error(StatefulRunner(tiny_target, "CPU", exact, 80)) < 0.005
     assert rollback_error(Forgetful(tiny_target, "CPU", exact, 80)) > 0.1
@@ -220,7 +221,7 @@ def test_a_faithful_rollback_shows_as_such_and_a_false_one_too(tiny_target: Path
 
 @pytest.mark.parametrize("kind", [PagedRunner, StatefulRunner])
 def test_either_runner_proves_itself_with_real_weights(real_smollm2: Path, kind: type[PagedRunner]) -> None:
-    assert rollback_error(kind(real_smollm2, "CPU", properties(Numerics.EXACT), 80)) < 0.005
+    assert rollback_error(kind(real_smollm2, "CPU", reference(), 80)) < 0.005
 
 
 def test_a_device_may_refuse_a_good_model(tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -344,14 +345,14 @@ def test_a_damaged_file_is_named(tiny_target: Path, altered: Alter, name: str, d
     folder = altered(tiny_target)
     damage(folder / name)
     with pytest.raises(BrokenModelError, match=rf"tiny-target is damaged: {name} .*headstart-export"):
-        load(LoadOptions(folder, numerics=Numerics.EXACT))
+        load(LoadOptions(folder))
 
 
 def test_a_damaged_draft_is_named(tiny_target: Path, tiny_draft: Path, altered: Alter) -> None:
     folder = altered(tiny_draft)
     flip_a_bit(folder / "openvino_model.bin")
     with pytest.raises(BrokenModelError, match=r"tiny-draft is damaged: openvino_model\.bin"):
-        load(LoadOptions(tiny_target, folder, numerics=Numerics.EXACT))
+        load(LoadOptions(tiny_target, folder))
 
 
 def test_a_large_file_is_hashed_once(

@@ -32,7 +32,6 @@ from headstart.engine.engine import (
     LoadOptions,
     Message,
     Mode,
-    Numerics,
     Origin,
     Prefill,
     Request,
@@ -48,7 +47,7 @@ from headstart.engine.loading import LoadedModel
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.policy.cost_model import SIZES, Costs, Curve
 from headstart.engine.policy.policy import Policy
-from headstart.engine.runners.precision import pass_ms, plain
+from headstart.engine.runners.precision import pass_ms, plain, reference
 from headstart.engine.runners.runner import Logits, NonFiniteError, Runner
 from headstart.engine.sequence import Job, Sequence
 from headstart.engine.speculative import Decoder
@@ -125,7 +124,7 @@ def test_what_a_request_leaves_open_is_the_model_s_own(tiny_target: Path, tmp_pa
     (folder / generation_config.FILE_NAME).write_text(json.dumps(own), encoding="utf-8")
     known = manifests.read_model(folder)
     manifests.write(folder, replace(known, files=manifests.hash_files(folder)))
-    with closing(load(LoadOptions(folder, numerics=Numerics.EXACT))) as engine:
+    with closing(load(LoadOptions(folder))) as engine:
         assert engine.sampling == Sampling(0.9, top_k=7)
         left = Sampling(seed=21, automatic=("temperature", "top_k"))
         given = ask(forget(engine), request(LIST, sampling=left))
@@ -227,7 +226,7 @@ def test_what_was_learned_stays(
         return pass_ms(runner, tokens, repeats)
 
     monkeypatch.setattr(local, "pass_ms", counted)
-    options = LoadOptions(tiny_target, tiny_draft, numerics=Numerics.EXACT)
+    options = LoadOptions(tiny_target, tiny_draft)
     load(options).close()  # without an answer
     assert passes == [1, 1]  # the shipped prices are scaled by a pass of each model over one token
     passes.clear()
@@ -259,7 +258,7 @@ def test_no_context_is_longer_than_its_model_s(
     tiny_target: Path, tiny_draft: Path, altered: Callable[..., Path]
 ) -> None:
     shorter = altered(tiny_draft, context_length=100)
-    engine = load(LoadOptions(tiny_target, shorter, numerics=Numerics.EXACT, context=4000))
+    engine = load(LoadOptions(tiny_target, shorter, context=4000))
     assert engine.draft is not None
     assert (engine.target.runner.context, engine.draft.runner.context) == (1024, 100)
     given = ask(engine, request(LIST, speculation=FIXED, tokens=100))
@@ -271,7 +270,7 @@ def test_no_context_is_longer_than_its_model_s(
 
 
 def test_a_closed_engine_frees_its_models(tiny_target: Path) -> None:
-    engine = load(LoadOptions(tiny_target, numerics=Numerics.EXACT))
+    engine = load(LoadOptions(tiny_target))
     ask(engine, request(LIST, tokens=4))
     runner = weakref.ref(engine.target.runner)
     engine.close()
@@ -465,7 +464,7 @@ def test_another_precision_goes_on_with_the_answer(pair_engine: LocalEngine, pas
     expected = ask(pair_engine, request(LIST, tokens=24))
     whole = load(LoadOptions(pair_engine.tokenizer.folder))
     poisoned = Poisoned(whole.target, passes)
-    reloaded = pair_engine.target
+    reloaded = replace(pair_engine.target, properties=reference())
     reloaded.runner.rollback(0)
     engine = LocalEngine(poisoned.model, None, whole.tokenizer, whole._learned, reload=lambda: reloaded)
     events = list(engine.generate(request(LIST, tokens=24)))
@@ -474,7 +473,7 @@ def test_another_precision_goes_on_with_the_answer(pair_engine: LocalEngine, pas
     assert (finish.reason, len(finish.token_ids)) == (FinishReason.LENGTH, 24)
     notes = [event.note for event in events if isinstance(event, Prefill) and event.note]
     assert len(notes) == 1
-    assert "gave results that are not numbers in f32; it goes on in exact f32." in notes[0]
+    assert "gave results that are not numbers in f32; it goes on in unrounded f32." in notes[0]
     assert engine.target is reloaded
     found = known(whole.target.measurements, whole.target.properties)
     assert found is not None

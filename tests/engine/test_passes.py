@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Finish, FinishReason, LoadOptions, Numerics, Request, Sampling, Speculation, Step
+from headstart.engine.engine import Finish, FinishReason, LoadOptions, Request, Sampling, Speculation, Step
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.runners import passes
 from headstart.engine.runners.paged import BranchingRunner
-from headstart.engine.runners.precision import probe_ids, properties
+from headstart.engine.runners.precision import probe_ids, reference
 from headstart.engine.runners.runner import Branch, Interrupted, Logits, infer
 from tests.engine.answers import CODE, LIST, PLAIN, Answer, ask, request
 
@@ -30,8 +30,8 @@ FLOOR = 1e-3  # see test_runner
 @pytest.fixture(scope="module")
 def compiled(tiny_target: Path) -> list[BranchingRunner]:
     """Three sequences of one model, and a model of its own to compare with."""
-    shared = BranchingRunner(tiny_target, "CPU", properties(Numerics.EXACT), CONTEXT, sequences=SEQUENCES)
-    alone = BranchingRunner(tiny_target, "CPU", properties(Numerics.EXACT), CONTEXT)
+    shared = BranchingRunner(tiny_target, "CPU", reference(), CONTEXT, sequences=SEQUENCES)
+    alone = BranchingRunner(tiny_target, "CPU", reference(), CONTEXT)
     others = [other for other in shared.others if isinstance(other, BranchingRunner)]
     return [shared, *others, alone]
 
@@ -265,7 +265,7 @@ def test_what_one_has_read_another_can_take_over(shared: list[BranchingRunner]) 
 
 @pytest.fixture(scope="module")
 def engines(tiny_target: Path) -> Iterator[list[LocalEngine]]:
-    with closing(load(LoadOptions(tiny_target, numerics=Numerics.EXACT, context=2048, parallel=3))) as engine:
+    with closing(load(LoadOptions(tiny_target, context=2048, parallel=3))) as engine:
         yield [engine, *engine.others]
 
 

@@ -103,14 +103,6 @@ class TestBesideOthers:
         assert planned(cheap, self.OFFERED)[1] > planned(dear, self.OFFERED)[1]
         assert planned(dear, replace(self.OFFERED, sharing=1))[1] > planned(dear, self.OFFERED)[1]
 
-    @pytest.mark.parametrize("guesses", [0, 1])
-    def test_a_guess_costs_nothing_where_the_pass_has_a_place_for_it_anyway(self, guesses: int) -> None:
-        policy = Policy(Costs(Curve({1: 70.0, 8: 71.0, 9: 400.0}, switch_ms=0.0)))
-        there = replace(self.OFFERED, is_repeatable=True, offers=copied(8, 2) if guesses else {})
-        plan = policy.plan(there)
-        assert plan.trim(plan.offer or NO_DRAFT).size == guesses
-        assert plan.size == 2
-
     def test_what_passes_of_all_take_is_learned_and_not_what_the_wait_for_them_took(self) -> None:
         policy = self.steep()
         before = policy.costs.target.ms(8)

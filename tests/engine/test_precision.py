@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from headstart import manifest
-from headstart.engine.engine import KvPrecision, LoadOptions, Numerics, Precision
+from headstart.engine.engine import KvPrecision, LoadOptions, Precision
 from headstart.engine.loading import Place, load_model, measure
 from headstart.engine.local import draft_place, load, target_place
 from headstart.engine.measurements import Measurements
@@ -27,20 +27,21 @@ from headstart.engine.runners.precision import (
     plain,
     probe_ids,
     properties,
+    reference,
     switch_ms,
 )
 from headstart.engine.validation import Subject, Trial, Verdict, known, measured_ms, note, refusals, refuse
-from headstart.errors import SettingsError, Translatable
+from headstart.errors import Translatable
 from tests.engine.answers import LIST, ask, request
 from tests.toy import ToyRunner
 
 
 def test_what_precisions_mean_to_openvino() -> None:
-    exact = properties(Numerics.EXACT)
+    exact = reference()
     assert exact["INFERENCE_PRECISION_HINT"] == "f32"
     assert (exact["DYNAMIC_QUANTIZATION_GROUP_SIZE"], exact["KV_CACHE_PRECISION"]) == ("0", "f32")
     for hint in HINTS:
-        chosen = properties(Numerics.FAST, hint)
+        chosen = properties(hint)
         assert chosen["INFERENCE_PRECISION_HINT"] == hint
         assert chosen["KV_CACHE_PRECISION"] == ("bf16" if hint == "bf16" else "f16")
         assert "DYNAMIC_QUANTIZATION_GROUP_SIZE" not in chosen
@@ -49,15 +50,15 @@ def test_what_precisions_mean_to_openvino() -> None:
     assert candidates(manifest.Precision("int8"), "CPU") == (OWN, *HINTS)
     grouped = manifest.Precision("fp16", activation_group=128)
     assert candidates(grouped, "CPU") == (*HINTS, "f32, groups of 128")
-    assert properties(Numerics.FAST, "f32, groups of 128")["DYNAMIC_QUANTIZATION_GROUP_SIZE"] == "128"
+    assert properties("f32, groups of 128")["DYNAMIC_QUANTIZATION_GROUP_SIZE"] == "128"
 
 
 @pytest.mark.parametrize("hint", [*HINTS, "f32, groups of 64", OWN])
 @pytest.mark.parametrize("other", [*HINTS, "f32, groups of 64", OWN])
 def test_what_differs_makes_one_precision_of_another(hint: str, other: str) -> None:
-    joined = {**properties(Numerics.FAST, hint), **differing(other, hint)}
+    joined = {**properties(hint), **differing(other, hint)}
     assert hint_of(joined) == other
-    assert joined["KV_CACHE_PRECISION"] == properties(Numerics.FAST, other)["KV_CACHE_PRECISION"]
+    assert joined["KV_CACHE_PRECISION"] == properties(other)["KV_CACHE_PRECISION"]
 
 
 def test_the_fastest_of_some_passes_counts_and_leaves_the_cache_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,7 +82,7 @@ def test_a_change_of_size_costs_what_the_first_pass_after_it_costs_more(monkeypa
 
 @pytest.mark.parametrize(("kv", "kinds"), [(KvPrecision.F16, {"f16", "bf16"}), (KvPrecision.U8, {"u8"})])
 def test_the_cache_is_kept_as_asked(tiny_target: Path, measured: Path, kv: KvPrecision, kinds: set[str]) -> None:
-    runner = load_model(tiny_target, Place("CPU", Numerics.FAST, 100, kv=kv), measured).runner
+    runner = load_model(tiny_target, Place("CPU", 100, kv=kv), measured).runner
     assert isinstance(runner, PagedRunner)
     assert isinstance(runner, BranchingRunner) == (kv is KvPrecision.F16)
     assert {cache.element_type.get_type_name() for cache in runner.caches} <= kinds
@@ -92,11 +93,6 @@ def test_the_cache_is_kept_as_asked(tiny_target: Path, measured: Path, kv: KvPre
     runner.forward(ids[:70])
     in_parts = runner.forward(ids[70:], rows=1).copy()
     assert np.abs(at_once - in_parts).max() < 0.2 * at_once.std()
-
-
-def test_exact_numerics_take_no_eight_bits() -> None:
-    with pytest.raises(SettingsError, match="Exact numerics keep keys and values in 32 bits"):
-        LoadOptions(Path("target"), numerics=Numerics.EXACT, kv_precision=KvPrecision.U8)
 
 
 ODD = (sys.executable, "-m", "tests.engine.odd_trial")
@@ -177,14 +173,14 @@ def test_findings_that_make_no_sense_count_as_none(subject: Subject) -> None:
 
 
 def test_refusals_are_listed_by_model_and_setting(subject: Subject, measured: Path) -> None:
-    refuse(subject.measurements, properties(Numerics.FAST, "f16"), Translatable("64 of 64 results are not numbers"))
+    refuse(subject.measurements, properties("f16"), Translatable("64 of 64 results are not numbers"))
     assert list(refusals(measured)) == [({"model": "toy"}, "f16", "64 of 64 results are not numbers")]
 
 
 def test_a_real_model_is_tried_in_every_precision(tiny_target: Path, headstart_home: Path) -> None:
     measure(tiny_target, "CPU", Trial())
     loaded = load_model(tiny_target, target_place(LoadOptions(tiny_target)), headstart_home / "measured")
-    found = {hint: known(loaded.measurements, properties(Numerics.FAST, hint)) for hint in ("f32", "bf16", "f16")}
+    found = {hint: known(loaded.measurements, properties(hint)) for hint in ("f32", "bf16", "f16")}
     assert all(found.values()), "each was either proved right or refused"
     assert found["f32"] is not None
     assert found["f32"].ms
@@ -194,7 +190,7 @@ def test_a_real_model_is_tried_in_every_precision(tiny_target: Path, headstart_h
 def test_a_forced_precision_is_proved_first_and_the_chat_works(tiny_target: Path) -> None:
     for precision in (Precision.F16, Precision.BF16):
         engine = load(LoadOptions(tiny_target, precision=precision))
-        found = known(engine.target.measurements, properties(Numerics.FAST, precision.value))
+        found = known(engine.target.measurements, properties(precision.value))
         assert found is not None
         used = engine.target.properties["INFERENCE_PRECISION_HINT"]
         assert used == ("f32" if found.reason else precision.value)

@@ -14,18 +14,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Keep, Message, Numerics, Prefill, Request, Round, Sampling, Speculation
+from headstart.engine.engine import Keep, Message, Request
 from headstart.engine.loading import Place, load_model
-from headstart.engine.policy.cost_model import Costs, Curve
-from headstart.engine.policy.policy import Policy
 from headstart.engine.prefix_cache import PartFiles, PrefixCache, identity_of
 from headstart.engine.protocol import Generate, decode_order, encode
 from headstart.engine.runners.runner import Logits, Runner
-from headstart.engine.sequence import Job
-from headstart.engine.speculative import Decoder
 from headstart.errors import HeadstartError, SettingsError
-from tests.toy import RememberingToy, RoundingToy, read
+from tests.toy import RememberingToy, read
 
 PART = 4
 ROOM = 100_000  # bytes; a part of the toy takes 32
@@ -73,32 +68,6 @@ def test_of_two_conversations_in_turn_only_what_is_new_is_read() -> None:
     assert read(runner, cache, [*first, 4, 4]) == 9
     assert read(runner, cache, [*second, 4]) == 8
     assert read(runner, cache, second[:6]) == 5  # the last token is always read: an answer begins with its logits
-
-
-@pytest.mark.parametrize("is_repeatable", [True, False])
-def test_a_repeatable_answer_does_not_depend_on_what_was_asked_before(is_repeatable: bool) -> None:
-    chance, runner = random.Random(3), RoundingToy()
-    costs = Costs(Curve({1: 70.0}), {})
-    decoder = Decoder(runner, [], Policy(costs), PrefixCache(runner, ROOM, length=PART))
-
-    def ask(prompt: Sequence[int], *, is_repeatable: bool) -> tuple[int, list[int]]:
-        """How many tokens of the prompt were known, and the answer."""
-        job = Job(tuple(prompt), 9, frozenset(), Sampling(), Speculation(), repeatable=is_repeatable)
-        first, *events = decoder.run(job, CancelEvent())
-        assert isinstance(first, Prefill)
-        return first.done, [token.id for event in events if isinstance(event, Round) for token in event.tokens]
-
-    prompt = [1, 2, 3, 4, 5, 0, 1, 2, 3, 5, 5, 4, 1, 2, 2]
-    asked = list[tuple[int, list[int]]]()
-    for _ in range(8):
-        asked.append(ask(prompt, is_repeatable=is_repeatable))
-        _, answer = asked[-1]
-        for _ in range(4):
-            known = [*prompt, *answer][: chance.randrange(2, 30)]
-            ask([*known, chance.randrange(6)], is_repeatable=chance.random() < 0.5)
-    assert (len({tuple(answer) for _, answer in asked}) == 1) == is_repeatable
-    if is_repeatable:
-        assert [known for known, _ in asked] == [0, *[12] * 7], "whole parts are not read again"
 
 
 def test_what_is_read_ahead_reaches_the_disk_when_it_is_asked_for(files: Callable[[], PartFiles]) -> None:
@@ -716,7 +685,7 @@ def test_histories_are_those_of_a_fresh_cache(tmp_path: Path, histories: int) ->
 
 
 def test_a_real_cache_takes_back_its_bits(tiny_target: Path, tmp_path: Path) -> None:
-    runner = load_model(tiny_target, Place("CPU", Numerics.FAST, 512), tmp_path).runner
+    runner = load_model(tiny_target, Place("CPU", 512), tmp_path).runner
     assert runner.can_save
     chance = np.random.default_rng(7)
     first, second = (chance.integers(3, 200, 120).tolist() for _ in range(2))

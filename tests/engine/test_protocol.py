@@ -18,7 +18,6 @@ from headstart.engine.engine import (
     LoadOptions,
     Message,
     Mode,
-    Numerics,
     Origin,
     Phase,
     Piece,
@@ -64,7 +63,7 @@ STAGE = tuning.Stage(
     ),
 )
 ORDERS: tuple[protocol.Order, ...] = (
-    protocol.Load(LoadOptions(Path("models/a b"), Path("models/c"), "GPU.1", Numerics.EXACT, 2048)),
+    protocol.Load(LoadOptions(Path("models/a b"), Path("models/c"), "GPU.1", 2048)),
     protocol.Load(LoadOptions(Path("models/a"))),
     protocol.Generate(3, REQUEST),
     protocol.ReadAhead(4, REQUEST),
@@ -88,7 +87,7 @@ ORDERS: tuple[protocol.Order, ...] = (
 REPORTS: tuple[protocol.Report, ...] = (
     protocol.Ready(1234, "1.0"),
     protocol.Loading(Phase.RUNTIME),
-    protocol.Loaded(protocol.Facts("target", None, "CPU", "fast", 8192)),
+    protocol.Loaded(protocol.Facts("target", None, "CPU", 8192)),
     protocol.PromptRead(4),
     protocol.TitleWritten(5, "A title"),
     protocol.TitleWritten(5, None),
@@ -189,7 +188,7 @@ def test_another_version_is_refused(line: bytes) -> None:
         ({"is": "Cancel", "number": "3"}, "Cancel is damaged .*Expected `int`, got `str`"),
         ({"is": "Cancel", "number": True}, "Expected `int`, got `bool`"),
         ({"is": "Generate", "generation": 3, "request": []}, r"Expected `object`, got `array` - at `\$.request`"),
-        ({"is": "Load", "options": {"target": "a", "numerics": "sloppy"}}, "sloppy"),
+        ({"is": "Load", "options": {"target": "a", "kv_precision": "sloppy"}}, "sloppy"),
         (
             {"is": "CountTokens", "ticket": 1, "request": {"messages": [{"role": 1, "content": ""}]}},
             r"Expected `str`, got `int` - at `\$.request.messages\[0\].role`",

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from headstart import library
-from headstart.engine.audit import AuditPlan, audit
 from headstart.engine.bench.measure import ForwardPlan, measure_forward
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.cancelling import CancelEvent
@@ -22,7 +21,6 @@ from headstart.engine.engine import (
     LoadOptions,
     Message,
     Mode,
-    Numerics,
     Origin,
     Sampling,
     Speculation,
@@ -44,12 +42,6 @@ def smollm2(real_smollm2: Path) -> Iterator[LocalEngine]:
         yield engine
 
 
-def test_every_token_of_smollm2_is_its_own_within_the_noise_floor(smollm2: LocalEngine) -> None:
-    result = audit(smollm2, AuditPlan(read_prompts(1)[:3], 64, 0.8, "CPU"), lambda _: None)
-    assert result.outside == 0
-    assert all(found.tokens > 100 for found in result.findings.values())
-
-
 def test_smollm2_copies_what_it_was_given(smollm2: LocalEngine) -> None:
     answer = ask(smollm2, request(EDIT, speculation=AUTO, tokens=80))
     assert "def area(width, height)" in answer.text
@@ -61,7 +53,7 @@ def test_smollm2_copies_what_it_was_given(smollm2: LocalEngine) -> None:
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.8, top_p=0.95, seed=4)])
 def test_smollm2s_own_head_guesses_and_changes_no_text(real_smollm2: Path, sampling: Sampling) -> None:
     by_head = [Speculation(drafter=Drafter.EAGLE), Speculation(Mode.FIXED, 3, drafter=Drafter.EAGLE)]
-    with closing(load(LoadOptions(real_smollm2, numerics=Numerics.EXACT))) as engine:
+    with closing(load(LoadOptions(real_smollm2))) as engine:
         for question in (EDIT, "Write a Python function that merges two sorted lists."):
             plain = ask(engine, request(question, speculation=PLAIN, sampling=sampling, tokens=64))
             for speculation in by_head:
@@ -102,8 +94,8 @@ def test_stop_ends_the_reading_of_a_prompt_at_once(smollm2: LocalEngine) -> None
 @pytest.mark.parametrize(
     "sampling", [Sampling(), Sampling(temperature=0.9, top_p=0.95, seed=4)], ids=["greedy", "sampled"]
 )
-def test_smollm2_in_exact_numerics_writes_the_plain_text(real_smollm2: Path, sampling: Sampling) -> None:
-    with closing(load(LoadOptions(real_smollm2, numerics=Numerics.EXACT))) as engine:
+def test_smollm2_writes_the_plain_text(real_smollm2: Path, sampling: Sampling) -> None:
+    with closing(load(LoadOptions(real_smollm2))) as engine:
         for prompt in (EDIT, TRANSLATE):
             plain = ask(engine, request(prompt, sampling=sampling, speculation=PLAIN, tokens=60))
             for speculation in (AUTO, FIXED):
@@ -111,13 +103,12 @@ def test_smollm2_in_exact_numerics_writes_the_plain_text(real_smollm2: Path, sam
                 assert guessed.essence == plain.essence
 
 
-@pytest.mark.parametrize(("numerics", "speculation"), [(Numerics.FAST, PLAIN), (Numerics.EXACT, AUTO)])
+@pytest.mark.parametrize("speculation", [PLAIN, AUTO])
 def test_a_chat_of_smollm2_goes_on_after_a_restart_as_if_there_had_been_none(
-    real_smollm2: Path, numerics: Numerics, speculation: Speculation
+    real_smollm2: Path, speculation: Speculation
 ) -> None:
-    """The bits of keys and values are the same, and so is the text; in fast numerics where the passes are the same."""
     begun = [Message("user", "\n\n".join(prompt.text for prompt in read_prompts(3)))]
-    with closing(load(LoadOptions(real_smollm2, numerics=numerics))) as engine:
+    with closing(load(LoadOptions(real_smollm2))) as engine:
 
         def answer(conversation: list[Message]) -> Answer:
             wanted = request(conversation, speculation=speculation, tokens=40)
@@ -140,7 +131,7 @@ def test_the_pair_s_draft_guesses_code_well_and_alters_nothing(real_pair: Path) 
     parts = library.choose(str(real_pair), None)
     assert parts.draft is not None
     prompt = read_prompts(1)[0]
-    with closing(load(LoadOptions(parts.target.folder, parts.draft.folder, numerics=Numerics.EXACT))) as engine:
+    with closing(load(LoadOptions(parts.target.folder, parts.draft.folder))) as engine:
         plain = ask(engine, request(prompt.text, speculation=PLAIN, tokens=64))
         guessed = ask(engine, request(prompt.text, speculation=AUTO, tokens=64))
         # How many guesses pay hangs on the processor; how many are right does not.
@@ -158,7 +149,7 @@ def test_a_chinese_answer_is_the_plain_one_though_the_draft_knows_few_of_its_tok
     if parts.draft.manifest.shortlist is None:
         pytest.skip("this pair was exported without a list of tokens")
     chinese = "请解释为什么天空是蓝色的。"
-    options = LoadOptions(parts.target.folder, parts.draft.folder, numerics=Numerics.EXACT, draft_vocab=16384)
+    options = LoadOptions(parts.target.folder, parts.draft.folder, draft_vocab=16384)
     with closing(load(options)) as engine:
         plain = ask(engine, request(chinese, speculation=PLAIN, tokens=40))
         guessed = ask(engine, request(chinese, speculation=FIXED, tokens=40))

@@ -570,7 +570,7 @@ def test_the_engine_s_process_loads_it_by_the_same_orders_as_any_other(tmp_path:
     client, told = EngineClient(journal=Journal(tmp_path / "engine.log")), list[Loading]()
     with serving(script) as url:
         server = Remote("office", url)
-        assert client.load(remotes.load_options(server), told.append) == Facts("small", None, "", "fast", 512, "office")
+        assert client.load(remotes.load_options(server), told.append) == Facts("small", None, "", 512, "office")
         assert told == [Loading(Phase.SERVER)]
         events = list(client.generate(ASKED))
         assert "".join(event.text for event in events if isinstance(event, Step)) == "Hello there!"

@@ -11,10 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Numerics
 from headstart.engine.runners import runner as runners
 from headstart.engine.runners.paged import PagedRunner
-from headstart.engine.runners.precision import probe_ids, properties
+from headstart.engine.runners.precision import probe_ids, reference
 from headstart.engine.runners.runner import Interrupted, Logits
 from headstart.engine.runners.stateful import StatefulRunner
 
@@ -31,7 +30,7 @@ FLOOR = {PagedRunner: 1e-3, StatefulRunner: 2e-2}
 def compiled(request: pytest.FixtureRequest, tiny_target: Path) -> tuple[AnyRunner, AnyRunner]:
     """A runner to torment and another of its kind to compare with."""
     kind = request.param
-    first, second = (kind(tiny_target, "CPU", properties(Numerics.EXACT), CONTEXT) for _ in range(2))
+    first, second = (kind(tiny_target, "CPU", reference(), CONTEXT) for _ in range(2))
     return first, second
 
 
@@ -50,7 +49,7 @@ def fresh(compiled: tuple[AnyRunner, AnyRunner]) -> AnyRunner:
 @pytest.fixture(params=KINDS, ids=["paged", "stateful"])
 def long_runner(request: pytest.FixtureRequest, tiny_target: Path) -> AnyRunner:
     """A runner that can be kept busy."""
-    made: AnyRunner = request.param(tiny_target, "CPU", properties(Numerics.EXACT), LONG_CONTEXT)
+    made: AnyRunner = request.param(tiny_target, "CPU", reference(), LONG_CONTEXT)
     return made
 
 
@@ -115,7 +114,7 @@ def test_whatever_was_rejected_or_cancelled_leaves_no_trace(
 
 
 def test_a_paged_rollback_is_exact_to_the_bit(tiny_target: Path) -> None:
-    runner = PagedRunner(tiny_target, "CPU", properties(Numerics.EXACT), CONTEXT)
+    runner = PagedRunner(tiny_target, "CPU", reference(), CONTEXT)
     prompt, rejected, following = ids_of(37, seed=5), ids_of(9, seed=6), ids_of(4, seed=7)
     runner.forward(prompt)
     clean = runner.forward(following, rows=4).copy()
@@ -127,8 +126,8 @@ def test_a_paged_rollback_is_exact_to_the_bit(tiny_target: Path) -> None:
 
 
 def test_holes_of_the_stateful_cache_are_closed(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    runner = StatefulRunner(tiny_target, "CPU", properties(Numerics.EXACT), CONTEXT)
-    fresh = StatefulRunner(tiny_target, "CPU", properties(Numerics.EXACT), CONTEXT)
+    runner = StatefulRunner(tiny_target, "CPU", reference(), CONTEXT)
+    fresh = StatefulRunner(tiny_target, "CPU", reference(), CONTEXT)
     compactions: list[int] = []
     compact = runner._compact
 

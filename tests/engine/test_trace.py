@@ -9,7 +9,7 @@ import pytest
 
 from bench.research.recordings import Recording, TraceError, read_recordings
 from bench.research.replay import Machine, policy_ms, speedups
-from headstart.engine.engine import Keep, LoadOptions, Mode, Numerics, Speculation, Tracing
+from headstart.engine.engine import Keep, LoadOptions, Mode, Speculation, Tracing
 from headstart.engine.local import load
 from headstart.errors import SettingsError
 from tests.engine.answers import CODE, LIST, PLAIN, ask, forget, request
@@ -38,7 +38,7 @@ def replayed(recording: Recording, speculation: Speculation) -> tuple[int, int]:
 
 @pytest.fixture
 def pair(tiny_target: Path, tiny_draft: Path) -> LoadOptions:
-    return LoadOptions(tiny_target, tiny_draft, numerics=Numerics.EXACT)
+    return LoadOptions(tiny_target, tiny_draft)
 
 
 def test_a_trace_has_every_round_and_no_text(pair: LoadOptions, tmp_path: Path) -> None:
@@ -84,12 +84,12 @@ def test_a_recording_knows_the_draft_s_guess_for_every_token(pair: LoadOptions, 
     for recording, text in zip(read_recordings(tmp_path / "trace"), (LIST, CODE), strict=True):
         drafted = Speculation(Mode.FIXED, num_assistant_tokens=3)
         stats = ask(forget(fixed), request(text, speculation=drafted)).stats
-        # Not always the same: a draft model computes in fast numerics, where its near-ties depend on what it reads.
+        # Not always the same: a draft model computes where its near-ties depend on what it reads.
         assert replayed(recording, drafted) == pytest.approx((stats.rounds, stats.accepted), abs=2)
 
 
 def test_without_a_draft_model_ngrams_can_be_replayed(tiny_target: Path, tmp_path: Path) -> None:
-    traced(LoadOptions(tiny_target, numerics=Numerics.EXACT), tmp_path / "trace", depth=8)
+    traced(LoadOptions(tiny_target), tmp_path / "trace", depth=8)
     (first, _) = read_recordings(tmp_path / "trace")
     assert not first.has_draft
     assert set(speedups(first)) == {"auto", "auto, new pair", "oracle"}

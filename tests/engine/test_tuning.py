@@ -15,7 +15,7 @@ import pytest
 from headstart import manifest
 from headstart.engine.bench.race import RaceCancelled
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import LoadOptions, Numerics, Open
+from headstart.engine.engine import LoadOptions, Open
 from headstart.engine.local import LocalEngine
 from headstart.engine.opening import LocalModels, load
 from headstart.engine.tuning import search as searching
@@ -193,7 +193,6 @@ def test_what_was_tuned_is_used_where_a_person_left_it_open() -> None:
     assert used(DRAFT, draft_vocab=7, open=ALL_OPEN).draft_vocab == 7
     assert used(device="GPU", open=(Open.PROPERTIES, Open.DRAFT)) == LoadOptions(TARGET, OTHER, device="GPU")
     assert used(found=replace(FOUND, device="GPU"), open=ALL_OPEN).device == "GPU"
-    assert used(numerics=Numerics.EXACT, open=ALL_OPEN).properties == {}
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ QUESTION = protocol.Generate(1, Request((Message("user", "hello"),)))
 STEP = protocol.Stepped(1, Step("a", Round((), 0, 0, Origin.TARGET, Timing())))
 END = protocol.Finished(1, Finish(FinishReason.STOP, Tally().stats(plain_ms=None, ledger_ms=0.0, context_length=0), ()))
 P = Patience()
-TOY = protocol.Facts("toy", None, "CPU", "fast", 8192)
+TOY = protocol.Facts("toy", None, "CPU", 8192)
 ORDERS = get_args(protocol.Order)
 
 
@@ -137,7 +137,7 @@ def test_each_kind_of_work_has_its_time(tmp_path: Path) -> None:
 
 
 def test_other_computers_have_limits_of_their_own() -> None:
-    engine = Engine(QUESTION, facts=protocol.Facts("far", None, "", "", 0, server="office"))
+    engine = Engine(QUESTION, facts=protocol.Facts("far", None, "", 0, server="office"))
     assert engine.silent(5000) is None
     engine.note(END, protocol.Load(LoadOptions(Path("far"), remote=Remote("office", "https://office/v1"))))
     assert engine.silent(5000) is None

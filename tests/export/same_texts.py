@@ -8,7 +8,6 @@ from headstart.engine.engine import (
     LoadOptions,
     Message,
     Mode,
-    Numerics,
     Request,
     Sampling,
     Speculation,
@@ -18,11 +17,11 @@ from headstart.engine.local import load
 
 
 def chats_as_without(options: LoadOptions, sampling: Sampling, speculation: Speculation) -> list[Stats]:
-    """Answer several chats in exact numerics; each answer is that of plain decoding. What they took."""
+    """Answer several chats; each answer is that of plain decoding. What they took."""
     first, second = (Message("user", f"Question {number}: what is new?") for number in (1, 2))
     chats = [(first,), (second,), (first, Message("assistant", "Nothing."), second), (first,)]
     took = []
-    with closing(load(replace(options, numerics=Numerics.EXACT))) as engine:
+    with closing(load(replace(options))) as engine:
         for messages in chats:
             request = Request(messages, max_new_tokens=40, sampling=sampling)
             *_, plain = engine.generate(replace(request, speculation=Speculation(Mode.OFF)))

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from headstart import manifest
-from headstart.engine.engine import Numerics
 from headstart.engine.runners import precision
 from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runtime import openvino
@@ -63,11 +62,11 @@ def test_states_come_from_the_groups_of_activations_that_the_app_runs_with(
     described = manifest.read_model(tiny_target)
     manifest.write(tmp_path, replace(described, precision=replace(described.precision, activation_group=group)))
     hint = f"f32, groups of {group}" if group else "f32"
-    assert answers.settings_of(tmp_path) == precision.properties(Numerics.FAST, hint)
+    assert answers.settings_of(tmp_path) == precision.properties(hint)
 
 
 def test_compressed_models_write_with_the_kernels_that_the_app_runs_with(tiny_quantized: Path) -> None:
-    assert answers.settings_of(tiny_quantized) == precision.properties(Numerics.FAST, precision.OWN)
+    assert answers.settings_of(tiny_quantized) == precision.properties(precision.OWN)
     first, again = (answers.write(str(tiny_quantized), ASKED, 12, temperature=1.0) for _ in range(2))
     assert first == again
     assert all(answer for _, answer in first)

@@ -22,7 +22,6 @@ from headstart.engine.engine import (
     LoadOptions,
     Message,
     Mode,
-    Numerics,
     Request,
     Sampling,
     Speculation,
@@ -30,7 +29,7 @@ from headstart.engine.engine import (
 from headstart.engine.local import LocalEngine
 from headstart.engine.runners.head import HeadRunner, Taps
 from headstart.engine.runners.paged import BranchingRunner
-from headstart.engine.runners.precision import properties
+from headstart.engine.runners.precision import reference
 from headstart.engine.runners.runner import Branch
 from headstart.engine.runtime import openvino
 from headstart.engine.sequence import Job, Sequence
@@ -41,7 +40,7 @@ from tests.export.conftest import Offline, Outcome
 from tests.export.test_end_to_end import with_layers
 
 FIXED = Speculation(mode=Mode.FIXED, drafter=Drafter.EAGLE, num_assistant_tokens=3)
-EXACT = properties(Numerics.EXACT)
+EXACT = reference()
 QUESTION = Request((Message("user", "Question 1: what is new?"),), max_new_tokens=48)
 MISFITS = {
     "wide": ({"hidden_size": 128}, "wide cannot guess for deep: it was made for a hidden size of 128, but deep has 64"),
@@ -60,7 +59,7 @@ class Exports:
     @property
     def options(self) -> LoadOptions:
         """The pair, exactly."""
-        return LoadOptions(self.pair / "target", self.pair / "draft", numerics=Numerics.EXACT)
+        return LoadOptions(self.pair / "target", self.pair / "draft")
 
 
 @pytest.fixture(scope="module")
@@ -277,7 +276,7 @@ def test_a_benchmark_races_it_with_several_lengths(exports: Exports, plain: tupl
     options, tokenizer = exports.options, Tokenizer(exports.options.target)
     stop_ids = frozenset(manifest.read_model(options.target).tokenizer.stop_ids)
     terms = PeerOptions("CPU", 48, stop_ids, lambda prompt: tokenizer.prompt(prompt.messages), 256)
-    target = GenaiModel(options.target, properties(Numerics.EXACT))
+    target = GenaiModel(options.target, reference())
     with EagleSource(target, options.draft, lengths=(2, 5)).open(terms) as modes:
         runs = {mode.name: mode.answer(BenchPrompt("q-1", "q", QUESTION.messages[0].content)) for mode in modes}
     assert {name: run.tokens for name, run in runs.items()} == dict.fromkeys(("genai eagle 2", "genai eagle 5"), plain)
@@ -287,7 +286,7 @@ def test_a_benchmark_races_it_with_several_lengths(exports: Exports, plain: tupl
 def test_a_benchmark_says_why_a_draft_is_no_head(exports: Exports) -> None:
     options = exports.options
     terms = PeerOptions("CPU", 48, frozenset(), lambda _: [5, 6, 7], 256)
-    source = EagleSource(GenaiModel(options.target, properties(Numerics.EXACT)), options.target.parent / "none")
+    source = EagleSource(GenaiModel(options.target, reference()), options.target.parent / "none")
     with pytest.raises(PeerError, match=r"EAGLE-3 stays out: .*\."), source.open(terms):
         pass
 

@@ -388,26 +388,6 @@ def test_what_is_left_open_is_as_the_server_was_told(engine: ScriptedEngine) -> 
     assert left.seed != other.seed, "without a seed no two requests share one"
 
 
-@pytest.mark.parametrize(
-    ("asked", "order", "is_repeatable"),
-    [
-        ({}, {}, False),
-        ({"temperature": 0.5}, {}, False),
-        ({"temperature": 0}, {}, True),
-        ({"seed": 0}, {}, True),
-        ({}, {"seed": 7}, True),
-        ({}, {"sampling": Sampling()}, True),
-    ],
-)
-def test_who_wants_the_same_answer_again_gets_it_read_in_the_same_passes(
-    engine: ScriptedEngine, asked: Any, order: Any, is_repeatable: bool
-) -> None:
-    left = Sampling(automatic=("temperature",))
-    with serving(engine, **({"sampling": left} | order)) as running, running.client() as client:
-        client.chat.completions.create(model=MODEL, messages=HI, **asked)
-    assert engine.requests[0].repeatable == is_repeatable
-
-
 @pytest.mark.parametrize("kind", ["chat", "text"])
 def test_a_repetition_ends_where_that_is_asked_for(kind: str) -> None:
     def asked(client: openai.OpenAI, **more: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import openai
 import pytest
 
-from headstart.engine.engine import LoadOptions, Numerics
+from headstart.engine.engine import LoadOptions
 from headstart.engine.local import load
 from headstart.engine.tokenizer import Tokenizer
 from tests.server.serving import MODEL, serving
@@ -19,7 +19,7 @@ TEXT = "The terms of this licence are these: " * 12  # more than one part of a p
 @pytest.fixture(scope="module")
 def client(tiny_target: Path) -> Iterator[openai.OpenAI]:
     with (
-        closing(load(LoadOptions(tiny_target, numerics=Numerics.EXACT))) as engine,
+        closing(load(LoadOptions(tiny_target))) as engine,
         serving(engine) as running,
         running.client() as client,
     ):

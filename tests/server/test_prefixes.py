@@ -68,6 +68,5 @@ def test_the_same_request_gets_the_same_answer_whatever_was_asked_before(running
             )
     assert len({reply.choices[0].message.content for reply in replies}) == 1
     cached = [reply.usage.prompt_tokens_details.cached_tokens for reply in replies]
-    assert (cached[0], cached[1] % 256, len(set(cached[1:]))) == (0, 0, 1)
-    assert cached[1] > replies[0].usage.prompt_tokens - 257
+    assert set(cached[1:]) == {replies[0].usage.prompt_tokens - 1}, "only the last token is read again"
     assert len({reply.system_fingerprint for reply in replies}) == 1

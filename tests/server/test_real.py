@@ -10,7 +10,7 @@ import pytest
 
 from headstart import keys, remotes
 from headstart.cli import load_apart, main
-from headstart.engine.engine import LoadOptions, Numerics, Remote
+from headstart.engine.engine import LoadOptions, Remote
 from tests.server.serving import KEY, MODEL, Running, serving
 
 QUESTION = "Write three short sentences about rivers."
@@ -31,13 +31,13 @@ def typed(capsys: pytest.CaptureFixture[str]) -> Type:
 
 @pytest.fixture
 def running(real_smollm2: Path) -> Iterator[Running]:
-    """The model behind the server, in exact numerics."""
-    with closing(load_apart(LoadOptions(real_smollm2, numerics=Numerics.EXACT))) as engine, serving(engine) as running:
+    """The model behind the server."""
+    with closing(load_apart(LoadOptions(real_smollm2))) as engine, serving(engine) as running:
         yield running
 
 
 def test_every_door_gives_the_same_greedy_text(real_smollm2: Path, running: Running, typed: Type) -> None:
-    here = ("--model", str(real_smollm2), "--numerics", "exact")
+    here = ("--model", str(real_smollm2))
     said = typed(*here)
     assert typed(*here, "--engine", "genai", "--speculation", "off")["token_ids"] == said["token_ids"]
     keys.keep("here", KEY)

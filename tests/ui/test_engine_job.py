@@ -58,7 +58,7 @@ def test_chats_wait_and_are_told_why(qtbot: QtBot, open_program: Open, name: str
     assert JOBS[name] in app.window.chat.composer._send.toolTip()
     assert not app.chat_controller.session.send("now")
     assert JOBS[name] in app.window.chat.notice.text
-    app.window.panel.edited.emit("numerics", "exact")  # asks for the model to be loaded anew
+    app.window.panel.edited.emit("kv_precision", "u8")  # asks for the model to be loaded anew
     assert JOBS[name] in app.window.chat.notice.text
     assert JOBS[name] in show(app, "tune" if name == "bench" else "bench").sentence
 

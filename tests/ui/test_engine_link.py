@@ -72,7 +72,7 @@ def shown(heard: Heard) -> bool:
 def test_a_model_is_loaded_and_answers(qtbot: QtBot, link: EngineLink, heard: Heard) -> None:
     with qtbot.waitSignal(link.loaded, timeout=WAIT) as loaded:
         link.load(LoadOptions(Path("models/big"), Path("models/small")))
-    assert loaded.args == [Facts("big", "small", "CPU", "fast", 2048, sampling=USUAL)]
+    assert loaded.args == [Facts("big", "small", "CPU", 2048, sampling=USUAL, is_batch_invariant=True)]
     assert link.facts is not None
     assert link.facts.has_draft
     with qtbot.waitSignal(link.prefill, timeout=WAIT) as prefill:

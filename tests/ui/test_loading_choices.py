@@ -112,14 +112,6 @@ def test_what_it_takes_counts_less_of_8_bits(app: Program) -> None:
     assert usual - small == pytest.approx(40_265_000, rel=0.01)
 
 
-def test_what_exact_numerics_refuse_is_greyed_with_the_reason(app: Program) -> None:
-    field = box(preferences(app), "kv_precision")
-    assert is_offered(field, "u8")
-    app.settings.change(numerics="exact")
-    assert not is_offered(field, "u8")
-    assert "exact numerics need 16 bits" in texts(field)[2]
-
-
 def test_what_refuses_headstarts_own_engine_is_told(root: Path, tmp_path: Path) -> None:
     target = Model("smol", folder := write_model(tmp_path / "smol"), read_model(folder))
     ours = EngineKind.HEADSTART.value

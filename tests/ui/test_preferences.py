@@ -219,7 +219,7 @@ def test_the_panel_shows_everyday_settings_and_unfolds_the_rest(app: Program) ->
     assert (everyday.isHidden(), advanced.isHidden()) == (False, True)
     press(app.window.panel, "Advanced")
     assert not advanced.isHidden()
-    assert {"top_p", "seed", "device", "numerics", "draft"} <= set(advanced.names)
+    assert {"top_p", "seed", "device", "kv_precision", "draft"} <= set(advanced.names)
     assert not set(everyday.names) & set(advanced.names)
     press(app.window.panel, "Advanced")
     assert advanced.isHidden()

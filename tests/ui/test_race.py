@@ -1,9 +1,8 @@
-"""The race: both lanes, the comparison, the replay, and the numerics before and after."""
+"""The race: both lanes, the comparison and the replay."""
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
@@ -13,8 +12,6 @@ from pytestqt.qtbot import QtBot
 from headstart.engine.engine import (
     Finish,
     FinishReason,
-    LoadOptions,
-    Numerics,
     Origin,
     Round,
     Stats,
@@ -22,23 +19,12 @@ from headstart.engine.engine import (
     Timing,
     Token,
 )
-from headstart.settings import Settings
-from headstart.ui.engine_request import Loadable
 from headstart.ui.performance.race_page import Lane, RacePage, RaceResult
 from headstart.ui.program import Program
 from headstart.ui.widgets.legend import Swatch
-from tests.ui.person import WAIT, ask, press, texts
+from tests.ui.person import WAIT, press
 
 Open = Callable[..., Program]
-
-
-def toy_with_numerics(settings: Settings) -> Loadable:
-    """The toy takes note of the numerics it was loaded with."""
-    return Loadable("toy", LoadOptions(Path("toy"), numerics=Numerics(settings.numerics)))
-
-
-def numerics(app: Program) -> str:
-    return app.link.facts.numerics if app.link.facts else ""
 
 
 def start(app: Program, prompt: str = "toy: words 40") -> RacePage:
@@ -54,14 +40,11 @@ def end(qtbot: QtBot, page: RacePage) -> None:
     qtbot.waitUntil(lambda: not page._verdict.isHidden(), timeout=WAIT)
 
 
-def test_both_lanes_are_run_with_exact_numerics_and_proven_equal(qtbot: QtBot, open_program: Open) -> None:
-    app = open_program(pace=0.01, find=toy_with_numerics)
-    assert numerics(app) == "fast"
+def test_both_lanes_are_run_in_the_usual_settings_and_proven_equal(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.01)
     page = start(app)
     end(qtbot, page)
-    assert numerics(app) == "exact"
-    assert page._proof.text() == "40 of 40 tokens equal: both wrote the same."
-    assert "exact arithmetic" in page.sentence or app.race._replay.is_running
+    assert page._proof.text() == "Identical: 40 of 40 tokens."
     plain, speculative = (app.race._lanes[leg] for leg in app.race._lanes)
     assert {step.round.drafted for step in plain.steps} == {0}
     assert max(step.round.drafted for step in speculative.steps) > 0
@@ -73,16 +56,6 @@ def test_both_lanes_are_run_with_exact_numerics_and_proven_equal(qtbot: QtBot, o
     marked = {piece.origin.value for step in speculative.steps for piece in step.pieces}
     legend = {swatch.origin for swatch in page.legend.findChildren(Swatch) if not swatch.isHidden()}
     assert marked <= legend == {*marked, "n-gram", "target"}
-
-
-def test_leaving_the_page_brings_the_usual_numerics_back(qtbot: QtBot, open_program: Open) -> None:
-    app = open_program(find=toy_with_numerics)
-    end(qtbot, start(app))
-    QTest.keyClick(app.window, Qt.Key.Key_Escape)
-    assert app.window.pages.currentWidget() is app.window.chat
-    qtbot.waitUntil(lambda: numerics(app) == "fast", timeout=WAIT)
-    ask(qtbot, app, "hello")
-    assert texts(app)[-1] == "You wrote: hello"
 
 
 def test_both_lanes_are_replayed_at_their_times(qtbot: QtBot, open_program: Open) -> None:
@@ -156,7 +129,7 @@ def test_an_empty_prompt_starts_nothing_and_a_race_can_be_stopped(qtbot: QtBot, 
 def test_a_race_goes_on_when_its_page_is_left_and_every_page_shows_the_way_back(
     qtbot: QtBot, open_program: Open
 ) -> None:
-    app = open_program(pace=0.01, find=toy_with_numerics)
+    app = open_program(pace=0.01)
     page = start(app)
     line = app.window.activity[page]
     qtbot.waitUntil(lambda: page.lanes[0].tokens > 0, timeout=WAIT)
@@ -167,7 +140,6 @@ def test_a_race_goes_on_when_its_page_is_left_and_every_page_shows_the_way_back(
     assert line.text.startswith("Race · ")
     qtbot.waitUntil(lambda: line.text == "Race · ended", timeout=WAIT)
     assert not page._verdict.isHidden()
-    qtbot.waitUntil(lambda: numerics(app) == "fast", timeout=WAIT)
     press(line, "Show")
     assert app.window.pages.currentWidget() is page
     app.window.actions_by_name["write"].trigger()

@@ -1,32 +1,24 @@
-"""`headstart dev`: audits, timed passes, the page of commands, and the text of a PDF file."""
+"""`headstart dev`: timed passes, the page of commands, and the text of a PDF file."""
 
-import dataclasses
 import json
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from headstart.cli.command import Command, Group, LazyCommand, Load, Option, argument, flag, group, load_measured
-from headstart.cli.options import FiguresFlags, ModelFlags, chosen, writable_file, write_json
-from headstart.cli.render import Screen, harmless
-from headstart.engine.bench.prompts import USUAL_KINDS, read_kinds, read_prompts
-from headstart.engine.engine import Sampling
+from headstart.cli.command import Command, Group, LazyCommand, Load, Option, argument, flag, load_measured
+from headstart.cli.options import writable_file
+from headstart.cli.render import harmless
 from headstart.errors import AttachmentError, SettingsError
 from headstart.pdf_text import open_pdf, pages
-
-if TYPE_CHECKING:
-    from headstart.engine.audit import AuditResult, Findings
 
 
 def commands() -> Group:
     """`headstart dev` and its sub-commands."""
     return Group(
         {
-            "audit": LazyCommand("Check that guessing changes no answer", lambda: Command(audit_pair)),
             "forward": LazyCommand("Time passes by number of tokens and by context", _forward),
             "reference": LazyCommand(
                 "Write the page of the documentation that lists all commands", lambda: Command(write_reference)
@@ -42,72 +34,6 @@ def _forward() -> click.Command:
     from headstart.cli import bench  # noqa: PLC0415
 
     return Command(bench.time_passes, load_measured)
-
-
-_MOST_SHOWN = 10
-
-
-@dataclass(frozen=True, kw_only=True)
-class AuditFlags:
-    """The flags of `headstart dev audit`."""
-
-    model: ModelFlags = group(ModelFlags)
-    classes: tuple[str, ...] = flag(
-        USUAL_KINDS,
-        f"classes of prompts, with commas between them, or all (default: {','.join(USUAL_KINDS)})",
-        metavar="NAMES",
-        read=read_kinds,
-        listed=True,
-        group="audit",
-    )
-    tokens: int = flag(128, "longest answer (default: 128)")
-    prompts: int = flag(5, "how many of the built-in prompts to answer, first one of each class (default: 5)")
-    temperature: float = flag(0.8, "of the sampled answers; 0: greedy answers only (default: 0.8)")
-    output: FiguresFlags = group(FiguresFlags)
-
-
-def audit_pair(arguments: AuditFlags, load: Load) -> int:
-    """Check the answers of a pair. Returns the exit code."""
-    from headstart.engine.audit import AuditPlan, audit  # noqa: PLC0415 - `headstart --help` need not wait for it
-    from headstart.engine.local import LocalEngine  # noqa: PLC0415
-
-    Sampling(temperature=arguments.temperature)  # refused before the models are loaded
-    (_, options), screen = chosen(arguments.model), Screen()
-    prompts = read_prompts(arguments.prompts, arguments.classes)[: arguments.prompts]
-    plan = AuditPlan(prompts, arguments.tokens, arguments.temperature, options.device)
-    screen.remark("loading the models")
-    with closing(load(options)) as engine:
-        assert isinstance(engine, LocalEngine), "an audit needs the target itself"
-        result = audit(
-            engine, plan, lambda answer: screen.remark(f"scoring {len(answer.tokens)} tokens again: {answer.name}")
-        )
-    for line in _report(result):
-        print(harmless(line))
-    if arguments.output.json:
-        write_json(arguments.output.json, dataclasses.asdict(result) | {"outside": result.outside})
-    return 1 if result.outside else 0
-
-
-def _report(result: "AuditResult") -> list[str]:
-    """The findings in sentences."""
-    lines = [f"{result.target} with draft {result.draft or 'none'}, {' and '.join(result.modes)}:"]
-    for name, found in result.findings.items():
-        lines += _finding(name, found)
-    if result.outside:
-        return [*lines, f"FAILED: {result.outside} tokens outside the noise floor."]
-    return [*lines, "passed: 0 tokens outside the noise floor."]
-
-
-def _finding(name: str, found: "Findings") -> list[str]:
-    lines = [
-        f"  {name}: {found.tokens} tokens checked, {found.mismatches_per_10k:.1f} mismatches per 10,000 "
-        f"({found.mismatches}), largest gap {found.largest_gap:.4g}, noise floor {found.floor:.4g} "
-        f"({found.floor_samples} samples), {len(found.outliers)} outside it"
-    ]
-    return lines + [
-        f"    {outlier.text}, token {outlier.index}: {outlier.token} instead of {outlier.choice}, gap {outlier.gap:.4g}"
-        for outlier in found.outliers[:_MOST_SHOWN]
-    ]
 
 
 _HEAD = """# The command line

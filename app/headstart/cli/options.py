@@ -136,7 +136,6 @@ def chosen(flags: ModelFlags) -> tuple[Choice, LoadOptions]:
         choice.target.folder,
         choice.draft.folder if choice.draft else None,
         device=USUAL_DEVICE if left_open[Open.DEVICE] else flags.device,
-        numerics=flags.numerics,
         context=flags.context,
         draft_device=flags.draft_device or None,
         ignore_memory=flags.ignore_memory,
@@ -177,7 +176,6 @@ def described(options: LoadOptions, choice: Choice) -> dict[str, object]:
         "model": choice.target.name,
         "draft": draft_name(options, choice),
         "device": options.device,
-        "numerics": options.numerics,
         "context": options.context,
     }
 

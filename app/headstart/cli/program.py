@@ -21,7 +21,7 @@ FAILED = 1
 _NAME, _COMPLETE = "headstart", "_HEADSTART_COMPLETE"
 _SHELLS = ("bash", "zsh", "fish", "powershell")
 _LOAD_HERE = ("bench", "dev", "tune")  # without a process of its own for the engine
-_MOVED = ("audit", "text")  # to `headstart dev`
+_MOVED = ("text",)  # to `headstart dev`
 _ALIASES = {"list": "models", "pull": "models add", "rm": "models remove"}  # as in other programs of this kind
 
 

@@ -198,7 +198,7 @@ def _served(entry: Model | Pair, flags: AnsweringFlags) -> Served:
     target = entry.target if isinstance(entry, Pair) else entry
     context = memory.context_of(target.manifest, flags.context)
     vectors = target.manifest.embedding
-    return Served(entry.name, context, build_of(entry, flags.numerics), vectors.dimensions if vectors else 0)
+    return Served(entry.name, context, build_of(entry), vectors.dimensions if vectors else 0)
 
 
 def _loaded(flags: AnsweringFlags, load: Load, parallel: int | None, name: str) -> OpenModel:
@@ -218,7 +218,12 @@ def _loaded(flags: AnsweringFlags, load: Load, parallel: int | None, name: str) 
             raise
         engine = load(options)
     known = facts(engine)
-    return OpenModel(engine, known.context, known.parallel) if known else OpenModel(engine)
+    if known is None:
+        return OpenModel(engine)
+    arithmetic, is_batch_invariant = known.arithmetic, known.is_batch_invariant
+    return OpenModel(
+        engine, known.context, known.parallel, arithmetic=arithmetic, is_batch_invariant=is_batch_invariant
+    )
 
 
 def _say(*lines: str) -> None:

@@ -18,7 +18,6 @@ Drafter = parameters.Drafter
 EngineKind = parameters.EngineKind
 KvPrecision = parameters.KvPrecision
 Mode = parameters.Mode
-Numerics = parameters.Numerics
 Precision = parameters.Precision
 Sampling = parameters.SamplingParams
 Speculation = parameters.SpeculationParams
@@ -153,7 +152,6 @@ class Request:
     `max_new_tokens` 0: the prompt is read and nothing is written, so that what begins like it begins at once.
     `keep`: where what is read may be kept on disk; None: nowhere.
     `inputs` are texts, or their tokens, to be turned into vectors, in place of all else.
-    `repeatable`: the prompt is read in the same passes whatever was read before; less of what is in memory is used.
     """
 
     messages: tuple[Message, ...]
@@ -169,7 +167,6 @@ class Request:
     likeliest: int | None = None
     stop_on_repetition: bool = parameters.AnswerParams.stop_on_repetition
     keep: Keep | None = None
-    repeatable: bool = False
     prompt_ids: tuple[int, ...] = ()
     suffix: str = ""
     bias: Mapping[int, float] = field(default_factory=dict)
@@ -402,14 +399,13 @@ class LoadOptions:
 
     `draft_device`: where the draft runs, if not beside the target. `ignore_memory`: try although it seems too big.
     `draft_vocab`: how many tokens of its list a draft guesses among; None: as it was exported, 0: all there are.
-    `properties` and `draft_properties`: of OpenVINO, before those that Headstart chooses; not for exact numerics.
+    `properties` and `draft_properties`: of OpenVINO, before those that Headstart chooses.
     `open`: those of these that are only defaults. With `remote` all else is ignored, and `target` is only a name.
     """
 
     target: Path  # model folder
     draft: Path | None = None  # model folder with the same vocabulary
     device: str = USUAL_DEVICE
-    numerics: Numerics = parameters.EngineConfig.numerics
     context: int | None = parameters.EngineConfig.context
     draft_device: str | None = None
     ignore_memory: bool = parameters.EngineConfig.ignore_memory
@@ -423,17 +419,6 @@ class LoadOptions:
     kv_precision: KvPrecision = parameters.EngineConfig.kv_precision
     precision: Precision = parameters.EngineConfig.precision  # of the target; a draft's is found by itself
     parallel: int = 1  # answers written at the same time
-
-    def __post_init__(self) -> None:
-        """Refuse what exact numerics cannot be combined with: results must not depend on guesses."""
-        if self.numerics is not Numerics.EXACT:
-            return
-        if self.kv_precision is KvPrecision.U8:
-            raise SettingsError("Exact numerics keep keys and values in 32 bits: leave out --kv-precision u8.")
-        if self.precision not in {Precision.AUTO, Precision.F32}:
-            raise SettingsError(
-                "Exact numerics compute in f32: leave out --precision {precision}.", precision=self.precision
-            )
 
 
 class Phase(StrEnum):

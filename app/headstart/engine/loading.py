@@ -12,7 +12,7 @@ import numpy as np
 from headstart import computer, paths
 from headstart import manifest as manifests
 from headstart.engine import devices, validation
-from headstart.engine.engine import KvPrecision, LoadOptions, Numerics, Precision
+from headstart.engine.engine import KvPrecision, LoadOptions, Precision
 from headstart.engine.measurements import Measurements
 from headstart.engine.memory import released
 from headstart.engine.runners.graph import Ids
@@ -28,11 +28,12 @@ from headstart.engine.runners.precision import (
     name_of,
     own_kernels,
     plain,
-    probe_ids,
     properties,
+    reference,
     warm_up,
 )
-from headstart.engine.runners.runner import Branch, Runner
+from headstart.engine.runners.runner import Runner
+from headstart.engine.runners.selftest import MAX_CONTEXT, ROOM, batch_invariance, fault
 from headstart.engine.runners.stateful import StatefulRunner
 from headstart.engine.runtime import openvino
 from headstart.engine.validation import Subject, Trial, Verdict, limit_of
@@ -49,14 +50,8 @@ RUNNERS: Mapping[str, RunnerClass] = {
 }
 PROVEN = "proven runner"
 _REFUSED = "runner refused"
-_PROMPT, _REJECTED, _ROWS = 40, 5, 4
-ROOM = 2 * _PROMPT  # tokens of context that a proof needs
 _ROUNDS_A_PROMPT = 64  # that follow a prompt of validation.PROMPT tokens, where the fastest precision is chosen
-# In standard deviations of the logits: pages gave 0, a mask 0.0009, a rollback that does not forget 0.7 and 2.3.
-_MOST_ERROR = 0.01
-# Of what one token too many does to the logits: pages gave 0 to 0.06, in any arithmetic; a branch that sees what stands
-# beside it, or is kept where it was computed, 0.95 to 11.
-_MOST_BRANCH_ERROR = 0.25
+_MAX_COST = 1.1  # of arithmetic whose passes agree to the bit, in times of the fastest
 
 
 def proven_as_loaded(
@@ -94,7 +89,7 @@ def proven_runner(folder: Path, device: str, measurements: Measurements) -> Runn
     reasons = []
     for name, kind in RUNNERS.items():
         try:
-            found = fault(kind(folder, device, properties(Numerics.EXACT), ROOM))
+            found = fault(kind(folder, device, reference(), ROOM))
         except (ImportError, RuntimeError) as error:  # the transformation is no public part of OpenVINO
             reasons.append(f"{name}: {first_line(error)}")
             continue
@@ -113,56 +108,6 @@ def _unfit(folder: Path, device: str, reason: str) -> UnfitError:
     return UnfitError(
         "{device} refuses {name} ({reason}). Try --device CPU.", device=device, name=folder.name, reason=reason
     )
-
-
-def fault(runner: Runner) -> str:
-    """What keeps this runner from being exact; empty: nothing."""
-    error = rollback_error(runner)
-    if error > _MOST_ERROR:
-        return f"logits differ by {error:.1%} of their deviation after a rollback"
-    error = branch_error(runner) if runner.can_branch else 0.0
-    return f"a branch is wrong by {error:.0%} of what one token too many does" if error > _MOST_BRANCH_ERROR else ""
-
-
-def branch_error(runner: Runner) -> float:
-    """What it does to logits to check a token as a branch and keep it, in parts of what one token too many does.
-
-    The larger of two: for the branch's own logits, and for those of what follows once it is kept. What comes before it
-    is a single token, so that each of the others counts for much.
-    """
-    prompt = probe_ids(runner.vocabulary, 1, seed=1)
-    ids = probe_ids(runner.vocabulary, _ROWS, seed=2)
-    token, *following = probe_ids(runner.vocabulary, _ROWS, seed=3)
-    rows = 1 + len(following)
-    runner.forward(prompt)
-    expected = runner.forward([ids[0], token, *following], rows=rows).copy()
-    runner.rollback(len(prompt))
-    control = runner.forward([*ids[:2], token, *following], rows=rows).copy()
-    runner.rollback(len(prompt))
-    beside = runner.forward(ids, [Branch(2, token), Branch(1, token)])[-1:].copy()
-    runner.rollback(len(prompt) + 1, branch=1)
-    given = np.concatenate([beside, runner.forward(following, rows=len(following))])
-    runner.rollback(0)
-    return max(
-        float(np.linalg.norm(given[part] - expected[part]) / np.linalg.norm(control[part] - expected[part]))
-        for part in (slice(1), slice(1, rows))
-    )
-
-
-def rollback_error(runner: Runner) -> float:
-    """Largest difference that rejected tokens leave in the logits after them, in standard deviations of the logits."""
-    prompt = probe_ids(runner.vocabulary, _PROMPT, seed=1)
-    rejected = probe_ids(runner.vocabulary, _REJECTED, seed=2)
-    ids = probe_ids(runner.vocabulary, _ROWS, seed=3)
-    runner.forward(prompt)
-    clean = runner.forward(ids, rows=len(ids)).copy()
-    runner.rollback(0)
-    runner.forward(prompt)
-    runner.forward(rejected)
-    runner.rollback(len(prompt))
-    after_rollback = runner.forward(ids, rows=len(ids)).copy()
-    runner.rollback(0)
-    return float(np.abs(after_rollback - clean).max() / clean.std())
 
 
 def refusal(folder: Path, device: str, reason: str) -> BrokenModelError | DeviceError:
@@ -191,14 +136,14 @@ class Place:
     """Where and how a model is to run."""
 
     device: str
-    numerics: Numerics
     context: int
     rows: int | None = 0  # of the output head, by the model's own list; 0: all, None: as many as it was exported for
-    properties: Properties = field(default_factory=dict)  # of OpenVINO, before those chosen here; not where exact
+    properties: Properties = field(default_factory=dict)  # of OpenVINO, before those chosen here
     kv: KvPrecision = KvPrecision.AUTO
     precision: Precision = Precision.AUTO
     edit: Edit | None = None  # of its graph
     sequences: int = 1  # answers written at the same time, where the runner can
+    decides: bool = True  # whether its logits decide the text, so that all its passes should agree to the bit
 
 
 @dataclass(frozen=True)
@@ -210,6 +155,7 @@ class LoadedModel:
     measurements: Measurements
     properties: Properties  # that it was compiled with
     notes: tuple[Translatable, ...] = ()  # what a person should know of how it was loaded, in sentences
+    is_batch_invariant: bool = False  # whether a token's logits have the same bits in every pass
     kept: Ids | None = None  # tokens that a trimmed output head scores
 
 
@@ -231,14 +177,11 @@ def load_model(folder: Path, place: Place, measured: Path, watcher: Watcher | No
     manifest, device, measurements = _whole(folder, place.device, measured)
     watcher.when_whole()
     kept = read_shortlist(folder, manifest, place.rows)
-    if place.numerics is Numerics.EXACT:
-        wanted = properties(Numerics.EXACT)
-    else:
-        hint = place.precision.value
-        if place.precision is Precision.AUTO:
-            hint = _fastest(measurements, candidates(manifest.precision, device))
-        wanted = {**properties(Numerics.FAST, hint, place.kv), **place.properties}
-        wanted = {name: value for name, value in wanted.items() if value}
+    hint = place.precision.value
+    if place.precision is Precision.AUTO:
+        hint = _fastest(measurements, candidates(manifest.precision, device))
+    wanted = {**properties(hint, place.kv), **place.properties}
+    wanted = {name: value for name, value in wanted.items() if value}
     is_new = measurements.get(PROVEN) is None and measurements.get(_REFUSED) is None
     if is_new and _is_trusted(wanted, device) and place.context >= ROOM:
         watcher.when_settled()
@@ -246,7 +189,8 @@ def load_model(folder: Path, place: Place, measured: Path, watcher: Watcher | No
             build = partial(_runner, folder=folder, device=device, chosen=wanted, place=place, kept=kept)
             runner = proven_as_loaded(build, measurements, wanted)
         if runner is not None:
-            return LoadedModel(runner, manifest, measurements, wanted, (), runner.kept)
+            is_invariant = place.decides and _agrees(runner, measurements, wanted, watcher)
+            return LoadedModel(runner, manifest, measurements, wanted, (), is_invariant, runner.kept)
     kind = proven_runner(folder, device, measurements)
     subject = _trial_subject(folder, manifest, device, measurements)
     chosen, notes = _arithmetic(subject, manifest.name, wanted, watcher)
@@ -257,7 +201,8 @@ def load_model(folder: Path, place: Place, measured: Path, watcher: Watcher | No
             warm_up(runner)
     except RuntimeError as error:
         raise refusal(folder, device, first_line(error)) from None
-    return LoadedModel(runner, manifest, measurements, chosen, notes, runner.kept)
+    is_invariant = place.decides and _agrees(runner, measurements, chosen, watcher)
+    return LoadedModel(runner, manifest, measurements, chosen, notes, is_invariant, runner.kept)
 
 
 def load_head(folder: Path, place: Place, measured: Path) -> LoadedModel:
@@ -282,7 +227,7 @@ def fast_properties(folder: Path, device: str, measured: Path, kv: KvPrecision =
     """Properties of OpenVINO's fastest arithmetic that is known to be right. Raises what loading raises."""
     manifest, device, measurements = _whole(folder, device, measured)
     hints = [hint for hint in candidates(manifest.precision, device) if hint != OWN]
-    return properties(Numerics.FAST, _fastest(measurements, hints), kv)
+    return properties(_fastest(measurements, hints), kv)
 
 
 def measure(folder: Path, device: str, trial: Trial, measurements: Measurements | None = None) -> None:
@@ -297,7 +242,7 @@ def measure(folder: Path, device: str, trial: Trial, measurements: Measurements 
     proven_runner(folder, device, measurements)
     subject = _trial_subject(folder, manifest, device, measurements)
     hints = candidates(manifest.precision, device)
-    trial.run(subject, [properties(Numerics.FAST, hint) for hint in hints])
+    trial.run(subject, [properties(hint) for hint in hints])
 
 
 def measure_all(options: LoadOptions, trial: Trial) -> None:
@@ -312,7 +257,7 @@ def pass_times(measurements: Measurements, hints: Sequence[str]) -> Mapping[str,
 
     They are those of one token, of a verification, and a round's share of a prompt that is read once.
     """
-    found = {hint: validation.known(measurements, properties(Numerics.FAST, hint)) for hint in hints}
+    found = {hint: validation.known(measurements, properties(hint)) for hint in hints}
     return {
         hint: {
             **{f"{tokens} tokens": verdict.ms[tokens] for tokens in (1, VERIFY)},
@@ -325,9 +270,7 @@ def pass_times(measurements: Measurements, hints: Sequence[str]) -> Mapping[str,
 
 def builder(kind: str, folder: Path, device: str) -> Callable[[Properties, int], AnyRunner]:
     """A function that compiles a model with properties and a context; `kind` is a name in RUNNERS."""
-    return lambda chosen, context: _runner(
-        RUNNERS[kind], folder, device, chosen, Place(device, Numerics.FAST, context), None
-    )
+    return lambda chosen, context: _runner(RUNNERS[kind], folder, device, chosen, Place(device, context), None)
 
 
 def require_whole(folder: Path, device: str, measured: Path) -> None:
@@ -440,7 +383,7 @@ def _trial_subject(folder: Path, manifest: manifests.Manifest, device: str, meas
 
 def _is_trusted(chosen: Properties, device: str) -> bool:
     """Whether no trial is needed."""
-    trusted = (plain(), properties(Numerics.EXACT), own_kernels())
+    trusted = (plain(), reference(), own_kernels())
     return device == "CPU" and chosen in trusted
 
 
@@ -452,7 +395,7 @@ def _arithmetic(
     Raises BrokenModelError or DeviceError where nothing is left.
     """
     why = ""
-    for chosen in (wanted, plain(), properties(Numerics.EXACT)):
+    for chosen in (wanted, plain(), reference()):
         found = validation.known(subject.measurements, chosen)
         if found is None and not _is_trusted(chosen, subject.device):
             watcher.when_tried()
@@ -475,12 +418,31 @@ def _arithmetic(
 def _fastest(measurements: Measurements, hints: Sequence[str]) -> str:
     """Return the proven precision with the least time for a token, a verification and reading prompts.
 
+    One whose passes agree to the bit may take a little more.
     What was never tried is taken for the fastest if it is our own kernels, or else f32.
     """
     if OWN in hints and validation.known(measurements, own_kernels()) is None:
         return OWN
-    figures = pass_times(measurements, hints)
-    return min(figures, key=lambda hint: sum(figures[hint].values())) if figures else "f32"
+    ms = {hint: sum(figures.values()) for hint, figures in pass_times(measurements, hints).items()}
+    if not ms:
+        return "f32"
+    agreeing = [hint for hint in ms if validation.is_batch_invariant(measurements, properties(hint))]
+    fastest, agreed = min(ms, key=ms.__getitem__), min(agreeing, key=ms.__getitem__, default="")
+    return agreed if agreed and ms[agreed] <= _MAX_COST * ms[fastest] else fastest
+
+
+def _agrees(runner: AnyRunner, measurements: Measurements, chosen: Properties, watcher: Watcher) -> bool:
+    """Return whether a token's logits have the same bits in every pass; tried once, with padding and without branches.
+
+    The runner then pads, or gives up branches, where that needs it.
+    """
+    known = validation.invariance(measurements, chosen)
+    if runner.context >= ROOM and (known is None or known.context < min(runner.context, MAX_CONTEXT)):
+        watcher.when_tried()
+        known = batch_invariance(runner)
+        validation.note_invariance(measurements, chosen, known)
+        watcher.when_settled()
+    return known is not None and known.apply(runner)
 
 
 def _stamp(path: Path) -> list[int] | None:

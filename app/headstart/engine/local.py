@@ -21,7 +21,6 @@ from headstart.engine.engine import (
     Finish,
     FinishReason,
     LoadOptions,
-    Numerics,
     Origin,
     Phase,
     Prefill,
@@ -110,6 +109,16 @@ class LocalEngine:
     def notes(self) -> tuple[Translatable, ...]:
         """What a person should know of how the models were loaded, in sentences."""
         return tuple(note for model in (self.target, *self.drafting.values()) for note in model.notes)
+
+    @property
+    def arithmetic(self) -> str:
+        """The name of what the target computes in."""
+        return name_of(self.target.properties)
+
+    @property
+    def is_batch_invariant(self) -> bool:
+        """Whether guesses, and all else that decides how tokens are read, leave the target's logits as they are."""
+        return self.target.is_batch_invariant
 
     @property
     def context(self) -> int:
@@ -283,18 +292,12 @@ class LocalEngine:
             scorer.note if scorer else None,
             written,
             request.keep,
-            request.repeatable and not self._is_pass_invariant,  # it is anyway
             request.bias,
             prompt.note if prompt and not written else None,
         )
         if self._trace and not written:
             self._trace.begin(job)
         return job
-
-    @property
-    def _is_pass_invariant(self) -> bool:
-        runner = self.target.runner
-        return isinstance(runner, PagedRunner) and runner.is_pass_invariant
 
     def _finished(self, reason: FinishReason, tally: Tally, text: AnswerText) -> Finish:
         """Keep what was learned and add everything up."""
@@ -362,24 +365,25 @@ def target_place(options: LoadOptions, head: Path | None = None) -> Place:
 
 
 def draft_place(folder: Path, options: LoadOptions) -> Place:
-    """Where a draft runs. A guess need not be exact, only fast; nor must every token be guessed."""
+    """Where a draft runs. Its guesses need not agree to the bit, only be fast; nor must every token be guessed."""
     return replace(
         _place(folder, options),
         device=options.draft_device or options.device,
-        numerics=Numerics.FAST,
         rows=options.draft_vocab,
         properties=options.draft_properties,
+        decides=False,
     )
 
 
 def _place(folder: Path, options: LoadOptions) -> Place:
     context = memory.context_of(manifests.read_model(folder), options.context)
-    return Place(options.device, options.numerics, context, kv=options.kv_precision)
+    return Place(options.device, context, kv=options.kv_precision)
 
 
 def _prefixes(model: LoadedModel) -> PrefixCache:
     """Their tokens are those of the same weights, in the same arithmetic, on the same processor."""
-    files = PartFiles(paths.kept_prompts(), identity_of([model.measurements.subject, model.properties]))
+    how = [model.measurements.subject, model.properties, getattr(model.runner, "min_tokens", 1)]
+    files = PartFiles(paths.kept_prompts(), identity_of(how))
     return PrefixCache(model.runner, memory.of_earlier_texts(memory.free_memory()), files)
 
 

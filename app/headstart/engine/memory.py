@@ -15,7 +15,7 @@ import psutil
 
 from headstart import manifest as manifests
 from headstart.engine import devices
-from headstart.engine.engine import KvPrecision, LoadOptions, Numerics
+from headstart.engine.engine import KvPrecision, LoadOptions
 from headstart.errors import MemoryBudgetError, OutOfMemoryError, Translatable
 from headstart.manifest import Manifest
 
@@ -77,10 +77,8 @@ class Need:
         return max(self.resident, self.loading)
 
 
-def kv_bits(numerics: str, kv_precision: str) -> int:
+def kv_bits(kv_precision: str) -> int:
     """Bits of a number in the cache of keys and values."""
-    if numerics == Numerics.EXACT:
-        return 32
     return 8 if kv_precision == KvPrecision.U8 else 16
 
 
@@ -156,7 +154,7 @@ def require(target: Manifest, draft: Manifest | None, options: LoadOptions) -> N
             raise _over_budget(
                 models, options, wanted, Translatable("{device} has {size}", device=device, size=amount(size))
             )
-    bits = kv_bits(options.numerics, options.kv_precision)
+    bits = kv_bits(options.kv_precision)
     folder = manifests.head_folder(options.target)
     all_models = (*models, manifests.read_model(folder)) if folder else models
     beside = (options.parallel - 1) * cache((target,), options.context, bits)  # answers at the same time
@@ -186,7 +184,7 @@ def _away(models: tuple[Manifest, ...], options: LoadOptions) -> Counter[str]:
     taken: Counter[str] = Counter()
     for model, device in zip(models, places, strict=False):
         if devices.memory(device) is not None:
-            taken[device] += share(model, options.context, kv_bits(options.numerics, options.kv_precision))
+            taken[device] += share(model, options.context, kv_bits(options.kv_precision))
     return taken
 
 

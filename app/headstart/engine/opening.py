@@ -38,7 +38,7 @@ from headstart.engine.protocol import (
 from headstart.engine.runtime import openvino, openvino_genai
 from headstart.engine.tuning import store
 from headstart.engine.tuning.messages import Findings, Stage, Tune, TuneDecided, TuneReport, TuneStep, TuningStep
-from headstart.errors import HeadstartError, RemoteError, SettingsError
+from headstart.errors import HeadstartError, RemoteError, SettingsError, Translatable
 
 if TYPE_CHECKING:
     from headstart.engine.backends.embedding import EmbeddingEngine
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from headstart.engine.validation import Trial
 
 _SECONDS = "seconds"
-_TRIAL_CONTEXT = 256  # tokens, more than a trial reads
+_TRIAL_CONTEXT = 2048  # tokens that a trial reads at most
 
 _log = logging.getLogger(__name__)
 
@@ -117,7 +117,7 @@ class LocalModels:
         clock.tell(Phase.MODEL)
         if vectors := load_embedding(options):
             clock.end()
-            facts = Facts(vectors.model.name, None, options.device, options.numerics.value, vectors.context)
+            facts = Facts(vectors.model.name, None, options.device, vectors.context)
             return Opened(vectors, facts, vectors.count, _no_bench)
         options = settled(options)
         engine = load(options, clock.tell)
@@ -179,18 +179,25 @@ def load_embedding(options: LoadOptions) -> "EmbeddingEngine | None":
 def _facts(engine: "LocalEngine | GenaiEngine", options: LoadOptions) -> Facts:
     target, *drafting = engine.models
     misreading = manifests.misreading(options.target, target)  # a draft reads the target's tokens
+    is_batch_invariant = getattr(engine, "is_batch_invariant", False)
+    varies = Translatable(
+        "{model} computes a little differently here when it reads several tokens at once: where two words are almost "
+        "equally likely, guesses may change which one you get.",
+        model=target.name,
+    )
     return Facts(
         target.name,
         next((model.name for model in drafting if not (model.is_eagle or model.is_hydra)), None),
         options.device,
-        options.numerics.value,
         engine.context,
         engine=engine.kind.value,
         reason=engine.reason,
-        notes=(*filter(None, [misreading]), *getattr(engine, "notes", ())),
+        notes=(*filter(None, [misreading, None if is_batch_invariant else varies]), *getattr(engine, "notes", ())),
         sampling=engine.sampling,
         head=next((model.name for model in drafting if model.is_eagle or model.is_hydra), None),
         parallel=1 + len(getattr(engine, "others", ())),
+        arithmetic=getattr(engine, "arithmetic", ""),
+        is_batch_invariant=is_batch_invariant,
     )
 
 
@@ -199,7 +206,7 @@ class _LoadTime:
 
     def __init__(self, options: LoadOptions, tell: Tell) -> None:
         folders = [str(folder) for folder in (options.target, options.draft) if folder]
-        how = [options.device, options.draft_device, options.numerics, options.engine]
+        how = [options.device, options.draft_device, options.engine]
         subject = {"models": folders, "how": how, "headstart": __version__}
         self._kept = Measurements(paths.measurements_folder(), f"{options.target.name}-loading", subject)
         self._tell, self._started, self._usual = tell, time.monotonic(), True
@@ -288,7 +295,7 @@ def _open_remote(options: LoadOptions, tell: Tell) -> Opened:
             "A benchmark measures this computer, but {name} is another one: choose a model that is here.", name=name
         )
 
-    facts = Facts(engine.model.name, None, "", options.numerics.value, engine.model.context, name)
+    facts = Facts(engine.model.name, None, "", engine.model.context, name)
     return Opened(engine, facts, count, bench)
 
 

@@ -273,10 +273,8 @@ class PrefixCache:
         self._runner, self._most_bytes, self.length = runner, most_bytes, length
         # Parts of another length would be taken for tokens at other places where a text repeats itself.
         self._root = bytes.fromhex(identity_of([files and files.identity, length]))
-        self._grid_root = bytes.fromhex(identity_of([files and files.identity, length, "grid"]))
         self._store = store or Store(files)
         self._wanted: Keep | None = None  # for the text in the runner's cache
-        self._on_grid: int | None = None  # tokens of that text that make whole parts of a grid; None: it has no grid
         self._is_kept = True  # whether all of that text is here
         self._is_ahead = False  # whether that was only read ahead
 
@@ -296,28 +294,21 @@ class PrefixCache:
             self._keep()
             self._make_room()
 
-    def reuse(self, prompt: Sequence[int], keep: Keep | None = None, *, on_grid: bool = False) -> None:
-        """Bring the runner to the longest beginning of the prompt that is known; its last token is left to be read.
-
-        `on_grid`: the prompt is read with a pass for each part, and only parts that were read like that count, so that
-        how it is rounded does not depend on what was read before.
-        """
+    def reuse(self, prompt: Sequence[int], keep: Keep | None = None) -> None:
+        """Bring the runner to the longest beginning of the prompt that is known; its last token is left to be read."""
         with self._store.lock:
             runner, wanted = self._runner, prompt[:-1]
             self._look(keep)
             shared = common_prefix(runner.tokens, wanted)
-            if on_grid:
-                shared = min(shared, self._on_grid or 0) // self.length * self.length
             if shared < len(runner.tokens):
                 self._keep()
-            known = list(self._find(wanted, on_grid=on_grid))
+            known = list(self._find(wanted))
             if sum(count for _, count in known) > shared:
                 self._restore(known, shared)
             else:
                 runner.rollback(shared)
             self._make_room()
             self._wanted, self._is_kept, self._is_ahead = keep, False, False
-            self._on_grid = len(prompt) // self.length * self.length if on_grid else None
             if keep:
                 self._store.most_on_disk = keep.most_bytes
 
@@ -394,8 +385,6 @@ class PrefixCache:
     def _keep(self) -> None:
         """Copy what the runner's cache holds and this does not."""
         tokens, before, used = tuple(self._runner.tokens), self._root, list[Part]()
-        if self._on_grid is not None:
-            tokens, before = tokens[: self._on_grid], self._grid_root
         owner = self._wanted.chat if self._wanted else ""
         if self._is_kept or not self._runner.can_save or not self._most_bytes:
             return
@@ -416,13 +405,13 @@ class PrefixCache:
         self._is_kept = True
         self._touch(used)
 
-    def _find(self, wanted: Sequence[int], *, on_grid: bool = False) -> Iterator[tuple[Part, int]]:
+    def _find(self, wanted: Sequence[int]) -> Iterator[tuple[Part, int]]:
         """Parts that follow one another, with how many of their tokens are wanted: all, but of the last maybe fewer."""
-        before, place = self._grid_root if on_grid else self._root, 0
+        before, place = self._root, 0
         while parts := self._store.after.get(before):
             ahead = wanted[place : place + self.length]
             count, part = max(((common_prefix(part.tokens, ahead), part) for part in parts), key=lambda each: each[0])
-            if not count or (on_grid and count < self.length):
+            if not count:
                 return
             yield part, count
             if count < self.length:

@@ -157,13 +157,13 @@ class Facts:
 
     `reason`: why another engine than Headstart's own was chosen automatically. `notes`: sentences for the person.
     `sampling`: what "automatic" means for this model; None if only a server knows. `head`: the EAGLE-3 head's name.
-    `parallel`: answers that are written at the same time; others wait for their turns.
+    `parallel`: answers that are written at the same time; others wait for their turns. `arithmetic`: what the model
+    computes in; empty if unknown. `is_batch_invariant`: whether guesses leave its logits as they are to the bit.
     """
 
     model: str
     draft: str | None
     device: str
-    numerics: str
     context: int
     server: str = ""
     engine: str = EngineKind.HEADSTART.value
@@ -172,6 +172,8 @@ class Facts:
     sampling: Sampling | None = None
     head: str | None = None
     parallel: int = 1
+    arithmetic: str = ""
+    is_batch_invariant: bool = False
 
     @property
     def has_draft(self) -> bool:

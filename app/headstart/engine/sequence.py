@@ -15,7 +15,7 @@ class Job:
 
     `foretold` is what may come; `constraint` what the answer must keep to. `witness` sees the row that each token was
     chosen from, and the token; after the last one of the answer maybe some more. `written` is the answer's beginning
-    where it goes on after a fault. `keep`: where what is read may be kept on disk. `repeatable`, `bias`: see Request.
+    where it goes on after a fault. `keep`: where what is read may be kept on disk. `bias`: see Request.
     `prompt_witness` sees the same of the prompt, but for its first token; the prompt is then read anew.
     """
 
@@ -29,7 +29,6 @@ class Job:
     witness: Callable[[Row, int], None] | None = None
     written: tuple[int, ...] = ()
     keep: Keep | None = None
-    repeatable: bool = False
     bias: Mapping[int, float] = field(default_factory=dict)
     prompt_witness: Callable[[Row, int], None] | None = None
 

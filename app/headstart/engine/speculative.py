@@ -88,7 +88,7 @@ class Decoder:
             lags=lags,
             room=sequence.room,
             can_branch=self._target.can_branch,
-            is_repeatable=sequence.job.repeatable,
+            can_pad=self._target.can_pad,
             sharing=self._target.sharing,
         )
         return self._policy.plan(situation)
@@ -141,9 +141,8 @@ class Decoder:
     def _read_prompt(self, sequence: Sequence) -> Generator[Prefill, None, Logits]:
         """Bring the caches to the whole prompt, reusing what they share with it; return the last token's logits."""
         target, prompt, witness = self._target, tuple(sequence.context), sequence.job.prompt_witness
-        is_repeatable = sequence.job.repeatable and not witness  # whose parts are others
-        chunk = _WITNESSED if witness else self._prefixes.length if is_repeatable else PREFILL_CHUNK
-        self._prefixes.reuse(prompt, sequence.job.keep, on_grid=is_repeatable)
+        chunk = _WITNESSED if witness else PREFILL_CHUNK
+        self._prefixes.reuse(prompt, sequence.job.keep)
         if witness:
             target.rollback(0)
         for drafter in self._drafters.values():
@@ -152,11 +151,7 @@ class Decoder:
         while True:
             done = len(target.tokens)
             part = prompt[done : done + chunk]
-            if is_repeatable and len(part) == 1:  # alone it would be rounded in another way: see Situation.shortest
-                logits = target.forward([*part, *part], rows=2, cancel=sequence.cancel)[:1]
-                target.rollback(len(prompt))
-            else:
-                logits = target.forward(part, rows=len(part) if witness else 1, cancel=sequence.cancel)
+            logits = target.forward(part, rows=len(part) if witness else 1, cancel=sequence.cancel)
             if witness:
                 for row, token in zip(logits, prompt[done + 1 :], strict=False):
                     witness(row, token)

@@ -19,12 +19,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 import msgspec
 import numpy as np
 
-from headstart.engine.engine import Numerics
 from headstart.engine.measurements import Measurements, every
 from headstart.engine.policy.cost_model import SIZES
 from headstart.engine.runners.precision import (
@@ -34,20 +33,22 @@ from headstart.engine.runners.precision import (
     name_of,
     pass_ms,
     plain,
-    properties,
+    reference,
     switch_ms,
     without_defaults,
 )
 from headstart.engine.runners.runner import Branch, Logits, Runner
+from headstart.engine.runners.selftest import MAX_CONTEXT, Invariance, batch_invariance
 from headstart.engine.supervision import ending, program
 from headstart.engine.wire import from_data, to_data
 from headstart.errors import Translatable
 
+_T = TypeVar("_T")
 Build = Callable[[Properties, int], Runner]  # compiles the model with these properties and room for so many tokens
 
 _log = logging.getLogger(__name__)
 
-_KEY = "validated"
+_KEY, _INVARIANCE = "validated", "batch invariance"
 _PROMPT = 64  # tokens read in one pass before the others
 PROMPT = 256  # tokens of a prompt whose reading is timed
 _PASSES = range(1, 13)  # tokens a pass, as plain steps and verifications have them
@@ -85,17 +86,36 @@ class Verdict:
     ms: Mapping[int, float] = field(default_factory=dict)
     switch_ms: float = 0.0
     prompt_ms: float = 0.0
+    invariance: Invariance | None = None  # None: not tried
 
 
 def known(measurements: Measurements, properties: Properties) -> Verdict | None:
     """What was found of these properties; None: they were not tried."""
-    return _verdicts(measurements.get(_KEY)).get(_key(properties))
+    return _kept(measurements.get(_KEY), Verdict).get(_key(properties))
 
 
 def note(measurements: Measurements, properties: Properties, verdict: Verdict) -> None:
     """Remember what was found of these properties."""
-    kept = {**_verdicts(measurements.get(_KEY)), _key(properties): verdict}
+    kept = {**_kept(measurements.get(_KEY), Verdict), _key(properties): verdict}
     measurements.put(_KEY, to_data(kept))
+
+
+def invariance(measurements: Measurements, properties: Properties) -> Invariance | None:
+    """Return whether passes agree to the bit with these properties; None: it was not tried."""
+    kept = _kept(measurements.get(_INVARIANCE), Invariance)
+    return kept.get(_key(properties))
+
+
+def is_batch_invariant(measurements: Measurements, properties: Properties) -> bool:
+    """Whether it is known that passes agree to the bit, with padding if need be."""
+    found = invariance(measurements, properties)
+    return found is not None and found.min_tokens > 0
+
+
+def note_invariance(measurements: Measurements, properties: Properties, found: Invariance) -> None:
+    """Remember whether passes agree to the bit."""
+    kept = {**_kept(measurements.get(_INVARIANCE), Invariance), _key(properties): found}
+    measurements.put(_INVARIANCE, to_data(kept))
 
 
 def refuse(measurements: Measurements, properties: Properties, reason: Translatable) -> None:
@@ -106,7 +126,7 @@ def refuse(measurements: Measurements, properties: Properties, reason: Translata
 def refusals(folder: Path) -> Iterator[tuple[Mapping[str, object], str, str]]:
     """What was refused on this machine: the subject measured, the name of the setting, and the reason."""
     for subject, values in every(folder):
-        for key, verdict in _verdicts(values.get(_KEY)).items():
+        for key, verdict in _kept(values.get(_KEY), Verdict).items():
             if verdict.reason:
                 yield subject, name_of(json.loads(key)), verdict.reason
 
@@ -120,7 +140,7 @@ def measured_ms(folder: Path, weights: str) -> float | None:
         verdict
         for subject, values in every(folder)
         if subject.get("weights") == weights
-        for verdict in _verdicts(values.get(_KEY)).values()
+        for verdict in _kept(values.get(_KEY), Verdict).values()
     )
     return min((verdict.ms[1] for verdict in verdicts if verdict.ms and not verdict.reason), default=None)
 
@@ -171,12 +191,14 @@ class Trial:
         pending = [
             chosen
             for chosen, found in known_before
-            if found is None or (timed and not found.reason and not (found.ms and found.prompt_ms))
+            if found is None or (timed and not found.reason and not (found.ms and found.prompt_ms and found.invariance))
         ]
         while pending:
             decided = 0
             for chosen, verdict in zip(pending, self._try(subject, pending, timed=timed), strict=False):
                 note(subject.measurements, chosen, verdict)
+                if verdict.invariance:
+                    note_invariance(subject.measurements, chosen, verdict.invariance)
                 decided += 1
             if not decided:
                 return
@@ -266,18 +288,20 @@ def _end_with(orders: IO[bytes]) -> None:
 def _tried(compile_model: Build, chosen: Properties, ids: Sequence[int], expected: Logits, order: _Order) -> Verdict:
     try:
         limits = _limits(compile_model, chosen, ids, expected, order)
-        runner = compile_model(chosen, max(len(ids) + _AFTER, PROMPT if order.sizes else 0))
+        runner = compile_model(chosen, MAX_CONTEXT if order.sizes else len(ids) + _AFTER)
         for limit, (place, found) in zip(limits, _scenes(runner, ids), strict=False):
             reason = _fault(expected[place : place + len(found)], found, limit)
             if reason:
                 return Verdict(reason)
         runner.rollback(0)
+        if not order.sizes:
+            return Verdict()
+        invariance = batch_invariance(runner)
+        invariance.apply(runner)
         # In two turns: other load comes for a while.
         turns = [{tokens: pass_ms(runner, tokens, repeats=2) for tokens in order.sizes} for _ in range(2)]
         ms = {tokens: min(turn[tokens] for turn in turns) for tokens in order.sizes}
-        if not ms:
-            return Verdict()
-        return Verdict(Translatable(), ms, switch_ms(runner, repeats=3), pass_ms(runner, PROMPT, repeats=2))
+        return Verdict(Translatable(), ms, switch_ms(runner, repeats=3), pass_ms(runner, PROMPT, repeats=2), invariance)
     except RuntimeError as error:
         last_line = str(error).strip().splitlines()[-1]
         return Verdict(Translatable("the device refuses it ({reason})", reason=last_line))
@@ -355,7 +379,7 @@ def _reference(compile_model: Build, ids: Sequence[int]) -> Logits:
 
     Raises RuntimeError where there are none.
     """
-    logits = compile_model(properties(Numerics.EXACT), len(ids)).forward(ids, rows=len(ids)).copy()
+    logits = compile_model(reference(), len(ids)).forward(ids, rows=len(ids)).copy()
     if not np.isfinite(logits).all():
         raise RuntimeError("exact arithmetic gives results that are not numbers")
     return logits
@@ -369,14 +393,14 @@ def _text_ids(folder: Path) -> list[int]:
     return (ids * (1 + wanted // len(ids)))[:wanted]
 
 
-def _verdicts(kept: object) -> dict[str, Verdict]:
+def _kept(values: object, kind: type[_T]) -> dict[str, _T]:
     """By key; what cannot be read counts as not tried."""
     try:
-        verdicts: dict[str, Verdict] = from_data(dict[str, Verdict], kept or {})
+        found: dict[str, _T] = from_data(dict[str, kind], values or {})  # type: ignore[valid-type]
     except ValueError:
         _log.warning("what was found of precisions cannot be read and is tried again")
         return {}
-    return verdicts
+    return found
 
 
 def _key(properties: Properties) -> str:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
+from functools import cache
 from http import HTTPStatus
 from typing import Any, Protocol, TypeVar
 
@@ -214,7 +215,8 @@ class Api:
 
     def _head(self, asked: AnswerRequest, model: Served, each: int, answers: int) -> Head:
         with_usage = asked.stream_options is not None and bool(asked.stream_options.include_usage)
-        return Head(model.id, fingerprint(model, self._defaults), with_usage, each, answers)
+        loaded = cache(lambda: fingerprint(self._models.known(model), self._defaults))
+        return Head(model.id, loaded, with_usage, each, answers)
 
     def _for(self, model: Served) -> Defaults:
         """What is left open."""
@@ -269,9 +271,12 @@ def _reader(order: Request) -> CallReader | None:
 
 
 def fingerprint(model: Served, defaults: Defaults) -> str:
-    """Changes with the program, the model, its arithmetic and what a request leaves open."""
-    told = repr((__version__, model, defaults)).encode()
-    return f"fp_{hashlib.sha256(told).hexdigest()[:12]}"
+    """Return what changes with the program, the model, its arithmetic and what a request leaves open.
+
+    It ends in "-varies" where the arithmetic cannot promise the same answer to the same request.
+    """
+    described = repr((__version__, model, defaults)).encode()
+    return f"fp_{hashlib.sha256(described).hexdigest()[:12]}{'' if model.is_batch_invariant else '-varies'}"
 
 
 async def _body(request: HttpRequest, limits: Limits) -> bytes:

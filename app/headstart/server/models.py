@@ -11,6 +11,7 @@ from headstart import library
 from headstart.computer import package_version
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Engine, Event, Request
+from headstart.engine.protocol import Facts
 from headstart.errors import HeadstartError, MemoryBudgetError
 from headstart.library import Model, Pair
 from headstart.server.refusal import INVALID, Fault, RefusedError
@@ -23,28 +24,32 @@ _PREFIX = "openai/"  # which some clients put before the name of every model
 class Served:
     """A model that requests can name. `context` in tokens, 0 if unknown; `build`: see `build_of`.
 
-    `dimensions` of the vectors that it turns texts into; 0: it writes answers.
+    `dimensions` of the vectors that it turns texts into; 0: it writes answers. `arithmetic`, `is_batch_invariant`: see
+    Facts; known once the model is loaded.
     """
 
     id: str
     context: int = 0
     build: str = ""
     dimensions: int = 0
+    arithmetic: str = ""
+    is_batch_invariant: bool = True
 
 
-def build_of(entry: Model | Pair, numerics: str) -> str:
-    """What its answers depend on beside a request: weights, arithmetic, OpenVINO."""
+def build_of(entry: Model | Pair) -> str:
+    """What its answers depend on beside a request and the arithmetic: weights, OpenVINO."""
     manifest = entry.manifest if isinstance(entry, Model) else entry.target.manifest
     files = sorted((name, file.sha256) for name, file in manifest.files.items())
-    return repr((package_version("openvino"), numerics, files))
+    return repr((package_version("openvino"), files))
 
 
-def served(name: str, context: int, numerics: str) -> Served:
+def served(name: str, facts: Facts) -> Served:
     """A model that is loaded; one that is not installed has no build."""
     try:
-        return Served(name, context, build_of(library.find(name), numerics))
+        build = build_of(library.find(name))
     except HeadstartError:
-        return Served(name, context)
+        build = ""
+    return Served(name, facts.context, build, 0, facts.arithmetic, facts.is_batch_invariant)
 
 
 class Writer(Protocol):
@@ -60,6 +65,10 @@ class Models(Protocol):
 
     def listed(self) -> Sequence[Served]:
         """All of them."""
+        ...
+
+    def known(self, model: Served) -> Served:
+        """The same model, with what loading it has shown."""
         ...
 
     def open(self, model: Served, tell: Callable[[str], None]) -> Writer:
@@ -102,6 +111,8 @@ class OpenModel:
     context: int = 0
     parallel: int = 1
     makes_vectors: bool = False
+    arithmetic: str = ""
+    is_batch_invariant: bool = True
     since: float = field(default_factory=time.time)
 
 
@@ -116,6 +127,10 @@ class OneModel:
     def listed(self) -> Sequence[Served]:
         """See Models."""
         return [self._model]
+
+    def known(self, model: Served) -> Served:
+        """See Models."""
+        return model
 
     def open(self, _model: Served, _tell: Callable[[str], None]) -> Writer:
         """See Models."""
@@ -142,11 +157,23 @@ class LoadedModels:
         """`find_all`: what could be loaded. `keep`: most in memory."""
         self._find_all, self._load, self._keep = find_all, load, keep
         self._open: OrderedDict[str, OpenModel] = OrderedDict()  # the least recently used first
-        self._contexts: dict[str, int] = {}
+        self._shown: dict[str, Served] = {}  # by loading
 
     def listed(self) -> Sequence[Served]:
         """See Models. How much a model holds is known for sure once it was loaded."""
-        return [replace(each, context=self._contexts.get(each.id) or each.context) for each in self._find_all()]
+        return list(map(self.known, self._find_all()))
+
+    def known(self, model: Served) -> Served:
+        """See Models."""
+        shown = self._shown.get(model.id)
+        if shown is None:
+            return model
+        return replace(
+            model,
+            context=shown.context or model.context,
+            arithmetic=shown.arithmetic,
+            is_batch_invariant=shown.is_batch_invariant,
+        )
 
     def open(self, model: Served, tell: Callable[[str], None]) -> Writer:
         """See Models. Others make room: those used least recently, and as many as memory asks for.
@@ -188,7 +215,12 @@ class LoadedModels:
                     raise
                 self._close_oldest()
             else:
-                self._contexts[name] = loaded.context
+                self._shown[name] = Served(
+                    name,
+                    loaded.context,
+                    arithmetic=loaded.arithmetic,
+                    is_batch_invariant=loaded.is_batch_invariant,
+                )
                 return loaded
 
     def _close_oldest(self) -> None:

@@ -4,7 +4,7 @@ import secrets
 import struct
 import time
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import hypot, isnan
 from typing import Any, ClassVar, Literal, Protocol
@@ -292,10 +292,13 @@ class Form(Protocol):
 
 @dataclass
 class Head:
-    """What the replies of several answers to one request share. `each`: answers to each prompt; `answers`: of all."""
+    """What the replies of several answers to one request share. `each`: answers to each prompt; `answers`: of all.
+
+    `fingerprint` is asked once the model is loaded.
+    """
 
     model: str
-    fingerprint: str
+    fingerprint: Callable[[], str]
     with_usage: bool = False  # at the end of a stream
     each: int = 1
     answers: int = 1
@@ -316,7 +319,7 @@ class _Form:
     last = b"data: [DONE]\n\n"
 
     def __init__(self, head: Head, index: int = 0) -> None:
-        self._shared, self._index, self._fingerprint = head, index, head.fingerprint
+        self._shared, self._index = head, index
         self._head = (f"{self.prefix}-{head.token}", head.created, head.model)
 
     @property
@@ -351,7 +354,7 @@ class ChatForm(_Form):
         message = AnswerMessage(text if text or not told else None, tool_calls=told or UNSET)
         choice = ChatChoice(message, index=self._index, logprobs=_chat_logprobs(said), **self._ending(ended))
         self._shared.usages.append(usage_of(stats))
-        return ChatCompletion(*self._head, [choice], self._shared.usage, self._fingerprint)
+        return ChatCompletion(*self._head, [choice], self._shared.usage, self._shared.fingerprint())
 
     def begun(self) -> Iterable[object]:
         """The first event."""
@@ -373,11 +376,11 @@ class ChatForm(_Form):
         yield self._part(Delta(), None, ended)
         self._shared.usages.append(usage_of(stats))
         if self._tells_usage:
-            yield ChatChunk(*self._head, [], self._shared.usage, self._fingerprint)
+            yield ChatChunk(*self._head, [], self._shared.usage, self._shared.fingerprint())
 
     def _part(self, delta: Delta, said: Said | None = None, ended: FinishReason | None = None) -> ChatChunk:
         choice = ChunkChoice(delta, index=self._index, logprobs=_chat_logprobs(said), **self._ending(ended))
-        return ChatChunk(*self._head, [choice], self._no_usage, self._fingerprint)
+        return ChatChunk(*self._head, [choice], self._no_usage, self._shared.fingerprint())
 
     def _ending(self, ended: FinishReason | None) -> dict[str, Any]:
         has_called = ended is FinishReason.STOP and self._reader and self._reader.calls
@@ -407,11 +410,11 @@ class TextForm(_Form):
         yield self._part(Said(), ended, self._no_usage)
         self._shared.usages.append(usage_of(stats))
         if self._tells_usage:
-            yield TextCompletion(*self._head, [], self._shared.usage, self._fingerprint)
+            yield TextCompletion(*self._head, [], self._shared.usage, self._shared.fingerprint())
 
     def _part(self, said: Said, ended: FinishReason | None, usage: Usage | UnsetType | None) -> TextCompletion:
         choice = TextChoice(said.text, index=self._index, logprobs=_text_logprobs(said), **_ending(ended))
-        return TextCompletion(*self._head, [choice], usage, self._fingerprint)
+        return TextCompletion(*self._head, [choice], usage, self._shared.fingerprint())
 
 
 @dataclass

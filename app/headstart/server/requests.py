@@ -61,8 +61,8 @@ Likeliest = Annotated[
     int, Meta(ge=0, le=MOST_LIKELIEST, description="Likeliest tokens to return for each token of the answer.")
 ]
 _REPEATS = (
-    "The same request then gets the same answer, whatever was asked before, as with temperature 0. Guessing may still "
-    "flip a near-tie, unless the server runs with `--numerics exact`."
+    "The same request then gets the same answer, whatever was asked before and whatever is guessed, as with "
+    "temperature 0. `system_fingerprint` ends in `-varies` where the model's arithmetic cannot promise that."
 )
 _Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, description=_REPEATS)]
 
@@ -563,7 +563,6 @@ def order_of(
         grammar=grammar,
         tools=tools,
         stop_on_repetition=bool(asked.stop_on_repetition),
-        repeatable=asked.seed is not None or defaults.seed is not None or _is_greedy(sampling),
         bias={int(token): value for token, value in (asked.logit_bias or {}).items() if value},
         suffix=suffix,
         **({"prompt": prompt} if isinstance(prompt, str) else {"prompt_ids": prompt}),
@@ -643,11 +642,6 @@ def _sampling(asked: AnswerRequest, defaults: Defaults) -> Sampling:
     told["seed"] = _seed(asked.seed, defaults.seed)
     left = tuple(name for name in defaults.sampling.automatic if name not in told)
     return replace(defaults.sampling, **told, automatic=left)
-
-
-def _is_greedy(sampling: Sampling) -> bool:
-    """Because somebody said so; a model of which nothing is known is greedy, too."""
-    return sampling.temperature == 0 and "temperature" not in sampling.automatic
 
 
 def _seed(asked: int | None, usual: int | None) -> int:

@@ -12,7 +12,6 @@ from headstart.engine.engine import (
     KvPrecision,
     LoadOptions,
     Message,
-    Numerics,
     Open,
     Request,
 )
@@ -60,12 +59,10 @@ def installed_model(settings: Settings) -> Loadable:
         return Loadable(settings.model, remotes.load_options(remotes.find(settings.model)))
     choice = choose(settings.model or _preferred(installed()), settings.draft or None)
     draft = choice.draft.folder if choice.draft else None
-    numerics = Numerics(settings.numerics)
     options = LoadOptions(
         choice.target.folder,
         draft,
         settings.device or USUAL_DEVICE,
-        numerics,
         settings.context,
         settings.draft_device or None,
         open=_left_open(settings),

@@ -162,8 +162,8 @@ class ModelInUse(QObject):
         guessing = [self.tr("draft model {}").format(facts.draft)] if facts.draft else []
         guessing += [self.tr("draft head")] if facts.head else []
         guessing = guessing or [self.tr("earlier text")]
-        words = self.tr("{model} on {device}, {numerics} arithmetic; guesses come from: {guessing}").format(
-            model=facts.model, device=facts.device, numerics=word(facts.numerics).lower(), guessing=listed(guessing)
+        words = self.tr("{model} on {device}; guesses come from: {guessing}").format(
+            model=facts.model, device=facts.device, guessing=listed(guessing)
         )
         engine = titled(title("engine"), word(facts.engine))
         return name, "\n".join((words, engine, *map(said, facts.notes))), ""

@@ -381,7 +381,7 @@ class Program(QObject):
 
 
 def _loading(settings: Settings) -> tuple[object, ...]:
-    names = ("model", "draft", "device", "draft_device", "numerics", "context", "engine", "kv_precision")
+    names = ("model", "draft", "device", "draft_device", "context", "engine", "kv_precision")
     return tuple(getattr(settings, name) for name in names)
 
 

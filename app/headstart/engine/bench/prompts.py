@@ -1,4 +1,4 @@
-"""The prompts of benchmarks and audits, by class."""
+"""The prompts of benchmarks, by class."""
 
 import tomllib
 from collections.abc import Sequence

@@ -212,14 +212,12 @@ class Costs:
         row = self.target.row(kept.size, context)
         return kept.size if row[-1] < row[tokens - 1] + self._change_ms(kept) else tokens
 
-    def shared(self, limit: int, context: int, sharing: int, shortest: int) -> list[float]:
+    def shared(self, limit: int, context: int, sharing: int) -> list[float]:
         """Milliseconds that a round of 1, 2, .. `limit` tokens takes of all who share its pass.
 
-        Each of these reads `shortest` tokens at least, and waits for what one of them reads beside those.
+        Each of them reads a token at least, and waits for what one of them reads beside it.
         """
-        plain = sharing * shortest
-        beyond = self.verify(plain + limit, sharing * context, Kept(plain))[plain - 1 :]
-        own = [beyond[max(size - shortest, 0)] for size in range(1, limit + 1)]
+        own = self.verify(sharing + limit, sharing * context, Kept(sharing))[sharing - 1 :][:limit]
         return [own[0] + sharing * (ms - own[0]) for ms in own]
 
     def _change_ms(self, kept: "Kept") -> float:

@@ -118,7 +118,7 @@ class Books:
         there = outcome.situation
         ms, plain_ms = outcome.ms, costs.target.ms(1, there.context)
         if there.sharing > 1:
-            plain_ms = costs.shared(1, there.context, there.sharing, there.shortest)[0]
+            plain_ms = costs.shared(1, there.context, there.sharing)[0]
         elif self.last_pass == _PREFILL:  # behind the prompt a plain step would have to change the size, too
             ms = max(ms - costs.target.switch_ms, _LEAST)
         if not outcome.verified:
@@ -142,9 +142,9 @@ class Books:
 
         The step behind it either changes the size back or is filled up.
         """
-        if outcome.is_shortest:
+        if outcome.is_plain:
             plain_ms = max(ms, _LEAST)
-        extra_ms = min(switch_ms, plain_ms) if outcome.is_shortest else max(ms - plain_ms, 0.0)
+        extra_ms = min(switch_ms, plain_ms) if outcome.is_plain else max(ms - plain_ms, 0.0)
         if self._switched_for is not None:
             self.accounts[self._switched_for].book(0, extra_ms, plain_ms)
         return plain_ms
@@ -158,5 +158,5 @@ class Books:
         else:
             self.kept = Kept(outcome.size) if outcome.size <= BULK else Kept()
         self.last_pass = outcome.size
-        if outcome.verified or outcome.is_shortest:
-            self._switched_for = None if outcome.is_shortest else outcome.drafter
+        if outcome.verified or outcome.is_plain:
+            self._switched_for = None if outcome.is_plain else outcome.drafter

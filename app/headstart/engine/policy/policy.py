@@ -117,9 +117,7 @@ class DraftPlan:
             return self.checked
         kept = self._kept(draft)
         shares = [[each.confidence for each in others] for others in draft.runners_up]
-        # What attends past a branch adds up in another order.
-        can_branch = self.situation.can_branch and not self.situation.is_repeatable
-        chosen = self._branches(shares, kept) if can_branch else ()
+        chosen = self._branches(shares, kept) if self.situation.can_branch else ()
         # In a pass the pending token stands before the candidates.
         branches = tuple(Branch(1 + place, draft.runners_up[place][rank].token) for place, rank in chosen)
         self.checked = replace(draft, tokens=draft.tokens[:kept], branches=branches)
@@ -129,9 +127,8 @@ class DraftPlan:
     def size(self) -> int:
         """Tokens of the pass: those to verify, filled up to the size of the last one where that is cheaper."""
         tokens, kept, situation = 1 + self.checked.size, self._known.books.kept, self.situation
-        if not situation.can_branch:
+        if not situation.can_pad:
             return tokens
-        tokens = max(tokens, min(situation.shortest, situation.room))
         is_own = situation.sharing == 1 and kept.size <= situation.room
         return tokens if not is_own else self._known.costs.size(tokens, situation.context, kept)
 
@@ -159,12 +156,12 @@ class DraftPlan:
         situation, books = self.situation, self._known.books
         kept, costs = books.kept, self._known.costs
         if situation.sharing > 1:
-            verify = costs.shared(most + 1, situation.context, situation.sharing, situation.shortest)
+            verify = costs.shared(most + 1, situation.context, situation.sharing)
         else:
             verify = costs.verify(most + 1, situation.context, kept)
         # Amid plain steps a guess pays for a change of size. What it would be worth without saves up for the next.
         growing = verify
-        if situation.sharing == 1 and kept.size <= situation.shortest:
+        if situation.sharing == 1 and kept.size <= 1:
             growing = self._known.costs.verify(most + 1, situation.context, replace(kept, spent_ms=math.inf))
         priced = {name: self._price_model(name, verify) for name in situation.lags}
         model = max(priced, key=lambda name: priced[name].merit, default="")
@@ -250,7 +247,7 @@ class DraftPlan:
         rate = best_rate(free, chances)
         kept = kept_prefix(Prices(verify, 0.0, rate), survivals(chances))
         # Amid plain steps an offer stands alone: the pass changes its size for it and, behind it, back again.
-        is_plain = self.situation.sharing == 1 and books.kept.size <= self.situation.shortest
+        is_plain = self.situation.sharing == 1 and books.kept.size <= 1
         back_ms = self._known.costs.target.switch_ms if is_plain else 0.0
         return sum(survivals(chances[:kept])) - worth * (verify[kept] - verify[0] + back_ms), kept
 
@@ -374,7 +371,7 @@ class Policy:
     def usual(self, plan: DraftPlan) -> Timing:
         """What its pass takes of all who share it."""
         there = plan.situation
-        return Timing(verify_ms=self.costs.shared(plan.size, there.context, there.sharing, there.shortest)[-1])
+        return Timing(verify_ms=self.costs.shared(plan.size, there.context, there.sharing)[-1])
 
     def observe(self, plan: DraftPlan, outcome: Outcome, joined: Joined | None = None) -> None:
         """Take in what became of a round. `joined`: its pass, where that was for others, too."""

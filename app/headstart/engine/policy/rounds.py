@@ -20,16 +20,8 @@ class Situation:
     lags: Mapping[str, int] = field(default_factory=dict)  # by model that drafts: tokens it reads first, at least 1
     room: int = BULK  # tokens that a pass may hold
     can_branch: bool = True  # whether the target checks several tokens for the same place
-    is_repeatable: bool = False  # whether its rounding must not depend on what is guessed
+    can_pad: bool = True  # whether padding costs no more than its pass
     sharing: int = 1  # answers that wait for the same pass, this one included
-
-    @property
-    def shortest(self) -> int:
-        """Tokens of a pass at least, if need be with some that say nothing.
-
-        Kernels for one token of a sequence round in another way than those for more.
-        """
-        return 2 if self.is_repeatable else 1
 
 
 @dataclass(frozen=True)
@@ -66,9 +58,9 @@ class Outcome:
         return self.checked.branch_taken(self.chosen) is not None
 
     @property
-    def is_shortest(self) -> bool:
-        """Whether the pass was no longer than that of a plain step."""
-        return self.size <= self.situation.shortest
+    def is_plain(self) -> bool:
+        """Whether the pass was that of a plain step."""
+        return self.size == 1
 
     @property
     def in_line(self) -> int:

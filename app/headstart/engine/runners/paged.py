@@ -28,12 +28,11 @@ _SPARE = 2  # places beyond the context: a recovery takes up to three where the 
 class PagedRunner:
     """One sequence over one block table that is contiguous.
 
-    `is_pass_invariant`: a token's logits have the same bits whichever pass reads it, as our own kernels promise.
     `hidden`: the hidden state of each token in its cache that an EAGLE-3 head reads, from the place `hidden_from` on;
     None where the graph gives none.
     """
 
-    can_branch = False
+    can_branch, can_pad = False, True
 
     def __init__(
         self,
@@ -56,7 +55,6 @@ class PagedRunner:
         self.vocabulary: int = model.output(0).get_partial_shape()[2].get_length()
         self.kept = kept if kept is not None and keep_rows(model, kept) else None
         compiled = compile_model(model, device, properties)
-        self.is_pass_invariant = bool(compiled.attentions)
         self._tokens: list[int] = []
         self.joined: Joined | None = None
         self.can_save = device == "CPU"  # elsewhere the tensors may not be what the device computes with
@@ -79,6 +77,16 @@ class PagedRunner:
     def at_work(self) -> AbstractContextManager[None]:
         """To be inside while an answer is written: see Passes.at_work."""
         return self._passes.at_work(self._number)
+
+    @property
+    def min_tokens(self) -> int:
+        """Tokens that each pass of a sequence has at least; padding fills it up."""
+        return self._passes.min_tokens
+
+    @min_tokens.setter
+    def min_tokens(self, count: int) -> None:
+        assert count <= _SPARE
+        self._passes.min_tokens = count
 
     @property
     def tokens(self) -> Sequence[int]:
@@ -161,13 +169,16 @@ class PagedRunner:
         logits = self._passes.run(wanted, cancel)
         self.joined = wanted.joined
         if self.hidden is not None:  # as the keys: those of branches behind the others
-            self.hidden[wanted.past : wanted.past + wanted.count] = wanted.hidden
+            assert wanted.hidden is not None
+            self.hidden[wanted.past : wanted.past + len(wanted.hidden)] = wanted.hidden
         self._tokens.extend(ids)
         self._branches, self._fork = tuple(branches), len(self._tokens)
         return logits
 
     def _pass(self, ids: Sequence[int], branches: Sequence[Branch], rows: int) -> Pass:
-        return Pass(ids, branches, len(self._tokens), rows, self._table, self._number)
+        padding = max(self.min_tokens - len(ids) - len(branches), 0)
+        ids = [*ids, *[0] * padding]
+        return Pass(ids, branches, len(self._tokens), rows, self._table, self._number, padding)
 
     def _become(self, number: int) -> Self:
         """The sequence of this number, of a copy of the first one."""

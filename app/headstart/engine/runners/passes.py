@@ -32,7 +32,10 @@ _LOOK = 0.01  # seconds between two looks at whether one that waits was cancelle
 
 @dataclass(eq=False)
 class Pass:
-    """What one sequence reads: `ids` behind `past` tokens, then `branches`; logits of the last `rows` are wanted."""
+    """What one sequence reads: `ids` behind `past` tokens, then `branches`; logits of the last `rows` are wanted.
+
+    The last `padding` of `ids` do not count: nobody wants their logits, and the next pass overwrites them.
+    """
 
     ids: Sequence[int]
     branches: Sequence[Branch]
@@ -40,6 +43,7 @@ class Pass:
     rows: int
     table: NDArray[np.int32]  # the blocks of the sequence
     sequence: int = 0  # its number
+    padding: int = 0
     given: Hidden | None = None  # what an EAGLE-3 head reads beside its tokens
     logits: Logits | None = None  # [rows, vocabulary]
     hidden: Hidden | None = None  # of each token, where the graph gives it
@@ -48,7 +52,7 @@ class Pass:
 
     @property
     def count(self) -> int:
-        """Tokens."""
+        """Tokens, padding included."""
         return len(self.ids) + len(self.branches)
 
     @property
@@ -65,6 +69,7 @@ class Passes:
         self._request = compiled.create_infer_request()
         self._inputs = Inputs(self._request, compiled)
         self._block, self._can_branch, self._sequences = block, can_branch, sequences
+        self.min_tokens = 1  # of each sequence in a pass
         self._gives_hidden = len(compiled.outputs) > 1
         given = [port for port in compiled.inputs if HIDDEN_STATES in port.names]
         self._width = given[0].partial_shape[-1].get_length() if given else 0
@@ -184,7 +189,7 @@ class Passes:
         for each in together:
             each.joined = joined
             if hidden is not None:
-                each.hidden = hidden[token : token + each.count]
+                each.hidden = hidden[token : token + each.count - each.padding]
             each.logits = logits[row : row + each.rows]
             row, token = row + each.rows, token + each.count
 
@@ -209,7 +214,8 @@ class Passes:
         write("block_indices", np.concatenate(blocks))
         write("block_indices_begins", _begins([len(each) for each in blocks]))
         write("max_context_len", max(ends))
-        rows = [np.arange(end - each.rows, end) for each, end in zip(together, begins[1:], strict=True)]
+        ends = [end - each.padding for each, end in zip(together, begins[1:], strict=True)]
+        rows = [np.arange(end - each.rows, end) for each, end in zip(together, ends, strict=True)]
         write(CHOSEN_ROWS, np.concatenate(rows))
         if self._can_branch:
             biases = [_bias(each).ravel() for each in together]

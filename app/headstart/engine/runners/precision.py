@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from headstart import manifest as manifests
-from headstart.engine.engine import KvPrecision, Numerics, Precision
+from headstart.engine.engine import KvPrecision, Precision
 from headstart.engine.kernels import selftest
 from headstart.engine.kernels.fusion import KERNELS
 from headstart.engine.runners.runner import Runner
@@ -21,13 +21,14 @@ _REPEATS = 5
 VERIFY = 6  # tokens of a typical verification; with 1 it spans what decoding does
 
 
-def properties(numerics: Numerics, hint: str = "f32", kv: KvPrecision = KvPrecision.AUTO) -> Properties:
-    """OpenVINO properties of a compiled model. A 16-bit cache by itself: rejected tokens spoil an 8-bit one."""
-    if numerics is Numerics.EXACT:
-        # What is rounded here makes a token's logits depend on how many are computed with it: by up to 0.0001 with
-        # neither activations nor cache rounded, by 0.008 with a cache of 16 bits (SmolLM2, 45 tokens).
-        in_full = {"KV_CACHE_PRECISION": "f32", "INFERENCE_PRECISION_HINT": "f32", _GROUP: "0"}
-        return {"PERFORMANCE_HINT": "LATENCY", **in_full}
+def reference() -> Properties:
+    """Return OpenVINO properties that round neither activations nor keys and values; trials compare with them."""
+    in_full = {"KV_CACHE_PRECISION": "f32", "INFERENCE_PRECISION_HINT": "f32", _GROUP: "0"}
+    return {"PERFORMANCE_HINT": "LATENCY", **in_full}
+
+
+def properties(hint: str = "f32", kv: KvPrecision = KvPrecision.AUTO) -> Properties:
+    """Return OpenVINO properties of a compiled model. The cache has 16 bits: rejected tokens spoil one of 8."""
     own = "bf16" if hint == "bf16" else "f16"
     common = {"PERFORMANCE_HINT": "LATENCY", "KV_CACHE_PRECISION": own if kv is KvPrecision.AUTO else kv.value}
     if hint == OWN:
@@ -48,20 +49,20 @@ def hint_of(chosen: Properties) -> str:
 
 def plain(activation_group: int | None = None) -> Properties:
     """What every device and model is first run with, and what all else is compared with; or that with such groups."""
-    return properties(Numerics.FAST, in_32_bits(activation_group))
+    return properties(in_32_bits(activation_group))
 
 
 def own_kernels() -> Properties:
     """Plain f32 with our own kernels."""
-    return properties(Numerics.FAST, OWN)
+    return properties(OWN)
 
 
 def name_of(chosen: Properties) -> str:
     """What a person calls these properties: the precision, then what else differs from plain f32."""
-    if chosen == properties(Numerics.EXACT):
-        return "exact f32"
+    if chosen == reference():
+        return "unrounded f32"
     hint = hint_of(chosen)
-    usual = properties(Numerics.FAST, hint)
+    usual = properties(hint)
     further = [f"{name}={value}" for name, value in chosen.items() if name != _GROUP and usual.get(name) != value]
     return ", ".join([hint, *further])
 
@@ -73,7 +74,7 @@ def without_defaults(chosen: Properties) -> dict[str, str]:
 
 def differing(other: str, hint: str) -> Properties:
     """Properties to add to those of `hint`, to make them those of `other`; an empty value takes one away."""
-    usual, wanted = ({_GROUP: _USUAL_GROUP, **properties(Numerics.FAST, name)} for name in (hint, other))
+    usual, wanted = ({_GROUP: _USUAL_GROUP, **properties(name)} for name in (hint, other))
     return {name: wanted.get(name, "") for name in usual | wanted if usual.get(name) != wanted.get(name)}
 
 

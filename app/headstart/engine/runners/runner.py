@@ -61,6 +61,7 @@ class Runner(Protocol):
     context: int  # most tokens the cache holds
     vocabulary: int  # tokens that can be read, and the width of the logits unless the output head was trimmed
     can_branch: bool  # whether it can check more than one token for the same place
+    can_pad: bool  # whether tokens that are forgotten at once cost no more than the pass that reads them
     can_save: bool  # whether it can hand out keys and values, and take them back
 
     @property

@@ -23,7 +23,7 @@ _FEWEST_HOLES = 32  # but never for fewer: a copy costs half a step
 class StatefulRunner:
     """One sequence; slot i of the cache holds a token that counts (mask 1) or one that was forgotten (mask 0)."""
 
-    can_branch = can_save = False
+    can_branch = can_pad = can_save = False
     sharing, joined = 1, None
 
     def __init__(

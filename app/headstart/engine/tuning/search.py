@@ -24,7 +24,7 @@ from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.bench.race import OwnMode, raise_if_set
 from headstart.engine.bench.result import Spread, paired, spread
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import LoadOptions, Numerics, Speculation
+from headstart.engine.engine import LoadOptions, Speculation
 from headstart.engine.loading import LoadedModel, Place, load_model, measure_all, pass_times
 from headstart.engine.local import LocalEngine, draft_place, target_place
 from headstart.engine.runners import precision
@@ -188,7 +188,7 @@ def tune(request: TuneRequest, tell: Tell, cancel: CancelEvent | None = None) ->
     """
     started, cancel = time.monotonic(), cancel or CancelEvent()
     end = started + request.seconds
-    load = replace(request.load, open=(), numerics=Numerics.FAST, context=request.load.context or _CONTEXT)
+    load = replace(request.load, open=(), context=request.load.context or _CONTEXT)
     draft = manifests.read_model(load.draft) if load.draft else None
     target = manifests.read_model(load.target)
     memory.require(target, draft, load)

@@ -10,7 +10,7 @@ from headstart import __version__, paths
 from headstart import manifest as manifests
 from headstart.engine import devices
 from headstart.engine.devices import cores
-from headstart.engine.engine import LoadOptions, Numerics, Open
+from headstart.engine.engine import LoadOptions, Open
 from headstart.engine.measurements import Measurements
 from headstart.engine.runtime import openvino
 from headstart.engine.tuning.messages import Findings
@@ -48,7 +48,7 @@ def merged(options: LoadOptions, found: Tuned) -> LoadOptions:
     bare = replace(options, open=())
     if device.upper() != found.device.upper():
         return bare
-    if Open.PROPERTIES in free and options.numerics is Numerics.FAST:
+    if Open.PROPERTIES in free:
         bare = replace(bare, properties={**found.properties, **options.properties})
     draft = found.draft if Open.DRAFT in free else options.draft
     same = draft is not None and draft == found.draft and options.draft_vocab is None

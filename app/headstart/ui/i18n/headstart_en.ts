@@ -48,10 +48,6 @@
         <translation>An NPU decides itself how it keeps keys and values: set “Cache precision” to “Automatic”.</translation>
     </message>
     <message>
-        <source>An NPU has arithmetic of its own: leave out --numerics exact, or use --device CPU.</source>
-        <translation>An NPU has arithmetic of its own: set “Arithmetic” to “Fast”, or “Device” to CPU.</translation>
-    </message>
-    <message>
         <source>An NPU needs a context of at least {least} tokens, not {context}: use another --context.</source>
         <translation>An NPU needs a context of at least {least} tokens, not {context}: set another “Context”.</translation>
     </message>
@@ -66,14 +62,6 @@
     <message>
         <source>Encrypted chat histories need packages that are not installed: pip install {packages}, then start Headstart again.</source>
         <translation>Encrypted chat histories need packages that are not installed: install {packages} with pip, then start Headstart again.</translation>
-    </message>
-    <message>
-        <source>Exact numerics compute in f32: leave out --precision {precision}.</source>
-        <translation>Exact numerics compute in f32, not in {precision}.</translation>
-    </message>
-    <message>
-        <source>Exact numerics keep keys and values in 32 bits: leave out --kv-precision u8.</source>
-        <translation>Exact numerics keep keys and values in 32 bits: set “Cache precision” to “Automatic”.</translation>
     </message>
     <message>
         <source>Exporting {name} needs {wanted} of disk space at {place}, but only {free} is free; make room, or choose another --output.</source>

@@ -2141,10 +2141,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>NPU 自行决定键与值的精度：请将缓存精度改为自动。</translation>
     </message>
     <message>
-        <source>An NPU has arithmetic of its own: leave out --numerics exact, or use --device CPU.</source>
-        <translation>NPU 有自己的运算方式：请将数值运算改为快速，或将设备改为 CPU。</translation>
-    </message>
-    <message>
         <source>An NPU needs a context of at least {least} tokens, not {context}: use another --context.</source>
         <translation>NPU 至少需要 {least} 个 token 的上下文，而不是 {context} 个：请更改上下文。</translation>
     </message>
@@ -2167,14 +2163,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Encrypted chat histories need packages that are not installed: pip install {packages}, then start Headstart again.</source>
         <translation>加密的聊天历史记录需要未安装的软件包：请用 pip 安装 {packages}，然后重新启动 Headstart。</translation>
-    </message>
-    <message>
-        <source>Exact numerics compute in f32: leave out --precision {precision}.</source>
-        <translation>精确数值以 f32 计算：不能指定精度 {precision}。</translation>
-    </message>
-    <message>
-        <source>Exact numerics keep keys and values in 32 bits: leave out --kv-precision u8.</source>
-        <translation>精确运算以 32 位保存键与值：请将缓存精度改为自动。</translation>
     </message>
     <message>
         <source>Exporting {name} needs about {wanted} of memory, but only {free} is free; close other programs, or export a smaller model.</source>
@@ -3213,6 +3201,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{listing}；{part}</translation>
     </message>
     <message>
+        <source>{model} computes a little differently here when it reads several tokens at once: where two words are almost equally likely, guesses may change which one you get.</source>
+        <translation>{model} 在这里一次读取多个 token 时，计算结果略有不同：当两个词的可能性几乎相同时，猜测可能改变最终出现的词。</translation>
+    </message>
+    <message>
         <source>{model} does not run in {name} here, as {why}; it runs in {instead}.</source>
         <translation>{model} 在此处不能以 {name} 运行（{why}）；已改用 {instead}。</translation>
     </message>
@@ -3933,10 +3925,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>NPU 只能由 OpenVINO GenAI 运行</translation>
     </message>
     <message>
-        <source>exact numerics need 16 bits</source>
-        <translation>精确运算需要 16 位</translation>
-    </message>
-    <message>
         <source>an NPU decides that itself</source>
         <translation>由 NPU 自行决定</translation>
     </message>
@@ -4198,8 +4186,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>前文</translation>
     </message>
     <message>
-        <source>{model} on {device}, {numerics} arithmetic; guesses come from: {guessing}</source>
-        <translation>{model}，运行于 {device}，数值运算：{numerics}；猜测来源：{guessing}</translation>
+        <source>{model} on {device}; guesses come from: {guessing}</source>
+        <translation>{model}，运行于 {device}；猜测来源：{guessing}</translation>
     </message>
     <message>
         <source>Load anyway</source>
@@ -4996,10 +4984,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>RaceController</name>
     <message>
-        <source>{}, with exact arithmetic</source>
-        <translation>{}，使用精确运算</translation>
-    </message>
-    <message>
         <source>A race is running; stop it on its page, or wait for its end.</source>
         <translation>竞速正在进行；请在其页面上停止，或等待其结束。</translation>
     </message>
@@ -5032,12 +5016,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>草稿头</translation>
     </message>
     <message>
-        <source>{model}, guesses from: {guessing}; on {device}, {numerics} arithmetic</source>
-        <translation>{model}，猜测来源：{guessing}；运行于 {device}，数值运算：{numerics}</translation>
-    </message>
-    <message>
         <source>Stopped.</source>
         <translation>已停止。</translation>
+    </message>
+    <message>
+        <source>{model}, guesses from: {guessing}; on {device}</source>
+        <translation>{model}，猜测来源：{guessing}；运行于 {device}</translation>
     </message>
     <message>
         <source>Both at once, at the times that were just measured…</source>
@@ -5149,6 +5133,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>开始竞速</translation>
     </message>
     <message>
+        <source>The model answers one request three times: without guessing, guessing ahead, and without once more. Guessing only saves time: both texts are the same, token for token.</source>
+        <translation>模型对同一请求回答三次：不预先猜测、预先猜测，再不预先猜测一次。猜测只节省时间：两份文本的每个 token 都相同。</translation>
+    </message>
+    <message>
         <source>Stop</source>
         <translation>停止</translation>
     </message>
@@ -5157,8 +5145,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>双方同时重放</translation>
     </message>
     <message>
-        <source>The model answers one request three times: without guessing, guessing ahead, and without once more. Guessing only saves time: with exact arithmetic both texts must be equal, token for token.</source>
-        <translation>模型对同一请求回答三次：不预先猜测、预先猜测，再不预先猜测一次。猜测只节省时间：在精确运算下，两份文本的每个 token 都必须相同。</translation>
+        <source>Identical: {equal} of {total} tokens.</source>
+        <translation>完全相同：{total} 个 token 中的 {equal} 个。</translation>
+    </message>
+    <message>
+        <source>{equal} of {total} tokens are equal; the first difference is at token {first}.</source>
+        <translation>{total} 个 token 中有 {equal} 个相同；第一处不同在第 {first} 个 token。</translation>
     </message>
     <message>
         <source>Without guessing</source>
@@ -5167,14 +5159,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Guessing ahead</source>
         <translation>预先猜测</translation>
-    </message>
-    <message>
-        <source>{equal} of {total} tokens equal: both wrote the same.</source>
-        <translation>{total} 个 token 中有 {equal} 个相同：双方生成的文本一致。</translation>
-    </message>
-    <message>
-        <source>{equal} of {total} tokens equal; the first difference is at token {first}.</source>
-        <translation>{total} 个 token 中有 {equal} 个相同；第一处不同在第 {first} 个 token。</translation>
     </message>
     <message>
         <source>The model repeats itself, and to be fast at that is no gain. Try another prompt.</source>
@@ -5792,14 +5776,6 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>从不</translation>
     </message>
     <message>
-        <source>Fast</source>
-        <translation>快速</translation>
-    </message>
-    <message>
-        <source>Exact</source>
-        <translation>精确</translation>
-    </message>
-    <message>
         <source>16 bits</source>
         <translation>16 位</translation>
     </message>
@@ -5892,14 +5868,6 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>运行草稿模型的设备；“自动”采用调优的结果，否则与模型相同。</translation>
     </message>
     <message>
-        <source>Arithmetic</source>
-        <translation>数值运算</translation>
-    </message>
-    <message>
-        <source>Fast arithmetic, or exact: the same results.</source>
-        <translation>快速运算，或精确运算：结果始终相同。</translation>
-    </message>
-    <message>
         <source>Guesses per step</source>
         <translation>每步猜测数</translation>
     </message>
@@ -5914,6 +5882,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Cache precision</source>
         <translation>缓存精度</translation>
+    </message>
+    <message>
+        <source>How the model remembers a chat: 8 bits take less room, but rejected guesses leave a trace. Automatic is 16.</source>
+        <translation>模型以何种精度记住对话：8 位占用更少内存，但被拒绝的猜测会留下痕迹。自动为 16 位。</translation>
     </message>
     <message>
         <source>Maximum answer length</source>
@@ -5942,10 +5914,6 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Gigabytes for what a model has read of your chats. An old chat then answers at once, even after a restart. 0 keeps nothing. If your chats are encrypted, so is this.</source>
         <translation>用于保存模型已读取的对话内容的空间（GB）。这样旧对话即使在重新启动后也能立即回答。0 表示不保存。如果对话已加密，这些内容也会加密。</translation>
-    </message>
-    <message>
-        <source>How the model remembers a chat: 8 bits take less room, but rejected guesses leave a trace. Automatic is 16, and 32 in exact numerics.</source>
-        <translation>模型以何种精度记住对话：8 位占用更少内存，但被拒绝的猜测会留下痕迹。自动为 16 位，精确运算时为 32 位。</translation>
     </message>
     <message>
         <source>The answer ends before one of these texts.</source>

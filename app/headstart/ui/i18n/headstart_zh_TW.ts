@@ -2141,10 +2141,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>NPU 自行決定鍵與值的精度：請將快取精度改為自動。</translation>
     </message>
     <message>
-        <source>An NPU has arithmetic of its own: leave out --numerics exact, or use --device CPU.</source>
-        <translation>NPU 有自己的運算方式：請將數值運算改為快速，或將裝置改為 CPU。</translation>
-    </message>
-    <message>
         <source>An NPU needs a context of at least {least} tokens, not {context}: use another --context.</source>
         <translation>NPU 至少需要 {least} 個 token 的上下文，而非 {context} 個：請變更上下文。</translation>
     </message>
@@ -2167,14 +2163,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Encrypted chat histories need packages that are not installed: pip install {packages}, then start Headstart again.</source>
         <translation>加密的聊天歷程記錄需要未安裝的套件：請用 pip 安裝 {packages}，然後重新啟動 Headstart。</translation>
-    </message>
-    <message>
-        <source>Exact numerics compute in f32: leave out --precision {precision}.</source>
-        <translation>精確數值以 f32 計算：不能指定精度 {precision}。</translation>
-    </message>
-    <message>
-        <source>Exact numerics keep keys and values in 32 bits: leave out --kv-precision u8.</source>
-        <translation>精確運算以 32 位元保存鍵與值：請將快取精度改為自動。</translation>
     </message>
     <message>
         <source>Exporting {name} needs about {wanted} of memory, but only {free} is free; close other programs, or export a smaller model.</source>
@@ -3213,6 +3201,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{listing}；{part}</translation>
     </message>
     <message>
+        <source>{model} computes a little differently here when it reads several tokens at once: where two words are almost equally likely, guesses may change which one you get.</source>
+        <translation>{model} 在這裡一次讀取多個 token 時，計算結果略有不同：當兩個詞的可能性幾乎相同時，猜測可能改變最終出現的詞。</translation>
+    </message>
+    <message>
         <source>{model} does not run in {name} here, as {why}; it runs in {instead}.</source>
         <translation>{model} 在此處不能以 {name} 執行（{why}）；已改用 {instead}。</translation>
     </message>
@@ -3933,10 +3925,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>NPU 只能由 OpenVINO GenAI 執行</translation>
     </message>
     <message>
-        <source>exact numerics need 16 bits</source>
-        <translation>精確運算需要 16 位元</translation>
-    </message>
-    <message>
         <source>an NPU decides that itself</source>
         <translation>由 NPU 自行決定</translation>
     </message>
@@ -4198,8 +4186,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>前文</translation>
     </message>
     <message>
-        <source>{model} on {device}, {numerics} arithmetic; guesses come from: {guessing}</source>
-        <translation>{model}，執行於 {device}，數值運算：{numerics}；猜測來源：{guessing}</translation>
+        <source>{model} on {device}; guesses come from: {guessing}</source>
+        <translation>{model}，執行於 {device}；猜測來源：{guessing}</translation>
     </message>
     <message>
         <source>Load anyway</source>
@@ -4996,10 +4984,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>RaceController</name>
     <message>
-        <source>{}, with exact arithmetic</source>
-        <translation>{}，使用精確運算</translation>
-    </message>
-    <message>
         <source>A race is running; stop it on its page, or wait for its end.</source>
         <translation>競速正在進行；請在其頁面上停止，或等待其結束。</translation>
     </message>
@@ -5032,12 +5016,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>草稿頭</translation>
     </message>
     <message>
-        <source>{model}, guesses from: {guessing}; on {device}, {numerics} arithmetic</source>
-        <translation>{model}，猜測來源：{guessing}；執行於 {device}，數值運算：{numerics}</translation>
-    </message>
-    <message>
         <source>Stopped.</source>
         <translation>已停止。</translation>
+    </message>
+    <message>
+        <source>{model}, guesses from: {guessing}; on {device}</source>
+        <translation>{model}，猜測來源：{guessing}；執行於 {device}</translation>
     </message>
     <message>
         <source>Both at once, at the times that were just measured…</source>
@@ -5149,6 +5133,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>開始競速</translation>
     </message>
     <message>
+        <source>The model answers one request three times: without guessing, guessing ahead, and without once more. Guessing only saves time: both texts are the same, token for token.</source>
+        <translation>模型對同一請求回答三次：不預先猜測、預先猜測，再不預先猜測一次。猜測只節省時間：兩份文字的每個 token 都相同。</translation>
+    </message>
+    <message>
         <source>Stop</source>
         <translation>停止</translation>
     </message>
@@ -5157,8 +5145,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>雙方同時重播</translation>
     </message>
     <message>
-        <source>The model answers one request three times: without guessing, guessing ahead, and without once more. Guessing only saves time: with exact arithmetic both texts must be equal, token for token.</source>
-        <translation>模型對同一請求回答三次：不預先猜測、預先猜測，再不預先猜測一次。猜測只節省時間：在精確運算下，兩份文字的每個 token 都必須相同。</translation>
+        <source>Identical: {equal} of {total} tokens.</source>
+        <translation>完全相同：{total} 個 token 中的 {equal} 個。</translation>
+    </message>
+    <message>
+        <source>{equal} of {total} tokens are equal; the first difference is at token {first}.</source>
+        <translation>{total} 個 token 中有 {equal} 個相同；第一處不同在第 {first} 個 token。</translation>
     </message>
     <message>
         <source>Without guessing</source>
@@ -5167,14 +5159,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Guessing ahead</source>
         <translation>預先猜測</translation>
-    </message>
-    <message>
-        <source>{equal} of {total} tokens equal: both wrote the same.</source>
-        <translation>{total} 個 token 中有 {equal} 個相同：雙方產生的文字一致。</translation>
-    </message>
-    <message>
-        <source>{equal} of {total} tokens equal; the first difference is at token {first}.</source>
-        <translation>{total} 個 token 中有 {equal} 個相同；第一處不同在第 {first} 個 token。</translation>
     </message>
     <message>
         <source>The model repeats itself, and to be fast at that is no gain. Try another prompt.</source>
@@ -5792,14 +5776,6 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>永不</translation>
     </message>
     <message>
-        <source>Fast</source>
-        <translation>快速</translation>
-    </message>
-    <message>
-        <source>Exact</source>
-        <translation>精確</translation>
-    </message>
-    <message>
         <source>16 bits</source>
         <translation>16 位元</translation>
     </message>
@@ -5892,14 +5868,6 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>執行草稿模型的裝置；「自動」採用調校的結果，否則與模型相同。</translation>
     </message>
     <message>
-        <source>Arithmetic</source>
-        <translation>數值運算</translation>
-    </message>
-    <message>
-        <source>Fast arithmetic, or exact: the same results.</source>
-        <translation>快速運算，或精確運算：結果始終相同。</translation>
-    </message>
-    <message>
         <source>Guesses per step</source>
         <translation>每步猜測數</translation>
     </message>
@@ -5914,6 +5882,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Cache precision</source>
         <translation>快取精度</translation>
+    </message>
+    <message>
+        <source>How the model remembers a chat: 8 bits take less room, but rejected guesses leave a trace. Automatic is 16.</source>
+        <translation>模型以何種精度記住對話：8 位元佔用較少記憶體，但被拒絕的猜測會留下痕跡。自動為 16 位元。</translation>
     </message>
     <message>
         <source>Maximum answer length</source>
@@ -5942,10 +5914,6 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Gigabytes for what a model has read of your chats. An old chat then answers at once, even after a restart. 0 keeps nothing. If your chats are encrypted, so is this.</source>
         <translation>用於保存模型已讀取的對話內容的空間（GB）。這樣舊對話即使在重新啟動後也能立即回答。0 表示不保存。如果對話已加密，這些內容也會加密。</translation>
-    </message>
-    <message>
-        <source>How the model remembers a chat: 8 bits take less room, but rejected guesses leave a trace. Automatic is 16, and 32 in exact numerics.</source>
-        <translation>模型以何種精度記住對話：8 位元占用較少記憶體，但被拒絕的猜測會留下痕跡。自動為 16 位元，精確運算時為 32 位元。</translation>
     </message>
     <message>
         <source>The answer ends before one of these texts.</source>

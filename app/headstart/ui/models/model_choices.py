@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QMenu, QPushButton, QToolButton
 
 from headstart import library, remotes
 from headstart.engine import generation_config, memory
-from headstart.engine.engine import EngineKind, KvPrecision, Numerics, Remote
+from headstart.engine.engine import EngineKind, KvPrecision, Remote
 from headstart.engine.memory import need
 from headstart.library import ELSEWHERE, NO_DRAFT, Broken, Entry, Model, Pair
 from headstart.settings import Settings, about, defaults
@@ -108,7 +108,7 @@ def size_of(entry: Model | Pair) -> int:
 def memory_of(parts: Iterable[Model], settings: Settings) -> int:
     """Bytes of memory that these take together, with this context and precision of keys and values."""
     known = [model.manifest for model in parts]
-    return need(known, settings.context, memory.kv_bits(settings.numerics, settings.kv_precision)).total
+    return need(known, settings.context, memory.kv_bits(settings.kv_precision)).total
 
 
 def device_limits(name: str) -> str:
@@ -216,8 +216,6 @@ def _against_ours(models: Sequence[Model], settings: Settings) -> str:
 
 
 def _against_8_bits(settings: Settings) -> str:
-    if settings.numerics == Numerics.EXACT:
-        return translate("LoadingChoices", "exact numerics need 16 bits")
     if settings.device.startswith(_NPU):
         return translate("LoadingChoices", "an NPU decides that itself")
     return ""

@@ -1,22 +1,19 @@
-"""What the page of the race does: exact numerics, both lanes, the replay, then the usual numerics again."""
+"""Runs a race for its page: both lanes, then the replay."""
 
-import dataclasses
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
-from functools import partial
 from itertools import pairwise
 
 from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal, Slot
 
-from headstart.engine.engine import Finish, FinishReason, Message, Mode, Numerics, Request, Sampling, Speculation, Step
+from headstart.engine.engine import Finish, FinishReason, Message, Mode, Request, Sampling, Speculation, Step
 from headstart.settings import Settings
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.performance.engine_job import EngineJob
 from headstart.ui.performance.race_page import Lane, RaceLane, RacePage, RaceRequest, RaceResult
-from headstart.ui.settings.settings_form import word
 from headstart.ui.spelling import titled
-from headstart.ui.translation import telling
+from headstart.ui.translation import said
 
 _REPLAY_TICK = 33  # ms
 
@@ -103,7 +100,6 @@ class RaceController(EngineJob):
         self._leg: _Leg | None = None
         self._request: RaceRequest | None = None
         self._still = self._is_stopping = False
-        self._is_exact = False  # because of a race
         self._steps: list[Step] = []
         self._lanes: dict[_Leg, Lane] = {}
         self._clock = QElapsedTimer()
@@ -114,7 +110,7 @@ class RaceController(EngineJob):
         self._replay.ended.connect(self._show_end)
         page.replay.clicked.connect(self._play)
         page.form.submitted.connect(self._begin)
-        page.left.connect(self._leave)
+        page.left.connect(self._stop_replay)
         self._link.steps.connect(self._take_steps)
         self._link.finished.connect(self._take_finish)
 
@@ -137,8 +133,7 @@ class RaceController(EngineJob):
 
     def _show_more(self) -> None:
         if self._leg is not None and self._loader.status:
-            exact = self.tr("{}, with exact arithmetic").format(self._loader.status)
-            self._page.say(titled(exact, self._loader.loading.step))
+            self._page.say(titled(self._loader.status, self._loader.loading.step))
         self._page.show_replay(possible=len(self._lanes) == len(_LANES) and not self.is_running)
 
     def _occupation(self) -> str:
@@ -150,9 +145,7 @@ class RaceController(EngineJob):
         self._page.show_result(None)
         for lane in self._page.lanes:
             lane.clear()
-        usual = self._settings()
-        self._is_exact = self._is_exact or usual.numerics != Numerics.EXACT.value
-        self._loader.load(dataclasses.replace(usual, numerics=Numerics.EXACT.value))
+        self._loader.load(self._settings())
         self._run(_Leg.WARM_UP)
 
     def _run(self, leg: _Leg) -> None:
@@ -230,18 +223,16 @@ class RaceController(EngineJob):
             self._play()
 
     def _setting(self) -> str:
-        """What was raced."""
+        """Say what was raced, and what a person should know of it."""
         facts = self._link.facts
         assert facts
         guessing = self.tr("earlier text")
         if facts.draft or facts.head:
             guessing = self.tr("a draft model") if facts.draft else self.tr("a draft head")
-        return self.tr("{model}, guesses from: {guessing}; on {device}, {numerics} arithmetic").format(
-            model=self._loader.name(self._settings()),
-            guessing=guessing,
-            device=facts.device,
-            numerics=word(facts.numerics).lower(),
+        words = self.tr("{model}, guesses from: {guessing}; on {device}").format(
+            model=self._loader.name(self._settings()), guessing=guessing, device=facts.device
         )
+        return ". ".join([words, *map(said, facts.notes)])
 
     @Slot()
     def _play(self) -> None:
@@ -259,8 +250,7 @@ class RaceController(EngineJob):
     @Slot()
     def _stop(self) -> None:
         if self._replay.is_running:
-            self._replay.finish()
-            self._show_end()
+            self._stop_replay()
         else:
             self._is_stopping = True
             self._link.cancel()
@@ -271,23 +261,12 @@ class RaceController(EngineJob):
         super()._end(sentence if bad else "", bad=bad)
         if not bad:
             self._page.say(sentence)
-        if self._page.isHidden():
-            self._restore()
 
     @Slot()
-    def _leave(self) -> None:
-        """Another page is shown: a race goes on; without one, chats get their numerics back."""
+    def _stop_replay(self) -> None:
         if self._replay.is_running:
             self._replay.finish()
             self._show_end()
-        self._restore()
-
-    def _restore(self) -> None:
-        is_there = self._loader.is_ready or bool(self._loader.status)
-        if self._is_exact and is_there and not self._loader.occupation:
-            self._is_exact = False
-            with telling(partial(self._page.notice.say, bad=True)):
-                self._loader.require(self._settings())
 
     def _lane(self) -> RaceLane:
         assert self._leg in _LANES

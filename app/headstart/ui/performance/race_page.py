@@ -289,7 +289,7 @@ class RacePage(JobPage):
             self.tr("Start the race"),
             self.tr(
                 "The model answers one request three times: without guessing, guessing ahead, and without once more. "
-                "Guessing only saves time: with exact arithmetic both texts must be equal, token for token."
+                "Guessing only saves time: both texts are the same, token for token."
             ),
             parent,
             widest=_WIDEST,
@@ -332,8 +332,8 @@ class RacePage(JobPage):
         self._speedup.setText(NOTHING if speedup is None else f"{decimal(speedup, 2)}×")
         self._speeds.setText(self._pace(result))
         self._measured.setText(self._measurement(result))
-        equal = self.tr("{equal} of {total} tokens equal: both wrote the same.")
-        differ = self.tr("{equal} of {total} tokens equal; the first difference is at token {first}.")
+        equal = self.tr("Identical: {equal} of {total} tokens.")
+        differ = self.tr("{equal} of {total} tokens are equal; the first difference is at token {first}.")
         words = (equal if all(matches) else differ).format(
             equal=sum(matches), total=len(matches), first=(*matches, False).index(False) + 1
         )

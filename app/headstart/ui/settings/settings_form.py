@@ -67,8 +67,6 @@ _WORDS: Mapping[str, Any] = {
     "off": QT_TRANSLATE_NOOP("Settings", "Off"),
     "always": QT_TRANSLATE_NOOP("Settings", "Always"),
     "never": QT_TRANSLATE_NOOP("Settings", "Never"),
-    "fast": QT_TRANSLATE_NOOP("Settings", "Fast"),
-    "exact": QT_TRANSLATE_NOOP("Settings", "Exact"),
     "f16": QT_TRANSLATE_NOOP("Settings", "16 bits"),
     "u8": QT_TRANSLATE_NOOP("Settings", "8 bits"),
 }

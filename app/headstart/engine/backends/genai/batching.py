@@ -12,7 +12,7 @@ from headstart.engine import devices, memory
 from headstart.engine.backends.genai.engine import Answer, GenaiEngine
 from headstart.engine.backends.genai.pipelines import NPU, Batch, Blueprint, failing, reason, received, stepped
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Finish, FinishReason, LoadOptions, Mode, Numerics, Request, Speculation, Step
+from headstart.engine.engine import Finish, FinishReason, LoadOptions, Mode, Request, Speculation, Step
 from headstart.engine.loading import fast_properties
 from headstart.engine.runtime import openvino
 from headstart.engine.tokenizer import Tokenizer
@@ -125,7 +125,6 @@ def difference(options: LoadOptions, request: Request, *, seeded: bool) -> str:
     sampling = request.sampling
     penalties = (sampling.repetition_penalty, sampling.presence_penalty, sampling.frequency_penalty)
     found = {
-        "exact numerics": options.numerics is Numerics.EXACT,
         "a trace": options.tracing is not None,
         "the NPU": devices.kind(options.device) == NPU,
         "a seed": seeded and sampling.temperature > 0.0,
@@ -142,6 +141,6 @@ def _fitting(manifest: manifests.Manifest, options: LoadOptions, size: int, long
     if options.ignore_memory:
         return size
     memory.require(manifest, None, replace(options, context=longest))
-    bits = memory.kv_bits(options.numerics, options.kv_precision)
+    bits = memory.kv_bits(options.kv_precision)
     fitting = memory.largest_context((manifest,), memory.free_memory(), bits) or longest
     return max(1, min(size, fitting // longest))

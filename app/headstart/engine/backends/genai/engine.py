@@ -23,7 +23,6 @@ from headstart.engine.engine import (
     KvPrecision,
     LoadOptions,
     Mode,
-    Numerics,
     Origin,
     Prefill,
     Request,
@@ -316,7 +315,7 @@ def npu_context(manifest: Manifest, wanted: int | None) -> int:
 def _room(models: tuple[Manifest, ...], options: LoadOptions) -> int:
     """Tokens whose keys and values may be kept, earlier texts included, in the memory that is free now."""
     free = devices.memory(options.device) or memory.free_memory()
-    return memory.room(models, options.context, memory.kv_bits(options.numerics, options.kv_precision), free)
+    return memory.room(models, options.context, memory.kv_bits(options.kv_precision), free)
 
 
 def _require_for_npu(models: tuple[Manifest, ...], options: LoadOptions) -> None:
@@ -332,7 +331,5 @@ def _require_for_npu(models: tuple[Manifest, ...], options: LoadOptions) -> None
             )
     if options.draft_device and options.draft_device.upper() != options.device.upper():
         raise SettingsError("With an NPU, model and draft run on it together: leave out --draft-device.")
-    if options.numerics is Numerics.EXACT:
-        raise SettingsError("An NPU has arithmetic of its own: leave out --numerics exact, or use --device CPU.")
     if options.kv_precision is not KvPrecision.AUTO:
         raise SettingsError("An NPU decides itself how it keeps keys and values: leave out --kv-precision.")

@@ -16,9 +16,8 @@ import numpy as np
 from headstart import paths
 from headstart.engine import devices
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import FinishReason, KvPrecision, LoadOptions, Numerics, Sampling
+from headstart.engine.engine import FinishReason, KvPrecision, LoadOptions, Sampling
 from headstart.engine.loading import fast_properties, obstacle
-from headstart.engine.runners.precision import properties
 from headstart.engine.runtime import openvino, openvino_genai
 from headstart.errors import DeviceError, EngineLostError, Translatable
 from headstart.parameters import declared
@@ -170,12 +169,12 @@ class Blueprint:
 
 def blueprint(options: LoadOptions, *, eagle: bool, room: int = 0) -> Blueprint:
     """The blueprint with the fastest known arithmetic. Raises BrokenModelError and DeviceError."""
-    target = _properties(options.target, options.device, options.numerics, options.kv_precision)
-    target |= options.properties if options.numerics is Numerics.FAST else {}
+    target = _properties(options.target, options.device, options.kv_precision)
+    target |= options.properties
     if options.draft is None or eagle:  # a head reads what the target computes, and in the same cache
         return Blueprint(options, target, target, room)
     place = options.draft_device or options.device
-    draft = _properties(options.draft, place, Numerics.FAST, options.kv_precision)
+    draft = _properties(options.draft, place, options.kv_precision)
     return Blueprint(options, target, draft | dict(options.draft_properties), room)
 
 
@@ -232,9 +231,7 @@ def reason(error: RuntimeError) -> str:
     return str(error).strip().splitlines()[-1].rstrip(".")
 
 
-def _properties(folder: Path, device: str, numerics: Numerics, kv: KvPrecision) -> dict[str, Any]:
-    if numerics is Numerics.EXACT:
-        return dict(properties(numerics))
+def _properties(folder: Path, device: str, kv: KvPrecision) -> dict[str, Any]:
     measured = paths.measurements_folder()
     if devices.kind(device) == "CPU" and not obstacle(folder, device, measured):
         return dict(fast_properties(folder, device, measured, kv))
