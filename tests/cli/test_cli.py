@@ -44,6 +44,14 @@ def test_the_page_of_the_command_line_is_as_declared(capsys: Captured) -> None:
     assert "--temperature X" in capsys.readouterr().out
 
 
+def test_reference_prints_shared_flags_once(capsys: Captured) -> None:
+    assert main(["dev", "reference"]) == 0
+    page = capsys.readouterr().out
+    assert page.count("- `--num-assistant-tokens N`") == 1
+    section, _, _ = page.partition("### headstart run")[2].partition("###")
+    assert "Speculation, Many prompts, Output, Tools, Trace: as in [`headstart chat`](#headstart-chat)." in section
+
+
 def test_help_waits_for_no_model_library() -> None:
     script = (
         "import sys\nfrom headstart.cli import main\nmain(['chat', '--help'])\n"

@@ -46,6 +46,8 @@ For bash, add `eval "$(headstart --completion bash)"` to `~/.bashrc`; for zsh, t
 for fish, `headstart --completion fish | source` to `config.fish`; for PowerShell,
 `headstart --completion powershell | Out-String | Invoke-Expression` to your profile.
 
+A group of flags that several commands have stands at the first of them; the others name that command.
+
 This page is written by `headstart dev reference --output app/docs/cli.md`."""
 
 
@@ -61,7 +63,7 @@ class ReferenceFlags:
 def write_reference(arguments: ReferenceFlags, _load: Load) -> int:
     """Print the page, or write it. Returns the exit code."""
     program = click.get_current_context().find_root().command
-    text = "\n\n".join([_HEAD, *_sections(program, "headstart", level=2)]) + "\n"
+    text = "\n\n".join([_HEAD, *_sections(program, "headstart", level=2, printed={})]) + "\n"
     if arguments.output is None:
         print(text, end="")
         return 0
@@ -72,24 +74,43 @@ def write_reference(arguments: ReferenceFlags, _load: Load) -> int:
     return 0
 
 
-def _sections(command: click.Command, path: str, level: int) -> Iterator[str]:
-    """A command, then its sub-commands."""
+def _sections(command: click.Command, path: str, level: int, printed: dict[str, str]) -> Iterator[str]:
+    """Yield the section of a command, then those of its sub-commands.
+
+    `printed` maps each group of flags on the page to the command that it stands at.
+    """
     context = click.Context(command)
     usage = " ".join([path, *command.collect_usage_pieces(context)])
     yield f"{'#' * level} {path}\n\n{(command.help or '').strip()}\n\n    {usage}"
+    yield from _flags(command, path, printed)
+    if isinstance(command, Group):
+        for name in command.entries:
+            found: Any = command.get_command(context, name)
+            yield from _sections(found, f"{path} {name}", min(level + 1, 4), printed)
+        if command.aliases:
+            names = (f"- `{path} {name}`: the same as `{path} {words}`" for name, words in command.aliases.items())
+            yield "\n".join(["Other names:", "", *names])
+
+
+def _flags(command: click.Command, path: str, printed: dict[str, str]) -> Iterator[str]:
+    """Yield references to the groups that earlier commands have printed, then the command's other groups."""
     groups: dict[str, list[str]] = {}
     for param in command.params:
         group = param.group if isinstance(param, Option) and param.group else "options"
         groups.setdefault("arguments" if isinstance(param, click.Argument) else group, []).append(_line(param))
-    for title, lines in groups.items():
-        yield "\n".join([f"{title[:1].upper()}{title[1:]}:", "", *lines])
-    if isinstance(command, Group):
-        for name in command.entries:
-            found: Any = command.get_command(context, name)
-            yield from _sections(found, f"{path} {name}", min(level + 1, 4))
-        if command.aliases:
-            names = (f"- `{path} {name}`: the same as `{path} {words}`" for name, words in command.aliases.items())
-            yield "\n".join(["Other names:", "", *names])
+    shared: dict[str, list[str]] = {}
+    own = []
+    for name, lines in groups.items():
+        title = f"{name[:1].upper()}{name[1:]}"
+        text = "\n".join([f"{title}:", "", *lines])
+        if name != "arguments" and len(lines) > 1 and text in printed:
+            shared.setdefault(printed[text], []).append(title)
+        else:
+            printed[text] = path
+            own.append(text)
+    for earlier, titles in shared.items():
+        yield f"{', '.join(titles)}: as in [`{earlier}`](#{earlier.replace(' ', '-')})."
+    yield from own
 
 
 def _line(param: click.Parameter) -> str:
