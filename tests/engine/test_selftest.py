@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from headstart.cli import doctor
 from headstart.engine import loading, opening, validation
 from headstart.engine.engine import LoadOptions
 from headstart.engine.loading import Place, load_model
@@ -158,3 +159,13 @@ def test_a_person_is_told_where_guesses_may_change_a_word(
     facts = opening._facts(load(options), options)
     assert not facts.is_batch_invariant
     assert ["guesses may change which one you get" in note for note in facts.notes] == [True]
+
+
+def test_doctor_says_which_models_have_the_same_bits(headstart_home: Path) -> None:
+    known = Measurements(headstart_home / "measured", "toy", {"model": "toy", "device": "CPU"})
+    for hint, least in ((OWN, 1), ("bf16", 0)):
+        validation.note_invariance(known, properties(hint), Invariance(least, branches=True, context=MAX_CONTEXT))
+    sound, odd = doctor._invariances()
+    assert (sound.level, odd.level) == (doctor.Level.OK, doctor.Level.NOTE)
+    assert OWN in sound.text
+    assert "bf16" in odd.text

@@ -380,9 +380,24 @@ def check_models() -> Iterator[Finding]:
             f"{subject.get('model')} does not run in {setting} on {subject.get('device')}, as {reason}.",
             "Another precision is used in its place.",
         )
+    yield from _invariances()
     if fitting:
         is_pair, _, name = max(fitting)
         yield _MODELS.ok(f"The largest {'pair' if is_pair else 'model'} that fits into free memory is {name}.")
+
+
+def _invariances() -> Iterator[Finding]:
+    """Whether guesses can change the text of the models that were loaded here."""
+    from headstart.engine import validation  # noqa: PLC0415 - numpy, which `--help` need not wait for
+
+    for subject, setting, agrees in validation.invariances(paths.measurements_folder()):
+        which = f"{subject.get('model')} in {setting} on {subject.get('device')}"
+        if agrees:
+            yield _MODELS.ok(f"{which}: the same text with guesses and without, to the bit.")
+        else:
+            yield _MODELS.note(
+                f"{which}: where two words are almost equally likely, guesses may change which one you get."
+            )
 
 
 def _model(entry: Model | Pair | Broken, free: int) -> Finding:

@@ -131,6 +131,13 @@ def refusals(folder: Path) -> Iterator[tuple[Mapping[str, object], str, str]]:
                 yield subject, name_of(json.loads(key)), verdict.reason
 
 
+def invariances(folder: Path) -> Iterator[tuple[Mapping[str, object], str, bool]]:
+    """Yield what was tried on this machine: the subject, the name of the setting, and whether its passes agree."""
+    for subject, values in every(folder):
+        for key, found in _kept(values.get(_INVARIANCE), Invariance).items():
+            yield subject, name_of(json.loads(key)), found.min_tokens > 0
+
+
 def measured_ms(folder: Path, weights: str) -> float | None:
     """Milliseconds of a pass of one token, by whatever is fastest here; None where nothing was measured.
 
