@@ -195,7 +195,6 @@ class Manifest:
     self_draft: SelfDraft | None = None  # None: a model of its own
     table: Table | None = None  # None: it has none, or one that texts were added to
     learned: LearnedHead | None = None
-    masks: tuple[int, ...] = ()  # with which a draft guesses that many more tokens in one pass (PARD)
     adapter: Adapter | None = None
     embedding: Embedding | None = None  # of the kind "embedding", which writes nothing
 

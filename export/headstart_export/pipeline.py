@@ -94,16 +94,12 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Half:
-    """A converted model with 16-bit weights; logits of its source on the text `ids`. `width`: as in `quality.run`.
-
-    `masks`: as in the manifest.
-    """
+    """A converted model with 16-bit weights; logits of its source on the text `ids`. `width`: as in `quality.run`."""
 
     folder: Path
     reference: Path
     ids: list[int]
     width: int
-    masks: tuple[int, ...]
 
 
 def export(order: Order, output: Path, cache: Path, progress: Progress, *, force: bool) -> Path:
@@ -334,9 +330,7 @@ def build(
     with job.progress.step("Describing the result"):
         counted = table.make(texts, folder) if texts else None
         written = _write_manifest(folder, model, precision, answer, stop_ids, shortlist, counted)
-        if half.masks:
-            written = replace(written, masks=half.masks)
-            manifest.write(folder, written)
+        manifest.write(folder, written)
     job.progress.note(_in_a_line(written, answer.agreement))
     if model.order.role != "draft" and answer.agreement < quality.FLOOR:
         job.progress.note(_warning(written, answer.agreement))
@@ -407,18 +401,17 @@ def _counts(job: Job) -> Path:
 def _convert(model: Prepared, job: Job) -> Half:
     folder, reference = job.space.scratch / "half", job.space.scratch / "reference.npy"
     ids = quality.text_ids(model.tokenizer, TEXT_LIMIT)
-    loaded, width, masks = _read_reference(model, ids, reference, job)
+    loaded, width = _read_reference(model, ids, reference, job)
     with job.progress.step("Converting to OpenVINO"):
         convert.to_openvino(loaded, folder)
     del loaded
     gc.collect()
-    return Half(folder, reference, ids, width, masks)
+    return Half(folder, reference, ids, width)
 
 
-def _read_reference(model: Prepared, ids: list[int], reference: Path, job: Job) -> tuple[Any, int, tuple[int, ...]]:
-    """The source as a PyTorch model, the width as `quality.run` has it, and the masks."""
+def _read_reference(model: Prepared, ids: list[int], reference: Path, job: Job) -> tuple[Any, int]:
+    """Return the source as a PyTorch model, and the width as `quality.run` takes it."""
     source, code, width = model.fetched.path, model.order.code, 0
-    masks: tuple[int, ...] = ()
     with job.progress.step(f"Loading {model.order.recipe.title}") as advance:
         if model.head_of:
             loaded = convert.load_head(source, model.head_of, code=code)
@@ -427,14 +420,10 @@ def _read_reference(model: Prepared, ids: list[int], reference: Path, job: Job) 
             loaded = convert.load_weights(source, advance, code=code)
         if model.lora:
             adapter.merge(model.lora, loaded, model.order.recipe.title)
-        if model.order.parallel:
-            from headstart_export import parallel_model  # noqa: PLC0415 - with the libraries it needs
-
-            masks = parallel_model.merge(model.order.parallel, loaded, len(model.tokenizer))
     with job.progress.step("Reading the test text with the source model") as advance:
         further = {"hidden_states": quality.hidden_states(len(ids), width)} if width else {}
         quality.write_reference(loaded, ids, reference, further, advance)
-    return loaded, width, masks
+    return loaded, width
 
 
 def _compress(
@@ -554,10 +543,6 @@ def _compared(order: ModelOrder, folder: Path, job: Job, target: Prepared | None
             name=recorded.name,
             made=f"the adapter {recorded.adapter.id}" if recorded.adapter else "no adapter, or another one",
         )
-    if recorded.masks or order.parallel:
-        from headstart_export import parallel_model  # noqa: PLC0415 - with the libraries it needs
-
-        parallel_model.require_same(recorded, order.parallel)
     with job.progress.step(f"Comparing the files of {recorded.name} with their hashes"):
         for fault in manifest.damaged_files(folder, recorded, hashes=True):
             raise ExportError("{fault} Export the model again.", fault=fault)
@@ -587,7 +572,7 @@ def _verify(model: Prepared, job: Job) -> Verified:
     recorded = manifest.read_model(folder)
     quantize.require(recorded.precision.mode, quantize.read_back(folder / convert.MODEL_FILE))
     ids = quality.text_ids(model.tokenizer, TEXT_LIMIT)
-    loaded, width, _ = _read_reference(model, ids, reference, job)
+    loaded, width = _read_reference(model, ids, reference, job)
     rows = int(loaded.config.vocab_size)
     del loaded
     gc.collect()

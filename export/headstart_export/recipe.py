@@ -150,7 +150,6 @@ class ModelOrder(Struct, frozen=True):
     """One model to build. `code` permits the model's own Python code. `copy`: it is a copy of the pair's target.
 
     `template`: the chat template to take in the place of the model's own. `adapter`: to be merged into its weights.
-    `parallel`: what teaches a draft to guess several tokens in one pass, to be merged, too.
     """
 
     recipe: ModelRecipe
@@ -161,7 +160,6 @@ class ModelOrder(Struct, frozen=True):
     template: str | None = None
     int4: Int4 = quantize.USUAL
     adapter: Path | None = None
-    parallel: Path | None = None
 
     @property
     def name(self) -> str:
@@ -200,7 +198,6 @@ class Arguments(Struct, frozen=True):
     local: str | None = None
     template: Path | None = None
     adapter: Path | None = None
-    parallel: Path | None = None
     ratio: float | None = None
     group_size: int | None = None
     calibration: quantize.Calibration | None = None
@@ -274,7 +271,7 @@ def _understood(arguments: Arguments) -> Order:
         return _recipe_pair(named, arguments)
     target = _model(arguments.source, arguments)
     if arguments.draft is None:
-        for name in ("draft_weights", "draft_vocab", "draft_revision", "parallel"):
+        for name in ("draft_weights", "draft_vocab", "draft_revision"):
             if getattr(arguments, name):
                 raise ExportError("--{option} needs --draft, or the recipe of a pair.", option=name.replace("_", "-"))
         return target
@@ -300,7 +297,6 @@ def _understood(arguments: Arguments) -> Order:
             "draft",
         )
     name = f"{target.name}+{OWN_COPY if draft.copy else draft.name}"
-    draft = replace(draft, parallel=arguments.parallel)
     return PairOrder(name, replace(target, role="target"), draft, _draft_rows(arguments.draft_vocab))
 
 
@@ -337,7 +333,6 @@ def _recipe_pair(pair: PairRecipe, arguments: Arguments) -> PairOrder:
             "draft",
             arguments.trust_remote_code,
             int4=Int4(arguments.calibration or quantize.USUAL.calibration),
-            parallel=arguments.parallel,
         ),
         _draft_rows(arguments.draft_vocab, str(pair.draft_vocab)),
     )
