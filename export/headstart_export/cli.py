@@ -202,8 +202,7 @@ def _add_source_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--draft",
         metavar="SOURCE",
-        help="a small model with the same vocabulary: makes a pair; `self`: the model's own int4 copy, "
-        "which gains little (see app/docs/models.md)",
+        help="a small model with the same vocabulary: makes a pair",
     )
     parser.add_argument("--from", metavar="FILE", dest="local", help="take a recipe's weights from this file or folder")
     parser.add_argument(

@@ -48,7 +48,6 @@ PACKAGES = ("openvino", "openvino-tokenizers", "nncf", "optimum-intel", "transfo
 TEXT_LIMIT = 768  # tokens of the fixed text that quality is measured on
 _STEPS = 8  # get, tokenizer, load, read, convert, compress, check, describe: what the progress counts of each model
 _VERIFYING = 6  # compare files, get, tokenizer, load, read, check
-_AFTER_READING = 6  # those that a copy of a model repeats
 FULL = 1 << 20  # a disk with fewer free bytes is what made a write fail
 
 
@@ -75,7 +74,7 @@ class Converted:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A model whose weights are here and may be used, with its tokenizer; `self_draft` if it is its target's copy.
+    """A model whose weights are here and may be used, with its tokenizer.
 
     `head_of`: where its target's weights are, if it is an EAGLE-3 head. `vectors`: how it makes them, if it writes
     nothing. `lora`: what is merged into its weights.
@@ -86,7 +85,6 @@ class Prepared:
     facts: Facts
     tokenizer: Any
     converted: Converted
-    self_draft: manifest.SelfDraft | None = None
     head_of: Path | None = None
     vectors: embedding.Recipe | None = None
     lora: adapter.Adapter | None = None
@@ -122,7 +120,7 @@ def _steps(order: Order, known: Prepared | None = None) -> int:
     """Those of an export. `known`: its target, or only model; until it is prepared, each step seems to be needed."""
     if isinstance(order, PairOrder):
         is_ranked = 0 < order.draft_vocab < (len(known.tokenizer) if known else math.inf)
-        return _steps(order.target, known) + (_AFTER_READING if order.draft.copy else _STEPS) + is_ranked
+        return _steps(order.target, known) + _STEPS + is_ranked
     if known and known.vectors:
         return 2
     if order.role == "draft":
@@ -186,10 +184,7 @@ def opened(order: Order, output: Path, cache: Path, progress: Progress, *, force
 
 
 def _export_pair(order: PairOrder, target: Prepared, job: Job) -> None:
-    if order.draft.copy:
-        draft = replace(target, order=order.draft, self_draft=manifest.SelfDraft(target.facts.layers))
-    else:
-        draft = prepare(order.draft, job, target)
+    draft = prepare(order.draft, job, target)
     if draft.head_of and order.draft_vocab:
         raise ExportError(
             "{order} guesses among the tokens that it was made for: leave out --draft-vocab.", order=draft.order.name
@@ -374,7 +369,6 @@ def describe_head(
         versions=_versions(),
         created=_now(),
         shortlist=None,
-        self_draft=None,
         table=None,
         learned=learned,
         adapter=None,
@@ -495,7 +489,6 @@ def _write_manifest(
         created=_now(),
         notes=(*order.recipe.notes, *(["Its chat template was given with --template."] if order.template else [])),
         shortlist=shortlist,
-        self_draft=model.self_draft,
         table=counted,
         adapter=model.lora.described if model.lora else None,
     )
