@@ -32,8 +32,6 @@ MADE_OF_OTHERS = (
     "headstart.ui",
     "headstart_export.head_model",
     "headstart_export.head_training",
-    "headstart_export.lean",
-    "headstart_export.parallel_model",
 )
 
 

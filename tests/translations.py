@@ -30,7 +30,6 @@ _NOT_OF_A_WINDOW = (
     "headstart.engine.backends.embedding",
     "headstart_export.table", "headstart_export.features", "headstart_export.head",
     "headstart_export.head_model", "headstart_export.head_training",
-    "headstart_export.parallel", "headstart_export.parallel_model",
 )  # fmt: skip
 
 

@@ -119,13 +119,6 @@ class Shortlist:
 
 
 @dataclass(frozen=True)
-class SelfDraft:
-    """A draft made of its target's own weights."""
-
-    layers: int  # that it has; 0: the source does not say
-
-
-@dataclass(frozen=True)
 class Table:
     """What a table of usual words was counted from, and how far its guesses hold on other answers of the model."""
 
@@ -192,10 +185,8 @@ class Manifest:
     schema: int = SCHEMA
     notes: tuple[str, ...] = ()
     shortlist: Shortlist | None = None
-    self_draft: SelfDraft | None = None  # None: a model of its own
     table: Table | None = None  # None: it has none, or one that texts were added to
     learned: LearnedHead | None = None
-    masks: tuple[int, ...] = ()  # with which a draft guesses that many more tokens in one pass (PARD)
     adapter: Adapter | None = None
     embedding: Embedding | None = None  # of the kind "embedding", which writes nothing
 

@@ -75,10 +75,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from headstart_export import head  # noqa: PLC0415 - with the libraries it needs
 
         command, options = _make_head, head.parser().parse_args(words[1:])
-    elif words[:1] == ["parallel"]:
-        from headstart_export import parallel  # noqa: PLC0415 - with the libraries it needs
-
-        command, options = _make_parallel, parallel.parser().parse_args(words[1:])
     elif words[:1] == ["verify"]:
         command, options = _verify, _verify_parser().parse_args(words[1:])
     else:
@@ -133,8 +129,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Turn a language model into a checked folder that Headstart can load; with a draft, into a pair.",
         epilog="Recipes: " + ", ".join(recipes.names()) + ". "
         "`headstart-export verify --help`: prove an export again; `headstart-export table --help`: count texts of "
-        "yours; `headstart-export head --help`: make a draft head that learns on this computer; "
-        "`headstart-export parallel --help`: teach a draft to guess several tokens in one pass.",
+        "yours; `headstart-export head --help`: make a draft head that learns on this computer.",
     )
     parser.add_argument(
         "source",
@@ -207,8 +202,7 @@ def _add_source_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--draft",
         metavar="SOURCE",
-        help="a small model with the same vocabulary: makes a pair; `self`: the model's own int4 copy, "
-        "which gains little (see app/docs/models.md)",
+        help="a small model with the same vocabulary: makes a pair",
     )
     parser.add_argument("--from", metavar="FILE", dest="local", help="take a recipe's weights from this file or folder")
     parser.add_argument(
@@ -219,12 +213,6 @@ def _add_source_options(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="DIR",
         help="merge this LoRA adapter, a folder that PEFT saved, into the weights",
-    )
-    parser.add_argument(
-        "--parallel",
-        type=Path,
-        metavar="DIR",
-        help="merge what `headstart-export parallel` taught the draft",
     )
     parser.add_argument("--revision", help="branch, tag or commit on the hub, such as the one that a manifest records")
     parser.add_argument("--draft-revision", metavar="REVISION", help="the draft's")
@@ -295,15 +283,6 @@ def _make_head(options: argparse.Namespace) -> None:
     with _libraries(options, reporter):
         output = head.run(options, paths.cache_folder(), reporter)
     _print(output, as_json=options.json)
-
-
-def _make_parallel(options: argparse.Namespace) -> None:
-    from headstart_export import parallel  # noqa: PLC0415
-
-    reporter = progress.reporter(sys.stderr)
-    with _libraries(options, reporter):
-        output = parallel.run(options, paths.cache_folder(), reporter)
-    print(json.dumps({"output": str(output)}) if options.json else output)
 
 
 def _count_texts(options: argparse.Namespace) -> None:

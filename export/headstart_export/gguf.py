@@ -191,7 +191,6 @@ def _facts(path: Path) -> dict[str, Any]:
         "architecture": architecture,
         "name": value(reader, "general.name"),
         "licence": value(reader, "general.license"),
-        "layers": int(value(reader, f"{architecture}.block_count") or 0),
         "tokenizer": value(reader, "tokenizer.ggml.model"),
         "splitting": value(reader, "tokenizer.ggml.pre"),
         "stretched": stretched or any(name.startswith("rope_factors") for name in names) or foreign,

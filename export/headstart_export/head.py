@@ -28,7 +28,6 @@ from headstart_export.features import Store, Text
 from headstart_export.progress import Progress, megabytes
 
 if TYPE_CHECKING:
-    from headstart_export.head_model import Head
     from headstart_export.head_training import Trainer
 
 _WRITING = 0.6  # of the hours, at most: the rest is for the training
@@ -40,37 +39,30 @@ _PER_WEIGHT = 24  # bytes of each that learns: itself, gradient, two moments, me
 
 
 def parser() -> argparse.ArgumentParser:
-    """The options of `head`."""
-    made = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         prog="headstart-export head",
         description="Make a Hydra head for an exported model: a small network that learns on this computer what the "
         "model says next, and becomes a part of it. An interrupted call goes on when run again.",
     )
-    made.add_argument("model", metavar="NAME", help="installed model, pair (its target), or folder")
-    made.add_argument("--rows", type=whole, default=16384, metavar="N", help="tokens that it guesses among (16384)")
-    made.add_argument("--neurons", type=whole, default=2048, metavar="N", help="of its network (at most: 2048)")
-    made.add_argument("--force", action="store_true", help="replace an older head, once the new one is done")
-    made.add_argument("--lean", type=Path, metavar="DIR", help="also write what it learned, for a recipe")
-    add_learning_options(made, tokens=1_000_000, passes=3)
-    return made
-
-
-def add_learning_options(parser: argparse.ArgumentParser, tokens: int, passes: int) -> None:
-    """From what it is learned, and how long."""
     add = parser.add_argument
+    add("model", metavar="NAME", help="installed model, pair (its target), or folder")
+    add("--rows", type=_count, default=16384, metavar="N", help="tokens that it guesses among (16384)")
+    add("--neurons", type=_count, default=2048, metavar="N", help="of its network (at most: 2048)")
+    add("--force", action="store_true", help="replace an older head, once the new one is done")
+    add("--lean", type=Path, metavar="DIR", help="also write what it learned, for a recipe")
     add("--hours", type=_positive, default=8.0, metavar="X", help="that it may take (default: 8)")
-    add("--tokens", type=whole, default=tokens, metavar="N", help=f"to learn from (default: {tokens})")
-    add("--passes", type=whole, default=passes, metavar="N", help=f"through all of them (default: {passes})")
+    add("--tokens", type=_count, default=1_000_000, metavar="N", help="to learn from (default: 1000000)")
+    add("--passes", type=_count, default=3, metavar="N", help="through all of them (default: 3)")
     add("--text", nargs="+", type=Path, default=[], metavar="PATH", help="read these texts too, not others")
     add("--seed", type=int, default=0, metavar="N", help="another one: another order")
     add("--keep", type=Path, metavar="DIR", help="where texts and states are kept, and stay afterwards")
     add("--json", action="store_true", help="print JSON on standard output")
     add("--verbose", action="store_true", help="show what the libraries underneath print")
     parser.set_defaults(trust_remote_code=False)
+    return parser
 
 
-def whole(text: str) -> int:
-    """A number of things."""
+def _count(text: str) -> int:
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError("must be 1 or more")
@@ -95,12 +87,12 @@ def run(options: argparse.Namespace, cache: Path, progress: Progress) -> Path:
         raise ExportError("{model} has fewer than {least} layers, too few for a head.",
                           model=described.name, least=LEAST_LAYERS)  # fmt: skip
     progress.expect(_STEPS)
-    store = opened(options, described, target, cache)
+    store = _open_store(options, described, target, cache)
     hidden = int(config["hidden_size"])
     learning = features.STATES * hidden**2 + 5 * hidden * _neurons(options, config)
     memory = workspace.LIBRARIES + _PER_WEIGHT * learning + 2 * hidden * options.rows
-    require_room(options, f"a head for {described.name}", hidden, memory, store.folder, progress)
-    gather(options, store, begun, progress)
+    _require_room(options, f"a head for {described.name}", hidden, memory, store.folder, progress)
+    _gather(options, store, begun, progress)
     trainer = _train(options, store, config, begun, progress)
     _finish(options, trainer, store, described, output, progress)
     described = manifest.read_model(target)  # its table may have been counted anew meanwhile
@@ -110,8 +102,8 @@ def run(options: argparse.Namespace, cache: Path, progress: Progress) -> Path:
     return output
 
 
-def opened(options: argparse.Namespace, described: Manifest, target: Path, cache: Path) -> Store:
-    """The store for whatever depends on exactly this target and these texts."""
+def _open_store(options: argparse.Namespace, described: Manifest, target: Path, cache: Path) -> Store:
+    """Open the store of whatever depends on exactly this target and these texts."""
     parts = [described.files[convert.MODEL_FILE].sha256, *map(str, options.text)]
     folder = options.keep or cache / "heads" / hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
@@ -123,10 +115,10 @@ def _neurons(options: argparse.Namespace, config: dict[str, Any]) -> int:
     return min(int(options.neurons), int(config["intermediate_size"]))
 
 
-def require_room(
+def _require_room(
     options: argparse.Namespace, what: str, hidden: int, memory: int, folder: Path, progress: Progress
 ) -> None:
-    """Say what it takes. Raises NotEnoughSpaceError where that is not there. `hidden`: size of the target's states."""
+    """Say what it takes; `hidden` is the size of the target's states. Raises NotEnoughSpaceError."""
     disk = int(options.tokens * features.PER_ANSWER * features.STATES * hidden * 2)
     progress.note(
         f"Making {what} takes up to {options.hours:g} h, {megabytes(disk)} of disk in {folder} "
@@ -144,8 +136,8 @@ def require_room(
     workspace.require_memory(what, memory)
 
 
-def gather(options: argparse.Namespace, store: Store, begun: float, progress: Progress) -> None:
-    """Texts and hidden states, until there are enough or the time for them is over."""
+def _gather(options: argparse.Namespace, store: Store, begun: float, progress: Progress) -> None:
+    """Collect texts and hidden states until there are enough or the time for them is over."""
     allowed = _WRITING * options.hours * 3600
     with progress.step("Having the model write, and reading its hidden states") as advance:
         number = tokens = 0
@@ -175,7 +167,7 @@ def _found(target: Path, given: list[Path]) -> list[list[int]]:
 
 def _train(
     options: argparse.Namespace, store: Store, config: dict[str, Any], begun: float, progress: Progress
-) -> "Trainer[Head]":
+) -> "Trainer":
     import torch  # noqa: PLC0415
 
     from headstart_export import head_model, head_training  # noqa: PLC0415 - with the libraries it needs
@@ -210,7 +202,7 @@ def _chosen(store: Store, texts: list[Text], rows: int) -> Any:
 
 def _finish(
     options: argparse.Namespace,
-    trainer: "Trainer[Head]",
+    trainer: "Trainer",
     store: Store,
     described: Manifest,
     output: Path,

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn import functional
 
 from headstart.engine.runners.graph import HIDDEN_STATES
 from headstart.engine.runners.head import MAPPING, NEXT
 from headstart.errors import ExportError
-from headstart_export import lean
 from headstart_export.convert import MODEL_FILE
 from headstart_export.features import STATES, Text
 
@@ -31,6 +31,7 @@ _BLOCK = 4096  # rows of a table that are unpacked at once
 _SMALL = 0.005  # spread of weights that start from nothing
 _QUIET = 0.1  # what the network adds at first, beside what usual initial weights would
 _QUIETER = 0.5  # than the target's hidden states: what is scored at first
+_SCALES = ".scales"  # behind the name of a matrix: what its rows are multiplied by
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,6 @@ class Measures:
 class Head(nn.Module):  # type: ignore[misc]
     """A head that learns. Buffers are frozen: the `rows`, the token of each, and the scales."""
 
-    places, at_once = 4, 100  # see head_training.Learner
     rows: Tensor
     chosen: Tensor
     reading: Tensor  # usual size of each channel of the target's states, some of which are a hundred times as large
@@ -71,11 +71,6 @@ class Head(nn.Module):  # type: ignore[misc]
             "reading": torch.ones(STATES * hidden),
         }.items():
             self.register_buffer(name, buffer, persistent=False)
-
-    @property
-    def target_rows(self) -> Tensor:
-        """Both score alike."""
-        return self.rows
 
     def unroll(self, texts: Sequence[Text], steps: int) -> Iterator[tuple[Tensor, list[Tensor]]]:
         """Guess at each place of texts, `steps` tokens ahead, as in a chain of guesses that hold.
@@ -142,10 +137,6 @@ class TargetWeights:
             found.append(torch.from_numpy(session.get_output_tensor(0).data.copy()).to(torch.bfloat16))
         return torch.cat(found)
 
-    def rows_of_head(self, ids: NDArray[np.int64]) -> Tensor:
-        """Chosen rows of the output head, which may be the embeddings', too."""
-        return self.rows_of("lm_head" if self.has("lm_head") else "embed_tokens", ids)
-
     def _source(self, name: str) -> Any:
         if name not in self._sources:
             raise ExportError("Models of this kind can have no head: {name} was not found in it.", name=name)
@@ -173,20 +164,31 @@ def begin(head: Head, weights: TargetWeights, chosen: NDArray[np.int64], texts: 
 
 def _take_rows(head: Head, weights: TargetWeights, chosen: NDArray[np.int64]) -> None:
     head.chosen.copy_(torch.from_numpy(chosen))
-    head.rows.copy_(weights.rows_of_head(chosen))
+    head.rows.copy_(weights.rows_of("lm_head" if weights.has("lm_head") else "embed_tokens", chosen))
 
 
 def save_lean(head: Head, folder: Path) -> None:
     """Write what a head learned, its matrices in 8 bits. The target has the rest."""
-    lean.save({"chosen": head.chosen.to(torch.int32), **_weights(head)}, folder / LEAN_FILE)
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors = {"chosen": head.chosen.to(torch.int32)}
+    for name, weight in _weights(head).items():
+        if weight.dim() < 2:
+            tensors[name] = weight
+            continue
+        values, scales = _in_8_bits(weight)
+        tensors |= {name: torch.from_numpy(values), name + _SCALES: torch.from_numpy(scales)}
+    save_file(tensors, folder / LEAN_FILE, {"format": "pt"})
 
 
 def load_lean(source: Path, target: Path) -> Head:
     """The head in the folder `source`, for the exported model in `target`. Raises ExportError where it does not fit."""
     config = json.loads((target / "config.json").read_text(encoding="utf-8"))
     try:
-        stored = lean.load(source / LEAN_FILE)
+        stored = load_file(source / LEAN_FILE)
         chosen = stored.pop("chosen")
+        for name in [name for name in stored if name.endswith(_SCALES)]:
+            matrix = name.removesuffix(_SCALES)
+            stored[matrix] = stored[matrix].float() * stored.pop(name).float()
         head = Head(Measures(config, stored["outer.weight"].shape[1], len(chosen)))
         head.load_state_dict(stored)
     except (OSError, KeyError, ValueError, RuntimeError) as error:
@@ -212,7 +214,7 @@ def save(head: Head, path: Path) -> None:
         return ops.constant(np.asarray(values, kind))
 
     def packed(weight: Tensor) -> tuple[Any, Any]:
-        values, scales = lean.in_8_bits(weight)
+        values, scales = _in_8_bits(weight)
         return constant(values, np.int8), constant(scales, np.float16)
 
     def linear(given: Any, weight: tuple[Any, Any]) -> Any:
@@ -247,3 +249,10 @@ def _weights(head: Head) -> dict[str, Tensor]:
     """Those that were learned; the divisors of the target's states are a part of `fc`."""
     weights = {name: weight.detach().float() for name, weight in head.named_parameters()}
     return weights | {"fc.weight": weights["fc.weight"] / head.reading}
+
+
+def _in_8_bits(matrix: Tensor) -> tuple[NDArray[np.int8], NDArray[np.float16]]:
+    """Return whole numbers [rows, columns], and the scale of each row [rows, 1]."""
+    values = matrix.float().numpy()
+    scales = np.maximum(np.abs(values).max(axis=1, keepdims=True) / 127, 1e-7).astype(np.float16)
+    return np.round(values / scales.astype(np.float32)).clip(-127, 127).astype(np.int8), scales

@@ -3,20 +3,23 @@
 import math
 import pickle
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from headstart.errors import ExportError
 from headstart.manifest import Mark
 from headstart_export.features import STATES, Text
+from headstart_export.head_model import Head
 
+PLACES = 4  # guesses in a row that are tried
 STEPS = 3  # guesses in a row that are learned, each with less weight than the one before
+_AT_ONCE = 100  # tokens before each change of the weights
 _LESS = 0.8
 _TRIED_AT_ONCE = 8  # texts
 _WARM_UP = 25  # changes
@@ -28,32 +31,6 @@ _FIRST_MARK = 12_500  # tokens; the following ones at each doubling
 _FLAT = 0.01  # a pass that makes rounds longer by less than this share is the last
 SAVE_EVERY = 60.0  # seconds: the most that an interruption costs
 _SPEAK_EVERY = 20.0  # seconds
-
-
-class Learner(Protocol):
-    """What learns: a head, or a draft."""
-
-    places: int  # guesses in a row that are tried
-    at_once: int  # tokens before each change of the weights
-    chosen: Tensor  # ids that it guesses among, rising
-    rows: Tensor  # [ids, its hidden size]: what scores them
-    target_rows: Tensor  # [ids, hidden size of the target]
-
-    def parameters(self) -> Iterable[nn.Parameter]:
-        """Weights, of which those that learn have gradients."""
-        ...
-
-    def train(self) -> Any:
-        """It learns."""
-        ...
-
-    def eval(self) -> Any:
-        """It is tried."""
-        ...
-
-    def unroll(self, texts: Sequence[Text], steps: int) -> Iterator[tuple[Tensor, list[Tensor]]]:
-        """See Head.unroll."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -79,17 +56,14 @@ class _State:
     rounds: list[float] = field(default_factory=list)  # their length after each pass
 
 
-S = TypeVar("S", bound=Learner)
+class Trainer:
+    """A head that learns, the running mean of its weights, and how it does on texts that it does not learn from."""
 
-
-class Trainer(Generic[S]):
-    """What learns, the running mean of its weights, and how it does on texts that it does not learn from."""
-
-    def __init__(self, head: S, texts: Sequence[Text], trials: Sequence[Text], plan: Plan, path: Path) -> None:
+    def __init__(self, head: Head, texts: Sequence[Text], trials: Sequence[Text], plan: Plan, path: Path) -> None:
         """Go on from the file `path`, where there is one of this very training. Raises ExportError."""
         self.head, self.plan, self._path = head, plan, path
         self._texts = [text for text in texts if long_enough(text, STEPS)]
-        self._trials = [text for text in trials if long_enough(text, head.places)]
+        self._trials = [text for text in trials if long_enough(text, PLACES)]
         if not self._texts or not self._trials:
             raise ExportError("The model's answers are too short to learn from; choose another model.")
         self.tokens = sum(map(_learned, self._texts))
@@ -111,7 +85,7 @@ class Trainer(Generic[S]):
         state, begun = self._state, time.monotonic() - self._state.seconds
         saved = spoken = state.seconds
         while not self._is_over():
-            batches = _batches(self._texts, self.plan.seed + state.passes, self.head.at_once)
+            batches = _batches(self._texts, self.plan.seed + state.passes)
             for batch in batches[state.place :]:
                 self._change(batch)
                 state.place, state.changes = state.place + 1, state.changes + 1
@@ -220,12 +194,12 @@ def long_enough(text: Text, steps: int) -> bool:
     return len(text.ids) - steps >= text.given
 
 
-def _batches(texts: Sequence[Text], seed: int, at_once: int) -> list[list[Text]]:
+def _batches(texts: Sequence[Text], seed: int) -> list[list[Text]]:
     """All texts, in an order that depends on nothing but the seed."""
     order = torch.randperm(len(texts), generator=torch.Generator().manual_seed(seed)).tolist()
     batches: list[list[Text]] = [[]]
     for index in order:
-        if sum(map(_learned, batches[-1])) >= at_once:
+        if sum(map(_learned, batches[-1])) >= _AT_ONCE:
             batches.append([])
         batches[-1].append(texts[index])
     return batches
@@ -236,25 +210,19 @@ def _round(rates: Sequence[float]) -> float:
     return 1.0 + sum(math.prod(rates[: place + 1]) for place in range(STEPS))
 
 
-def in_16_bits() -> bool:
-    """Whether the processor multiplies 16-bit numbers."""
-    return bool(torch.cpu.get_capabilities().get("avx512_bf16"))
-
-
 def _computing() -> Any:
-    return torch.autocast("cpu", torch.bfloat16, enabled=in_16_bits())
+    """Compute in 16 bits where the processor multiplies such numbers."""
+    return torch.autocast("cpu", torch.bfloat16, enabled=bool(torch.cpu.get_capabilities().get("avx512_bf16")))
 
 
-def _loss(head: Learner, texts: Sequence[Text]) -> Tensor:
+def _loss(head: Head, texts: Sequence[Text]) -> Tensor:
     """How unlike the target's the head's expectations are, in nats a guess: the weighted sum of the steps."""
     read = [text.states[text.given :, -(text.states.shape[1] // STATES) :] for text in texts]
     loss = torch.zeros(())
     with _computing():
         with torch.no_grad():
             states = torch.from_numpy(np.concatenate(read).astype(np.float32))
-            expected = (
-                torch.nn.functional.linear(states, head.target_rows).float().softmax(dim=-1).split([*map(len, read)])
-            )
+            expected = torch.nn.functional.linear(states, head.rows).float().softmax(dim=-1).split([*map(len, read)])
         for step, (normed, places) in enumerate(head.unroll(texts, STEPS)):
             behind = zip(expected, texts, places, strict=True)
             wanted = torch.cat([each[place - text.given] for each, text, place in behind])
@@ -264,22 +232,21 @@ def _loss(head: Learner, texts: Sequence[Text]) -> Tensor:
     return loss
 
 
-def acceptance(head: Learner, texts: Sequence[Text]) -> dict[str, tuple[float, ...]]:
+def acceptance(head: Head, texts: Sequence[Text]) -> dict[str, tuple[float, ...]]:
     """By class and place in a chain: the share of guesses that the target takes, of those whose predecessors it took.
 
     The texts are what the target says when it is most certain, so that a guess holds where it is the text's next token.
     """
     tried: dict[str, Tensor] = {}
     head.eval()
-    places = head.places
     with torch.inference_mode(), _computing():
         for start in range(0, len(texts), _TRIED_AT_ONCE):
             several = texts[start : start + _TRIED_AT_ONCE]
-            right = [torch.ones(len(text.ids) - places - text.given + 1, dtype=torch.bool) for text in several]
-            for step, (normed, behind) in enumerate(head.unroll(several, places)):
+            right = [torch.ones(len(text.ids) - PLACES - text.given + 1, dtype=torch.bool) for text in several]
+            for step, (normed, behind) in enumerate(head.unroll(several, PLACES)):
                 guessed = head.chosen[torch.nn.functional.linear(normed, head.rows).argmax(dim=-1)]
                 for index, each in enumerate(guessed.split([len(place) for place in behind])):
-                    counts = tried.setdefault(several[index].kind, torch.zeros(2, places))
+                    counts = tried.setdefault(several[index].kind, torch.zeros(2, PLACES))
                     ids = several[index].ids
                     right[index] &= behind[index] + 1 < len(ids)
                     follows = torch.tensor([*ids, -1])[behind[index] + 1]

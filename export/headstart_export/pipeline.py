@@ -48,7 +48,6 @@ PACKAGES = ("openvino", "openvino-tokenizers", "nncf", "optimum-intel", "transfo
 TEXT_LIMIT = 768  # tokens of the fixed text that quality is measured on
 _STEPS = 8  # get, tokenizer, load, read, convert, compress, check, describe: what the progress counts of each model
 _VERIFYING = 6  # compare files, get, tokenizer, load, read, check
-_AFTER_READING = 6  # those that a copy of a model repeats
 FULL = 1 << 20  # a disk with fewer free bytes is what made a write fail
 
 
@@ -75,7 +74,7 @@ class Converted:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A model whose weights are here and may be used, with its tokenizer; `self_draft` if it is its target's copy.
+    """A model whose weights are here and may be used, with its tokenizer.
 
     `head_of`: where its target's weights are, if it is an EAGLE-3 head. `vectors`: how it makes them, if it writes
     nothing. `lora`: what is merged into its weights.
@@ -86,7 +85,6 @@ class Prepared:
     facts: Facts
     tokenizer: Any
     converted: Converted
-    self_draft: manifest.SelfDraft | None = None
     head_of: Path | None = None
     vectors: embedding.Recipe | None = None
     lora: adapter.Adapter | None = None
@@ -94,16 +92,12 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Half:
-    """A converted model with 16-bit weights; logits of its source on the text `ids`. `width`: as in `quality.run`.
-
-    `masks`: as in the manifest.
-    """
+    """A converted model with 16-bit weights; logits of its source on the text `ids`. `width`: as in `quality.run`."""
 
     folder: Path
     reference: Path
     ids: list[int]
     width: int
-    masks: tuple[int, ...]
 
 
 def export(order: Order, output: Path, cache: Path, progress: Progress, *, force: bool) -> Path:
@@ -126,7 +120,7 @@ def _steps(order: Order, known: Prepared | None = None) -> int:
     """Those of an export. `known`: its target, or only model; until it is prepared, each step seems to be needed."""
     if isinstance(order, PairOrder):
         is_ranked = 0 < order.draft_vocab < (len(known.tokenizer) if known else math.inf)
-        return _steps(order.target, known) + (_AFTER_READING if order.draft.copy else _STEPS) + is_ranked
+        return _steps(order.target, known) + _STEPS + is_ranked
     if known and known.vectors:
         return 2
     if order.role == "draft":
@@ -190,10 +184,7 @@ def opened(order: Order, output: Path, cache: Path, progress: Progress, *, force
 
 
 def _export_pair(order: PairOrder, target: Prepared, job: Job) -> None:
-    if order.draft.copy:
-        draft = replace(target, order=order.draft, self_draft=manifest.SelfDraft(target.facts.layers))
-    else:
-        draft = prepare(order.draft, job, target)
+    draft = prepare(order.draft, job, target)
     if draft.head_of and order.draft_vocab:
         raise ExportError(
             "{order} guesses among the tokens that it was made for: leave out --draft-vocab.", order=draft.order.name
@@ -334,9 +325,7 @@ def build(
     with job.progress.step("Describing the result"):
         counted = table.make(texts, folder) if texts else None
         written = _write_manifest(folder, model, precision, answer, stop_ids, shortlist, counted)
-        if half.masks:
-            written = replace(written, masks=half.masks)
-            manifest.write(folder, written)
+        manifest.write(folder, written)
     job.progress.note(_in_a_line(written, answer.agreement))
     if model.order.role != "draft" and answer.agreement < quality.FLOOR:
         job.progress.note(_warning(written, answer.agreement))
@@ -380,7 +369,6 @@ def describe_head(
         versions=_versions(),
         created=_now(),
         shortlist=None,
-        self_draft=None,
         table=None,
         learned=learned,
         adapter=None,
@@ -407,18 +395,17 @@ def _counts(job: Job) -> Path:
 def _convert(model: Prepared, job: Job) -> Half:
     folder, reference = job.space.scratch / "half", job.space.scratch / "reference.npy"
     ids = quality.text_ids(model.tokenizer, TEXT_LIMIT)
-    loaded, width, masks = _read_reference(model, ids, reference, job)
+    loaded, width = _read_reference(model, ids, reference, job)
     with job.progress.step("Converting to OpenVINO"):
         convert.to_openvino(loaded, folder)
     del loaded
     gc.collect()
-    return Half(folder, reference, ids, width, masks)
+    return Half(folder, reference, ids, width)
 
 
-def _read_reference(model: Prepared, ids: list[int], reference: Path, job: Job) -> tuple[Any, int, tuple[int, ...]]:
-    """The source as a PyTorch model, the width as `quality.run` has it, and the masks."""
+def _read_reference(model: Prepared, ids: list[int], reference: Path, job: Job) -> tuple[Any, int]:
+    """Return the source as a PyTorch model, and the width as `quality.run` takes it."""
     source, code, width = model.fetched.path, model.order.code, 0
-    masks: tuple[int, ...] = ()
     with job.progress.step(f"Loading {model.order.recipe.title}") as advance:
         if model.head_of:
             loaded = convert.load_head(source, model.head_of, code=code)
@@ -427,14 +414,10 @@ def _read_reference(model: Prepared, ids: list[int], reference: Path, job: Job) 
             loaded = convert.load_weights(source, advance, code=code)
         if model.lora:
             adapter.merge(model.lora, loaded, model.order.recipe.title)
-        if model.order.parallel:
-            from headstart_export import parallel_model  # noqa: PLC0415 - with the libraries it needs
-
-            masks = parallel_model.merge(model.order.parallel, loaded, len(model.tokenizer))
     with job.progress.step("Reading the test text with the source model") as advance:
         further = {"hidden_states": quality.hidden_states(len(ids), width)} if width else {}
         quality.write_reference(loaded, ids, reference, further, advance)
-    return loaded, width, masks
+    return loaded, width
 
 
 def _compress(
@@ -506,7 +489,6 @@ def _write_manifest(
         created=_now(),
         notes=(*order.recipe.notes, *(["Its chat template was given with --template."] if order.template else [])),
         shortlist=shortlist,
-        self_draft=model.self_draft,
         table=counted,
         adapter=model.lora.described if model.lora else None,
     )
@@ -554,10 +536,6 @@ def _compared(order: ModelOrder, folder: Path, job: Job, target: Prepared | None
             name=recorded.name,
             made=f"the adapter {recorded.adapter.id}" if recorded.adapter else "no adapter, or another one",
         )
-    if recorded.masks or order.parallel:
-        from headstart_export import parallel_model  # noqa: PLC0415 - with the libraries it needs
-
-        parallel_model.require_same(recorded, order.parallel)
     with job.progress.step(f"Comparing the files of {recorded.name} with their hashes"):
         for fault in manifest.damaged_files(folder, recorded, hashes=True):
             raise ExportError("{fault} Export the model again.", fault=fault)
@@ -587,7 +565,7 @@ def _verify(model: Prepared, job: Job) -> Verified:
     recorded = manifest.read_model(folder)
     quantize.require(recorded.precision.mode, quantize.read_back(folder / convert.MODEL_FILE))
     ids = quality.text_ids(model.tokenizer, TEXT_LIMIT)
-    loaded, width, _ = _read_reference(model, ids, reference, job)
+    loaded, width = _read_reference(model, ids, reference, job)
     rows = int(loaded.config.vocab_size)
     del loaded
     gc.collect()

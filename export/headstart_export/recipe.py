@@ -20,8 +20,6 @@ OLD_NAMES = {"int4-sym": "int4"}  # of precisions
 FAST = "-int4"  # behind a recipe's name: with INT4 weights
 FULL = "full"  # a draft's whole vocabulary
 DEFAULT_WEIGHTS: Precision = "int8"
-SELF_WEIGHTS = "int4"  # of a target's own copy: with the target's precision it would be as slow
-OWN_COPY = "self"  # of --draft
 _COMMIT = re.compile("[0-9a-f]{40}")
 _NAMELESS = re.compile("[0-9a-f]{12,}|(ggml-)?model([-.].*)?")  # files whose name says nothing
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
@@ -147,21 +145,15 @@ Recipe = ModelRecipe | PairRecipe
 
 
 class ModelOrder(Struct, frozen=True):
-    """One model to build. `code` permits the model's own Python code. `copy`: it is a copy of the pair's target.
-
-    `template`: the chat template to take in the place of the model's own. `adapter`: to be merged into its weights.
-    `parallel`: what teaches a draft to guess several tokens in one pass, to be merged, too.
-    """
+    """One model to build."""
 
     recipe: ModelRecipe
     weights: str
     role: str
-    code: bool = False
-    copy: bool = False
-    template: str | None = None
+    code: bool = False  # permits the model's own Python code
+    template: str | None = None  # the chat template to take in the place of the model's own
     int4: Int4 = quantize.USUAL
-    adapter: Path | None = None
-    parallel: Path | None = None
+    adapter: Path | None = None  # to be merged into the weights
 
     @property
     def name(self) -> str:
@@ -200,7 +192,6 @@ class Arguments(Struct, frozen=True):
     local: str | None = None
     template: Path | None = None
     adapter: Path | None = None
-    parallel: Path | None = None
     ratio: float | None = None
     group_size: int | None = None
     calibration: quantize.Calibration | None = None
@@ -274,41 +265,26 @@ def _understood(arguments: Arguments) -> Order:
         return _recipe_pair(named, arguments)
     target = _model(arguments.source, arguments)
     if arguments.draft is None:
-        for name in ("draft_weights", "draft_vocab", "draft_revision", "parallel"):
+        for name in ("draft_weights", "draft_vocab", "draft_revision"):
             if getattr(arguments, name):
                 raise ExportError("--{option} needs --draft, or the recipe of a pair.", option=name.replace("_", "-"))
         return target
-    if arguments.draft == OWN_COPY:
-        if arguments.draft_revision:
-            raise ExportError(
-                "A draft of {target}'s own weights has its revision: leave out --draft-revision.", target=target.name
-            )
-        draft = own_copy(target, OWN_COPY, arguments.draft_weights or SELF_WEIGHTS)
-    else:
-        draft = _model(
-            arguments.draft,
-            replace(
-                arguments,
-                revision=arguments.draft_revision,
-                weights=arguments.draft_weights,
-                local=None,
-                template=None,
-                adapter=None,
-                ratio=None,
-                group_size=None,
-            ),
-            "draft",
-        )
-    name = f"{target.name}+{OWN_COPY if draft.copy else draft.name}"
-    draft = replace(draft, parallel=arguments.parallel)
+    draft = _model(
+        arguments.draft,
+        replace(
+            arguments,
+            revision=arguments.draft_revision,
+            weights=arguments.draft_weights,
+            local=None,
+            template=None,
+            adapter=None,
+            ratio=None,
+            group_size=None,
+        ),
+        "draft",
+    )
+    name = f"{target.name}+{draft.name}"
     return PairOrder(name, replace(target, role="target"), draft, _draft_rows(arguments.draft_vocab))
-
-
-def own_copy(target: ModelOrder, name: str, weights: str) -> ModelOrder:
-    """A draft that is made of its target's own weights."""
-    recipe = replace(target.recipe, name=f"{target.name}-{name}")
-    int4 = Int4(target.int4.calibration)
-    return ModelOrder(recipe, weights, "draft", target.code, copy=True, int4=int4, adapter=target.adapter)
 
 
 def _recipe_pair(pair: PairRecipe, arguments: Arguments) -> PairOrder:
@@ -337,7 +313,6 @@ def _recipe_pair(pair: PairRecipe, arguments: Arguments) -> PairOrder:
             "draft",
             arguments.trust_remote_code,
             int4=Int4(arguments.calibration or quantize.USUAL.calibration),
-            parallel=arguments.parallel,
         ),
         _draft_rows(arguments.draft_vocab, str(pair.draft_vocab)),
     )

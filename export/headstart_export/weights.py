@@ -34,7 +34,6 @@ PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 CODE_KEY = "auto_map"  # names Python classes inside the model's own folder
 SINGLE_FILE, INDEX_FILE = "model.safetensors", "model.safetensors.index.json"  # transformers looks for the first first
 ELSEWHERE_KEY = "transformers_weights"  # of config.json: names another file in their place
-LAYER_KEYS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,6 @@ class Facts:
     parameters: int
     is_gguf: bool
     licence: str | None
-    layers: int = 0  # 0: the source does not say
     head: bool = False  # an EAGLE-3 head, which is no model by itself
 
 
@@ -87,7 +85,6 @@ def inspect(source: Path, *, code: bool) -> Facts:
         parameters=sum(_parameters(file) for file in _weight_files(source)),
         is_gguf=False,
         licence=_licence(source),
-        layers=next((config[key] for key in LAYER_KEYS if isinstance(config.get(key), int)), 0),
         # By the name of its architecture, or as it guesses among fewer tokens than it reads.
         head="draft_vocab_size" in config or "eagle3" in str(config.get("architectures")).lower(),
     )
@@ -112,7 +109,7 @@ def _inspect_gguf(source: Path) -> Facts:
             "or hub id instead.",
             name=source.name,
         )
-    return Facts(found["parameters"], is_gguf=True, licence=found["licence"], layers=found["layers"])
+    return Facts(found["parameters"], is_gguf=True, licence=found["licence"])
 
 
 def require_known(config: Path, name: str) -> None:

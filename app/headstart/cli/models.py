@@ -241,8 +241,6 @@ def _facts_of(model: Model) -> list[tuple[str, str]]:
     }
     if speed := _speed(known):
         facts["speed here"] = speed
-    if known.masks:
-        facts["guesses"] = f"{1 + len(known.masks)} in a pass"
     if known.embedding:
         length = ", of the length 1" if known.embedding.normalized else ""
         facts["vectors"] = f"{known.embedding.dimensions} dimensions{length}; pooling: {known.embedding.pooling}"

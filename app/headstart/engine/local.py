@@ -82,9 +82,6 @@ class LocalEngine:
         self._policy = _restored_policy(target, self.drafting, learned, tracing.depth if tracing else None)
         self._trace = Trace(tracing, learned.subject, self._policy) if tracing else None
         passes = self._policy.costs.passes
-        if draft and draft.manifest.masks:  # as many as may be new: guesses that held, and the target's own token
-            self._policy.costs.guesses[Origin.DRAFT] = 1 + len(draft.manifest.masks)
-            passes[Origin.DRAFT] = 2 + len(draft.manifest.masks)
         if draft and not draft.runner.can_branch:  # what is read again leaves holes in other caches
             passes[Origin.DRAFT] = 1
         if head:  # it reads each token once
@@ -263,14 +260,8 @@ class LocalEngine:
         target, draft, head = self.target, self.draft, self.drafting.get(Origin.EAGLE)
         sources = Sources(target.runner, self.tokenizer.folder, target.manifest, answers=self._answers)
         if draft:
-            sources = replace(
-                sources,
-                draft=draft.runner,
-                listed=draft.kept,
-                reads=self._policy.costs.reads(Origin.DRAFT),
-                prefixes=self._prefixes[1],
-                masks=draft.manifest.masks,
-            )
+            reads = self._policy.costs.pass_of(Origin.DRAFT)
+            sources = replace(sources, draft=draft.runner, listed=draft.kept, reads=reads, prefixes=self._prefixes[1])
         if head and isinstance(head.runner, HeadRunner | HydraRunner):
             sources = replace(sources, head=head.runner)
         return Decoder(target.runner, drafters_of(sources), self._policy, self._prefixes[0])

@@ -43,7 +43,7 @@ class ModelDrafter:
         raise NotImplementedError
 
     def forward(self, pending: Sequence[int]) -> Logits:
-        """Read these; the logits after the last of them, and maybe of the tokens behind that."""
+        """Read these; the logits after the last of them."""
         raise NotImplementedError
 
     def propose(self, text: Text, wants_more: WantsMore) -> Draft:
@@ -51,12 +51,10 @@ class ModelDrafter:
         draft, sampler, tolerant = NO_DRAFT, text.sampler, text.job.speculation.acceptance_threshold < 1.0
         guesses: list[Guess] = []
         probabilities: list[float] = []
-        pending, ids = self.read(text), self.listed
-        rows: list[Logits] = []  # of the last pass, whose guesses were not made yet
+        pending = self.read(text)
         while wants_more(draft):
-            if not rows:
-                rows, pending = [*self.forward(pending)], []
-            row = rows.pop(0)[: self.vocabulary if ids is None else ids.size]
+            ids = self.listed
+            row = self.forward(pending)[0][: self.vocabulary if ids is None else ids.size]
             if not is_finite(row):
                 self.give_up("gave what is not a number")
                 break
@@ -65,7 +63,7 @@ class ModelDrafter:
             if tolerant:
                 probabilities.append(sampler.probability(row, guess.token, tokens, ids))
             guesses.append(guess)
-            pending.append(guess.token)
+            pending = [guess.token]
             draft = self._draft(text, guesses, probabilities)
         return draft
 
@@ -93,7 +91,6 @@ class DraftModel(ModelDrafter):
     runner: Runner
     reads: int = 1  # tokens of a pass; where fewer are new, those before them are read again
     prefixes: PrefixCache | None = None  # what the runner has read before; None: the last text
-    masks: tuple[int, ...] = ()  # tokens that stand for those between the next one and each further guess of a pass
     _known: int = field(default=0, init=False)  # tokens of the text that it is sure to be able to read
     _skipped: int = field(default=0, init=False)  # tokens of the text, behind its head, that it does not read
 
@@ -118,8 +115,7 @@ class DraftModel(ModelDrafter):
     def price(self, text: Text) -> int | None:
         """See Drafter.price. None when it is set aside or a round would not fit its context."""
         length = len(text.context) - self._skipped
-        most = length + MOST_DRAFTED + len(self.masks)
-        if self.is_set_aside or not text.most_candidates or most > self.runner.context:
+        if self.is_set_aside or not text.most_candidates or length + MOST_DRAFTED > self.runner.context:
             return None
         return length - len(self.runner.tokens)
 
@@ -142,10 +138,7 @@ class DraftModel(ModelDrafter):
         again = max(min(self.reads - len(pending), len(known)), 0)
         ids = [*known[len(known) - again :], *pending]
         self.runner.rollback(len(known) - again)
-        logits = self.runner.forward([*ids, *self.masks], rows=1 + len(self.masks))
-        if self.masks:
-            self.runner.rollback(len(self.runner.tokens) - len(self.masks))
-        return logits
+        return self.runner.forward(ids)
 
     def give_up(self, reason: str) -> None:
         """What its cache holds cannot be trusted either."""

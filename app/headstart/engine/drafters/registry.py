@@ -31,7 +31,6 @@ class Sources:
     listed: Ids | None = None  # tokens that the draft's output head scores where it is trimmed
     reads: int = 1  # tokens that the draft reads in a pass
     prefixes: PrefixCache | None = None  # of the draft
-    masks: tuple[int, ...] = ()  # with which the draft guesses several tokens in a pass
     head: HeadRunner | HydraRunner | None = None
     answers: AnswerTable | None = None
     copier: NgramDrafter = field(default_factory=NgramDrafter)
@@ -41,7 +40,7 @@ def _draft_model(sources: Sources) -> DraftModel | None:
     if sources.draft is None:
         return None
     width, copier, reads = sources.target.vocabulary, sources.copier, sources.reads
-    return DraftModel(sources.draft, width, sources.listed, copier, reads, sources.prefixes, sources.masks)
+    return DraftModel(sources.draft, width, sources.listed, copier, reads, sources.prefixes)
 
 
 def _head(sources: Sources) -> EagleDrafter | HydraDrafter | None:

@@ -186,7 +186,6 @@ class Costs:
         self.target = target
         self._models = dict(models)
         self.passes = {name: _usual_pass(curve) for name, curve in models.items()}  # tokens of a drafter's pass
-        self.guesses: dict[str, int] = {}  # that one pass of a drafter makes, where that is more than one
 
     def model(self, drafter: str) -> Curve:
         """Passes of a model that drafts."""
@@ -224,25 +223,17 @@ class Costs:
         """A change of size, less what it cost so far to keep the last one; later rounds share it."""
         return max(self.target.switch_ms - kept.spent_ms, 0.0)
 
-    def reads(self, drafter: str) -> int:
-        """Tokens of the text that it reads in a pass: where fewer are new, some again."""
+    def pass_of(self, drafter: str) -> int:
+        """Tokens that a drafter reads for each guess; where fewer are new, it reads some again."""
         return self.passes.get(drafter, 1)
 
-    def per_pass(self, drafter: str) -> int:
-        """Guesses that it makes in a pass."""
-        return self.guesses.get(drafter, 1)
-
-    def pass_of(self, drafter: str, lag: int = 1) -> int:
-        """Tokens of a pass that reads `lag` new ones."""
-        return max(lag, self.reads(drafter)) + self.per_pass(drafter) - 1
-
     def drafting(self, drafter: str, lag: int, context: int) -> tuple[float, float]:
-        """Milliseconds of a pass that drafts, and of what the first costs more because it reads `lag` tokens."""
-        curve, size = self.model(drafter), self.pass_of(drafter, lag)
-        step = curve.ms(self.pass_of(drafter), context)
-        if size == self.pass_of(drafter):
+        """Milliseconds of a draft token, and the extra ones of the first, which reads `lag` tokens."""
+        curve, size = self.model(drafter), self.pass_of(drafter)
+        step = curve.ms(size, context)
+        if lag <= size:
             return step, 0.0
-        return step, curve.ms(size, context) + 2 * curve.switch_ms - step  # there and back
+        return step, curve.ms(lag, context) + 2 * curve.switch_ms - step  # there and back
 
     def to_json(self) -> dict[str, Any]:
         """What is worth keeping between runs."""

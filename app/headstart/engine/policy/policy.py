@@ -189,7 +189,7 @@ class DraftPlan:
         return self._known.acceptance.models[self.drafter]
 
     def _drafting_ms(self, model: str) -> tuple[float, float]:
-        """Milliseconds of a pass that drafts, and of what the model must read first."""
+        """Milliseconds of a drafted token, and of what the model must read first."""
         return self._known.costs.drafting(model, self.situation.lags[model], self.situation.context)
 
     def _price_model(self, model: str, verify: list[float]) -> PricedModel:
@@ -201,9 +201,8 @@ class DraftPlan:
         step_ms, catch_up_ms = self._drafting_ms(model)
         first, further = self._known.acceptance.models[model].outlook
         ahead = [mean(further)] * (len(verify) - 2)
-        prices = Prices(verify, step_ms, plain_rate, self._known.costs.per_pass(model))
-        reachable = best_rate(prices, [mean(first), *ahead])
-        prices = replace(prices, rate=books.pace.within(plain_rate, reachable, _RATE_LIMIT * reachable))
+        reachable = best_rate(Prices(verify, step_ms, plain_rate), [mean(first), *ahead])
+        prices = Prices(verify, step_ms, books.pace.within(plain_rate, reachable, _RATE_LIMIT * reachable))
         gain = drafting_gain(prices, 0, 1.0, first, ahead)
         is_used, is_long = model in books.used, self.situation.lags[model] > BULK
         if is_used:  # a head has something to read in each of its rounds
@@ -407,7 +406,7 @@ class Policy:
         self.costs.target.observe(tokens, context, timing.verify_ms + timing.other_ms, switches=switched)
         if outcome.confidences:
             curve, size = self.costs.model(outcome.drafter), self.costs.pass_of(outcome.drafter)
-            further = math.ceil(len(outcome.confidences) / self.costs.per_pass(outcome.drafter)) - 1
-            tokens = self.costs.pass_of(outcome.drafter, outcome.lag)
+            further = len(outcome.confidences) - 1
+            tokens = max(outcome.lag, size)
             switches = (tokens > size) + (tokens > size and further > 0)
             curve.observe(tokens, context, timing.draft_ms, further, size, switches)

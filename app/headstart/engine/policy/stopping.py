@@ -11,13 +11,8 @@ class Prices:
     """What a round costs. `verify[j]`: ms to verify j candidates and add the target's own token, drafting apart."""
 
     verify: Sequence[float]  # [longest draft + 1]; index 0 is a plain step
-    step_ms: float  # a pass of what drafts
+    step_ms: float  # one more candidate
     rate: float  # worth of time: tokens per ms that it would give elsewhere
-    per_pass: int = 1  # candidates that are drafted in one step
-
-    def drafting_ms(self, drafted: int, more: int) -> float:
-        """What it takes to draft so many `more` candidates behind those that are drafted."""
-        return (-(-(drafted + more) // self.per_pass) + -drafted // self.per_pass) * self.step_ms
 
 
 def extension_gain(prices: Prices, drafted: int, survival: float, ahead: Sequence[float]) -> float:
@@ -30,7 +25,7 @@ def extension_gain(prices: Prices, drafted: int, survival: float, ahead: Sequenc
     for m in range(1, min(len(ahead), len(verify) - 1 - drafted) + 1):
         survival *= ahead[m - 1]
         gained += survival
-        best = max(best, gained - prices.rate * (prices.drafting_ms(drafted, m) + verify[drafted + m] + spent))
+        best = max(best, gained - prices.rate * (m * prices.step_ms + verify[drafted + m] + spent))
     return best
 
 
@@ -45,7 +40,7 @@ def drafting_gain(prices: Prices, drafted: int, survival: float, following: Spre
         return -float("inf")
     settled = extension_gain(prices, drafted, survival, (mean(following), *ahead))
     check = prices.rate * (prices.verify[drafted + 1] - prices.verify[drafted])
-    seen = -prices.rate * prices.drafting_ms(drafted, 1)
+    seen = -prices.rate * prices.step_ms
     for weight, chance in following:
         reached = survival * chance
         seen += weight * max(0.0, reached - check + max(0.0, extension_gain(prices, drafted + 1, reached, ahead)))
@@ -69,14 +64,14 @@ def best_rate(prices: Prices, chances: Sequence[float]) -> float:
     for k, chance in enumerate(chances, start=1):
         survival *= chance
         tokens += survival
-        best = max(best, tokens / (prices.drafting_ms(0, k) + prices.verify[k]))
+        best = max(best, tokens / (k * prices.step_ms + prices.verify[k]))
     return best
 
 
 def affordable(prices: Prices, limit: int, credit_ms: float) -> int:
     """The most candidates up to `limit`, but at least one, that lose no more than `credit_ms` if all of them fail."""
     for k in range(limit, 1, -1):
-        if prices.drafting_ms(0, k) + prices.verify[k] - prices.verify[0] <= credit_ms:
+        if k * prices.step_ms + prices.verify[k] - prices.verify[0] <= credit_ms:
             return k
     return 1
 

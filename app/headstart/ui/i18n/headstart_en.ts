@@ -32,10 +32,6 @@
         <translation>{option} needs a draft, or the recipe of a pair.</translation>
     </message>
     <message>
-        <source>A draft of {target}&apos;s own weights has its revision: leave out --draft-revision.</source>
-        <translation>A draft of {target}&apos;s own weights has its revision: name no other one.</translation>
-    </message>
-    <message>
         <source>An NPU compiles a fixed prompt length in, while Headstart&apos;s own engine feeds passes of any length: leave out --engine headstart, or use --device CPU.</source>
         <translation>An NPU compiles a fixed prompt length in, while Headstart&apos;s own engine feeds passes of any length: set “Engine” to “Automatic”, or “Device” to CPU.</translation>
     </message>

@@ -2101,10 +2101,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>基准测试至少需要一个提示、一次重复和两个 token 的回答。</translation>
     </message>
     <message>
-        <source>A draft of {target}&apos;s own weights has its revision: leave out --draft-revision.</source>
-        <translation>由 {target} 自身权重制成的草稿模型使用同一修订版本：不能另外指定。</translation>
-    </message>
-    <message>
         <source>A model named {folder} is installed already; remove it or rename the new folder.</source>
         <translation>已安装名为 {folder} 的模型；请移除它，或为新文件夹改名。</translation>
     </message>

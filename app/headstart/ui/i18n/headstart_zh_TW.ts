@@ -2101,10 +2101,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>基準測試至少需要一個提示、一次重複和兩個 token 的回答。</translation>
     </message>
     <message>
-        <source>A draft of {target}&apos;s own weights has its revision: leave out --draft-revision.</source>
-        <translation>由 {target} 自身權重製成的草稿模型使用同一修訂版本：不能另外指定。</translation>
-    </message>
-    <message>
         <source>A model named {folder} is installed already; remove it or rename the new folder.</source>
         <translation>已安裝名為 {folder} 的模型；請移除它，或為新資料夾改名。</translation>
     </message>
