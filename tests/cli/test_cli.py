@@ -2,11 +2,8 @@
 
 import io
 import json
-import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,9 +11,9 @@ import pytest
 from headstart import __version__
 from headstart.cli import main
 from headstart.cli.program import WindowFlags
-from headstart.engine.engine import Event, LoadOptions, Numerics, Request, Step
+from headstart.engine.engine import LoadOptions, Numerics
 from headstart.errors import DeviceError
-from tests.fakes import RecordingLoad, ScriptedEngine
+from tests.fakes import RecordingLoad, ScriptedEngine, press_ctrl_c
 from tests.model_folders import write_model
 from tests.test_pdf_text import HELLO_PDF
 
@@ -300,30 +297,21 @@ def test_a_failed_line_of_a_pipe_shows_in_the_exit_code(load: RecordingLoad, mon
     assert len(load.engine.requests) == 1
 
 
-class ImpatientEngine(ScriptedEngine):
-    """Its user presses Ctrl+C after the first round of every answer."""
-
-    def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
-        """See Engine.generate."""
-        for event in super().generate(request, cancel):
-            yield event
-            if isinstance(event, Step):
-                # Not a real signal: engines that other tests freed may have spoiled the stack for signals.
-                pressed = signal.getsignal(signal.SIGINT)
-                assert callable(pressed)
-                pressed(signal.SIGINT, None)
+def interrupted_engine() -> ScriptedEngine:
+    """An engine whose user presses Ctrl+C after the first round of every answer."""
+    return ScriptedEngine(before_round=lambda _, number: press_ctrl_c() if number == 2 else None)
 
 
 @pytest.mark.usefixtures("root")
 def test_an_interrupted_answer_is_still_one_json_object(capsys: Captured) -> None:
-    assert main(["chat", "--prompt", "Hi", "--json"], RecordingLoad(ImpatientEngine())) == 130
+    assert main(["chat", "--prompt", "Hi", "--json"], RecordingLoad(interrupted_engine())) == 130
     data = json.loads(capsys.readouterr().out)
     assert (data["text"], data["finish_reason"]) == ("The", "cancelled")
 
 
 @pytest.mark.usefixtures("root")
 def test_ctrl_c_ends_a_piped_conversation(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
-    engine = ImpatientEngine()
+    engine = interrupted_engine()
     monkeypatch.setattr(sys, "stdin", io.StringIO("one\ntwo\n"))
     assert main(["chat"], RecordingLoad(engine)) == 130
     assert capsys.readouterr().out == "The\n"
