@@ -8,6 +8,7 @@ from headstart.engine.policy.policy import DraftPlan, Policy
 from headstart.engine.policy.rounds import Outcome, Situation
 
 WRONG = -1
+TARGET_MS = {1: 71.0, 2: 72.0, 3: 73.0, 4: 75.0, 6: 82.0, 8: 92.0, 12: 110.0, 16: 140.0}  # of a pass by its tokens
 
 
 def tokens(count: int, right: int | None = None) -> tuple[int, ...]:

@@ -10,8 +10,8 @@ from bench.research.recordings import Offer, Text, run_length
 from headstart.engine.engine import Origin, Speculation
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
+from tests.engine.rounds import TARGET_MS
 
-TARGET_MS = {1: 71.0, 2: 72.0, 3: 73.0, 4: 75.0, 6: 82.0, 8: 92.0, 12: 110.0, 16: 140.0}
 PLAIN_MS = TARGET_MS[1]
 _REACH = 11  # candidates of an offer
 

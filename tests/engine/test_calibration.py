@@ -13,6 +13,7 @@ from headstart.engine.engine import Origin
 from headstart.engine.policy.acceptance import DraftCalibration, FreeCalibration
 from headstart.engine.policy.cost_model import Costs, Curve, Kept
 from headstart.engine.policy.stopping import mean
+from tests.engine.rounds import TARGET_MS, copied
 
 
 def sigmoid(x: float) -> float:
@@ -56,18 +57,14 @@ class TestDraft:
         assert calibration.predict(0.8) < 0.3
 
 
-def copy(length: int, match: int) -> Draft:
-    return Draft((7,) * length, match_length=match)
-
-
 class TestFree:
     """Candidates copied from earlier text, or looked up in a table."""
 
     def test_forgets_old_text(self) -> None:
         calibration = FreeCalibration()
         for held in [2] * 500 + [1] * 300:
-            calibration.learn(copy(2, 4), held, labels=2)
-        assert calibration.chances(copy(2, 4))[1] < 0.35
+            calibration.learn(copied(2, 4)[Origin.NGRAM], held, labels=2)
+        assert calibration.chances(copied(2, 4)[Origin.NGRAM])[1] < 0.35
 
     def test_learns_what_a_table_is_worth(self) -> None:
         calibration, offer = FreeCalibration(), Draft((7, 7), (0.9, 0.4))
@@ -79,14 +76,11 @@ class TestFree:
         assert unsure < 0.1
 
 
-TABLE = {1: 71.0, 2: 72.0, 3: 73.0, 4: 75.0, 6: 82.0, 8: 92.0, 12: 110.0, 16: 140.0}
-
-
 class TestCurve:
     """Milliseconds of one pass."""
 
     def test_interpolates_between_and_goes_on_beyond(self) -> None:
-        curve = Curve(TABLE)
+        curve = Curve(TARGET_MS)
         assert curve.ms(5) == pytest.approx(78.5)
         assert curve.ms(14) == pytest.approx(125.0)
         assert curve.ms(20) == pytest.approx(140.0 + 4 * 7.5)
@@ -97,7 +91,7 @@ class TestCurve:
 
     @given(st.lists(st.tuples(st.integers(1, 17), st.floats(1.0, 2000.0)), max_size=30))
     def test_stays_monotone_whatever_is_observed(self, seen: list[tuple[int, float]]) -> None:
-        curve = Curve(TABLE)
+        curve = Curve(TARGET_MS)
         for tokens, ms in seen:
             curve.observe(tokens, 100, ms)
         row = curve.row(17, 100)
@@ -105,7 +99,7 @@ class TestCurve:
         assert row[0] >= 0.0
 
     def test_a_single_hiccup_moves_little(self) -> None:
-        curve = Curve(TABLE)
+        curve = Curve(TARGET_MS)
         for _ in range(20):
             curve.observe(1, 0, 71.0)
         curve.observe(1, 0, 2000.0)
@@ -121,7 +115,7 @@ class TestCurve:
         assert curve.ms(8) == pytest.approx(102.5, rel=0.05)
 
     def test_learns_what_a_longer_context_costs(self) -> None:
-        curve, rng = Curve(TABLE), random.Random(2)
+        curve, rng = Curve(TARGET_MS), random.Random(2)
         for context in [start + step for start in (100, 3000, 200, 4000) * 2 for step in range(50)]:
             curve.observe(1, context, 71.0 * (1 + 0.12 * context / 1000) * rng.gauss(1, 0.03))
         assert curve.ms(1, 4000) == pytest.approx(71.0 * 1.48, rel=0.05)
@@ -146,7 +140,7 @@ class TestCurve:
 
     @pytest.mark.parametrize("ms", [0.0, -3.0, float("inf"), float("nan")])
     def test_ignores_what_no_clock_says(self, ms: float) -> None:
-        curve = Curve(TABLE)
+        curve = Curve(TARGET_MS)
         curve.observe(1, 0, ms)
         assert curve.ms(1) == 71.0
 
@@ -155,7 +149,7 @@ class TestCosts:
     """Prices of a round."""
 
     def test_another_size_costs_a_switch_and_reading_a_switch_there_and_back(self) -> None:
-        costs = Costs(Curve(TABLE, switch_ms=6.0), {Origin.DRAFT: Curve({1: 20.0, 5: 28.0}, switch_ms=3.0)})
+        costs = Costs(Curve(TARGET_MS, switch_ms=6.0), {Origin.DRAFT: Curve({1: 20.0, 5: 28.0}, switch_ms=3.0)})
         assert costs.verify(3, 0) == pytest.approx([71.0, 78.0, 79.0])
         assert costs.drafting(Origin.DRAFT, 5, 0) == pytest.approx((20.0, 14.0))
 
@@ -168,19 +162,19 @@ class TestCosts:
 
     @pytest.mark.parametrize(("switch_ms", "tokens"), [(0.0, 1), (3.0, 1), (5.0, 2)])
     def test_a_draft_reads_a_token_again_where_another_size_costs_more(self, switch_ms: float, tokens: int) -> None:
-        costs = Costs(Curve(TABLE), {Origin.DRAFT: Curve({1: 20.0, 5: 28.0}, switch_ms)})
+        costs = Costs(Curve(TARGET_MS), {Origin.DRAFT: Curve({1: 20.0, 5: 28.0}, switch_ms)})
         assert costs.pass_of(Origin.DRAFT) == tokens
         step_ms, catch_up_ms = costs.drafting(Origin.DRAFT, 2, 0)
         assert step_ms == pytest.approx({1: 20.0, 2: 22.0}[tokens])
         assert catch_up_ms == pytest.approx({1: 2.0 + 2 * switch_ms, 2: 0.0}[tokens])
 
     def test_a_draft_with_masks_reads_these_in_each_pass(self) -> None:
-        costs = Costs(Curve(TABLE), {Origin.DRAFT: Curve({1: 20.0, 5: 28.0}, switch_ms=0.0)})
+        costs = Costs(Curve(TARGET_MS), {Origin.DRAFT: Curve({1: 20.0, 5: 28.0}, switch_ms=0.0)})
         costs.guesses[Origin.DRAFT] = 3
         assert (costs.per_pass(Origin.DRAFT), costs.reads(Origin.DRAFT), costs.pass_of(Origin.DRAFT)) == (3, 1, 3)
         assert costs.drafting(Origin.DRAFT, 1, 0) == pytest.approx((24.0, 0.0))
         assert costs.drafting(Origin.DRAFT, 3, 0) == pytest.approx((24.0, 4.0))
 
     def test_a_draft_that_nobody_measured_is_guessed_from_the_target(self) -> None:
-        step_ms, _ = Costs(Curve(TABLE)).drafting(Origin.DRAFT, 1, 0)
+        step_ms, _ = Costs(Curve(TARGET_MS)).drafting(Origin.DRAFT, 1, 0)
         assert 0.2 * 71.0 < step_ms < 0.4 * 71.0

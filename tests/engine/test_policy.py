@@ -18,9 +18,8 @@ from headstart.engine.policy.policy import DraftPlan, Policy
 from headstart.engine.policy.rounds import Outcome, Situation
 from headstart.engine.runners.runner import Branch, Joined
 from headstart.engine.sampling import Guess
-from tests.engine.rounds import copied, guessed, outcome, planned, tokens
+from tests.engine.rounds import TARGET_MS, copied, guessed, outcome, planned, tokens
 
-TARGET_MS = {1: 71.0, 2: 72.0, 3: 73.0, 4: 75.0, 6: 82.0, 8: 92.0, 12: 110.0, 16: 140.0}
 DRAFT_MS = {1: 24.0, 8: 33.0, 16: 54.0, 32: 95.0}
 BEGIN = Situation(context=100, remaining=200, lags={Origin.DRAFT: 1})
 
