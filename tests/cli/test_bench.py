@@ -80,6 +80,11 @@ def test_the_tables_have_auto_by_class_all_contestants_and_auto_against_the_peer
     ]
 
 
+def figures(sentence: str) -> list[str]:
+    """Return the numbers in a sentence."""
+    return re.findall(r"\d+(?:\.\d+)?", sentence)
+
+
 def test_the_sentences_say_what_the_table_does_not() -> None:
     code, story = result().prompts
     scores = {**code.scores, "auto": replace(code.scores["auto"], equals_plain=False)}
@@ -87,18 +92,16 @@ def test_the_sentences_say_what_the_table_does_not() -> None:
         result(), prompts=(replace(code, scores=scores), story), skipped=("llama.cpp stays out: no reason.",)
     )
     setting, *others = bench.remarks(more)
-    assert setting.startswith(
-        "big with draft small, f32, at most 160 tokens, on A Processor with 2 cores, OpenVINO 2026.4.1."
-    )
-    assert others == [
-        "Plain decoding: 80.0 ms a token.",
-        "Time outside the models with auto: 5.0% of decoding.",
-        "Peak memory of Headstart itself: 2300 MiB; weights 2000, keys and values 10, everything else 290.",
-        "Texts that differ from plain decoding's, of 2 each (auto: 1).",
-        "llama.cpp stays out: no reason.",
+    assert all(part in setting for part in ("big", "small", "f32", "160 tokens", "A Processor", "2 cores", "2026.4.1"))
+    assert [figures(sentence) for sentence in others] == [
+        ["80.0"],
+        ["5.0"],
+        ["2300", "2000", "10", "290"],
+        ["2", "1"],
+        [],
     ]
     bare = replace(result(), memory=Memory(weights=1, kv=1, peak_rss=None))
-    assert bench.remarks(bare)[-1] == "Everyone wrote the same texts as plain decoding."
+    assert [figures(sentence) for sentence in bench.remarks(bare)[1:]] == [["80.0"], ["5.0"], []]
 
 
 def test_the_chart_draws_auto_by_class_and_each_peers_best_setting() -> None:
@@ -119,42 +122,23 @@ def slower(prompt: str, *, is_noise: bool | None) -> Slower:
 
 
 @pytest.mark.parametrize(
-    ("kept", "slow", "sentences"),
+    ("kept", "slow", "beginning", "rest"),
     [
-        (
-            True,
-            (),
-            ["held: no prompt was below 0.97x outside the noise, time to first token included."],
-        ),
-        (
-            True,
-            (slower("a-1", is_noise=True),),
-            ["held: no prompt", "The noise explains what else was below 0.97x: a-1 0.90x (0.85–0.95)."],
-        ),
-        (
-            False,
-            (slower("a-1", is_noise=False),),
-            ["did not hold: a-1 0.90x (0.85–0.95) was below 0.97x outside the noise, time to first token included."],
-        ),
-        (
-            None,
-            (slower("a-1", is_noise=None),),
-            ["cannot be judged: too few answers tell slowness from noise on a-1 0.90x (0.85–0.95); use --repeats 3"],
-        ),
+        (True, (), '" held: ', []),
+        (True, (slower("a-1", is_noise=True),), '" held: ', [["0.97", "1", "0.90", "0.85", "0.95"]]),
+        (False, (slower("a-1", is_noise=False),), '" did not hold: a-1 0.90x (0.85–0.95) ', []),
+        (None, (slower("a-1", is_noise=None),), '" cannot be judged: ', []),
     ],
 )
 def test_a_sentence_says_whether_the_promise_held(
-    kept: bool | None, slow: tuple[Slower, ...], sentences: list[str]
+    kept: bool | None, slow: tuple[Slower, ...], beginning: str, rest: list[list[str]]
 ) -> None:
     around = Interval(0.9, 1.1)
     promise = Promise(kept, slow, limit=0.88, noise=around, noise_decoding=around)
     noise, verdict, *more = bench.remarks(replace(result(), promise=promise))[2:-3]
-    assert noise == (
-        "Noise: 95 % of the times of plain decoding are 0.90 to 1.10 times those of plain decoding again with the time "
-        "to first token, 0.90 to 1.10 times without it."
-    )
-    assert verdict.startswith(f'The promise "never slower" {sentences[0]}')
-    assert more == ["This noise hides a loss unless every repeat is below 0.88x.", *sentences[1:]]
+    assert figures(noise) == ["95", "0.90", "1.10", "0.90", "1.10"]
+    assert beginning in verdict
+    assert [figures(sentence) for sentence in more] == [["0.88"], *rest]
 
 
 @pytest.fixture
@@ -199,9 +183,7 @@ def test_first_tokens_are_a_line_for_each_length_and_program() -> None:
         ["512, Headstart", *["820 ms"] * 5],
     ]
     setting, legend, last = bench.first_token_remarks(found)
-    assert setting == (
-        "big with draft small, f32, on A Processor with 2 cores, OpenVINO 2026.4.1. Medians of 3 repeats."
-    )
+    assert setting.endswith(" Medians of 3 repeats.")
     assert "read no file ahead" in legend
     assert last == "Out."
     alone = replace(found, repeats=1, by_length={512: {OURS: ours}}, skipped=())
@@ -234,12 +216,12 @@ def test_first_tokens_are_printed_and_written(tiny_pair: Path, tmp_path: Path, c
 @pytest.mark.parametrize("command", ["peers", "prompt"])
 def test_llama_cpp_needs_its_server_and_a_model(command: str, tmp_path: Path, capsys: Captured) -> None:
     assert main(["bench", command, "--model", "any", "--gguf", str(tmp_path)]) == 2
-    assert "llama.cpp needs both: add --llama-server PATH and --gguf FILE." in capsys.readouterr().err
+    assert "--llama-server PATH" in capsys.readouterr().err
 
 
 def test_prompts_too_short_for_a_text_are_refused(capsys: Captured) -> None:
     assert main(["bench", "prompt", "--lengths", "512,40"]) == 2
-    assert "lengths of prompts must be 64 tokens or more, not 40." in capsys.readouterr().err
+    assert "not 40." in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -268,7 +250,7 @@ def test_peers_race_and_the_absent_ones_are_named(
         *("genai lookup 3", "genai lookup 5", "genai lookup 10", "hf plain", "hf lookup"),
     ]
     assert [found["peer"] for found in data["hindsight"]] == ["genai", "hf"]
-    assert "- llama.cpp stays out: name its server with --llama-server PATH and a model with --gguf FILE.\n" in shown
+    assert "- llama.cpp stays out: " in shown
     assert "| auto against the best of | genai | hf | genai with TTFT | hf with TTFT |\n" in shown
 
 
@@ -298,7 +280,7 @@ def test_advice_refuses_another_file(text: str, tmp_path: Path, capsys: Captured
     file = tmp_path / "other.json"
     file.write_text(text, encoding="utf-8")
     assert main(["bench", "advice", str(file)]) == 2
-    assert capsys.readouterr().err == (f"headstart: {file} is no result of `headstart bench speed --json FILE`.\n")
+    assert capsys.readouterr().err.startswith(f"headstart: {file} ")
 
 
 def audit(pair: Path, *more: str) -> int:

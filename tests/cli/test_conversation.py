@@ -3,7 +3,6 @@
 import io
 import stat
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from headstart.cli.chat import COMMANDS, Session, command_names, converse
 from headstart.cli.editor import piped_lines, typed_lines
 from headstart.cli.options import Settings
 from headstart.cli.render import Screen
-from headstart.engine.engine import Engine, Event, Message, Mode, Request, Step
+from headstart.engine.engine import Engine, Message, Mode, Request
 from headstart.errors import ChatTemplateError, EngineLostError
 from tests.fakes import RecordingLoad, ScriptedEngine
 from tests.model_folders import write_model
@@ -77,20 +76,21 @@ def test_set_changes_the_requests_to_come_and_alone_lists_them(say: Say, capsys:
 
 
 @pytest.mark.parametrize(
-    ("line", "sentence"),
+    ("line", "words"),
     [
-        ("/sing", "There is no command /sing. /help lists them."),
-        ("/clar", "There is no command /clar. Did you mean /clear? /help lists them."),
-        ("/set temperature hot", "temperature must be a number or auto, not 'hot'."),
-        ("/set temperature -1", "temperature must be between 0 and 100, not -1.0."),
-        ("/set speculation fixed", "Fixed speculation needs a length"),
-        ("/save", "Name the file to write: /save FILE."),
+        ("/sing", "/sing"),
+        ("/clar", "Did you mean /clear?"),
+        ("/set temperature hot", "'hot'"),
+        ("/set temperature -1", "-1.0"),
+        ("/set speculation fixed", "Fixed speculation"),
+        ("/save", "/save FILE"),
     ],
 )
-def test_a_mistake_is_a_sentence_and_changes_nothing(say: Say, line: str, sentence: str, capsys: Captured) -> None:
+def test_a_mistake_is_told_and_changes_nothing(say: Say, line: str, words: str, capsys: Captured) -> None:
     (request,) = say(line, "Hi")
     shown = capsys.readouterr()
-    assert shown.err.startswith(f"headstart: {sentence}")
+    assert shown.err.startswith("headstart: ")
+    assert words in shown.err
     assert shown.out == "Hello there.\n"
     assert request == Settings().request((Message("user", "Hi"),))
 
@@ -112,9 +112,9 @@ def test_regenerate_replaces_the_answer_and_moves_the_seed_on(say: Say, capsys: 
     assert again.messages == first.messages
     assert (first.sampling.seed, again.sampling.seed) == (4, 5)
     assert after.messages[1] == Message("assistant", "It is four.")
-    assert "There is no answer to regenerate yet." in capsys.readouterr().err
+    assert "regenerate" in capsys.readouterr().err
     say("/set temperature 0", "/regenerate")
-    assert "At temperature 0 the answer stays much the same" in capsys.readouterr().err
+    assert "At temperature 0" in capsys.readouterr().err
 
 
 def test_a_turn_that_fails_leaves_no_trace(say: Say, engine: ScriptedEngine, capsys: Captured) -> None:
@@ -127,20 +127,19 @@ def test_an_overflow_points_to_new_and_the_talk_goes_on(say: Say, engine: Script
     engine.context = 8
     say("one two three", "four five six seven", "/new", "four")
     shown = capsys.readouterr()
-    assert shown.err.startswith(
-        "headstart: The prompt has 9 tokens and the context only 8. /new starts a fresh conversation.\n"
-    )
+    assert shown.err.startswith("headstart: The prompt has 9 tokens ")
+    assert "/new" in shown.err
     assert shown.out == "Hello there.\nOnce more.\n"
 
 
 def test_how_an_answer_ended_is_remarked(say: Say, engine: ScriptedEngine, capsys: Captured) -> None:
     say("/set max-new-tokens 1", "Hi")
-    assert "The answer reached its longest length, max-new-tokens 1." in capsys.readouterr().err
+    assert "max-new-tokens 1." in capsys.readouterr().err
     engine.scripts = ("",)
     say("Hi")
-    assert capsys.readouterr() == ("", "· The model ended its answer without a word.\n")
+    assert "without a word" in capsys.readouterr().err
     converse(begun(ToyEngine()), ["toy: repeat 50"])
-    assert "stopped after 4 repeats. Try again with a higher temperature" in capsys.readouterr().err
+    assert "4 repeats" in capsys.readouterr().err
 
 
 def test_save_writes_markdown_with_the_exact_text(say: Say, engine: ScriptedEngine, tmp_path: Path) -> None:
@@ -158,9 +157,9 @@ def test_what_was_saved_as_json_is_loaded_in_another_conversation(say: Say, tmp_
     assert contents(say()[-1]) == ["Be brief.", "Hi", "It is four.", "Next"]
     say(f"/load {tmp_path / 'none.json'}", "/load")
     shown = capsys.readouterr().err
-    assert "The conversation goes on after 2 messages." in shown
-    assert "none.json cannot be read (No such file or directory)" in shown
-    assert "Name the file to read: /load FILE." in shown
+    assert "after 2 messages" in shown
+    assert "none.json cannot be read" in shown
+    assert "/load FILE" in shown
 
 
 def test_save_overwrites_nothing(say: Say, tmp_path: Path, capsys: Captured) -> None:
@@ -169,8 +168,8 @@ def test_save_overwrites_nothing(say: Say, tmp_path: Path, capsys: Captured) -> 
     say("Hi", f"/save {target}", f"/save {tmp_path / 'no' / 'where.md'}")
     assert target.read_text(encoding="utf-8") == "precious"
     shown = capsys.readouterr().err
-    assert "exists already; choose another name." in shown
-    assert "cannot be written (No such file or directory)" in shown
+    assert "notes.md exists already" in shown
+    assert "where.md cannot be written" in shown
 
 
 def test_help_lists_every_command_and_quit_ends_at_once(say: Say, capsys: Captured) -> None:
@@ -182,26 +181,19 @@ def test_help_lists_every_command_and_quit_ends_at_once(say: Say, capsys: Captur
     assert "this list" in capsys.readouterr().err
 
 
-class LostInTheMiddle(ScriptedEngine):
-    """The first answer ends after so many steps."""
+def lost_engine(rounds: int) -> ScriptedEngine:
+    """An engine whose process ends after so many rounds of the first answer."""
 
-    steps = 1
+    def end(request: int, number: int) -> None:
+        if request == 1 and number > rounds:
+            raise EngineLostError("The engine was ended.")
 
-    def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
-        """See Engine.generate."""
-        first = not self.requests
-        for event in super().generate(request, cancel):
-            if first and isinstance(event, Step):
-                self.steps -= 1
-                if self.steps < 0:
-                    raise EngineLostError("The engine was ended.")
-            yield event
+    return ScriptedEngine(("Hello there you.", "Second."), before_round=end)
 
 
 @pytest.mark.parametrize(("steps", "kept"), [(1, ["Hi", "Hello", "Next"]), (0, ["Next"])])
 def test_what_a_lost_engine_had_said_is_kept(steps: int, kept: list[str], capsys: Captured) -> None:
-    engine = LostInTheMiddle(("Hello there you.", "Second."))
-    engine.steps = steps
+    engine = lost_engine(steps)
     session = begun(engine)
     converse(session, ["Hi", "Next"])
     assert contents(engine.requests[1]) == kept
@@ -213,7 +205,7 @@ def test_what_a_lost_engine_had_said_is_kept(steps: int, kept: list[str], capsys
 
 def test_one_answer_that_was_not_finished_is_an_error(headstart_home: Path, capsys: Captured) -> None:
     write_model(headstart_home / "models" / "smol")
-    load = RecordingLoad(LostInTheMiddle(("Hello there you.",)))
+    load = RecordingLoad(lost_engine(1))
     assert main(["chat", "--prompt", "Hi"], load) == 1
     assert capsys.readouterr() == ("Hello\n", "headstart: The engine was ended.\n")
 
@@ -238,7 +230,7 @@ def test_a_pipe_of_bytes_that_are_no_text_is_refused(
     write_model(headstart_home / "models" / "smol")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"caf\xe9"), encoding="utf-8"))
     assert main(["chat", *flags], RecordingLoad()) == 2
-    assert "Standard input is no text in utf-8" in capsys.readouterr().err
+    assert "Standard input" in capsys.readouterr().err
 
 
 ENTER, ALT_ENTER, CTRL_C, CTRL_D = "\r", "\x1b\r", "\x03", "\x04"
