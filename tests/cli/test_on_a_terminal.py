@@ -23,6 +23,7 @@ from headstart.settings_file import save
 from tests.fakes import RecordingLoad, ScriptedEngine
 from tests.model_folders import write_model
 from tests.source_tree import ROOT
+from tests.waiting import PATIENCE
 
 if sys.platform == "win32":
     pytest.skip("needs a Unix terminal", allow_module_level=True)
@@ -45,7 +46,6 @@ sys.exit(main(sys.argv[1:], RecordingLoad(ScriptedEngine(scripts, pause=0.1))))
 """
 # The new session takes the terminal as its own, so that Ctrl+C becomes a signal there.
 PRELUDE = "import fcntl, termios\nfcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
-PATIENCE = 60.0  # seconds for a loaded machine
 
 
 class Terminal:

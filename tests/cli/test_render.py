@@ -19,6 +19,7 @@ from headstart.cli.answer_view import AnswerView
 from headstart.cli.render import Screen, gain, harmless, stats_json, stats_line, stats_lines
 from headstart.engine.engine import Origin, Piece, Prefill, Round, Stats, Step, Timing
 from tests.junk import fuzz
+from tests.waiting import PATIENCE
 
 PIECES = (Piece("The", Origin.TARGET), Piece(" quick", Origin.DRAFT), Piece("\tfox\n", Origin.NGRAM))
 ROUND = Round((), 0, 0, Origin.TARGET, Timing())
@@ -108,8 +109,8 @@ def test_the_reading_of_a_prompt_is_shown_with_seconds_and_taken_back(capsys: Ca
     for progress in (Prefill(256, 4000), Prefill(512, 4000)):
         screen.reading(progress)
     screen.step(Step("", ROUND))
-    deadline = time.monotonic() + 10
     shown = ""
+    deadline = time.monotonic() + PATIENCE
     while "512 of 4000" not in shown and time.monotonic() < deadline:  # it is drawn ten times a second
         shown += capsys.readouterr().err
     screen.step(step(Piece("Yes", Origin.TARGET)))

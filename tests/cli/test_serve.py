@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, redirect_stdout
 from datetime import datetime, timedelta
@@ -28,6 +27,7 @@ from headstart.server import keys
 from headstart.server.server import listen
 from tests.fakes import RecordingLoad, ScriptedEngine
 from tests.model_folders import write_model
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVE = """
@@ -113,10 +113,7 @@ def told(*flags: str) -> str:
 
 def until_it_writes(answers: int) -> None:
     """Wait for the only server to say so."""
-    end = time.monotonic() + 60
-    while listing()[0]["models"][0]["answers"] != answers:
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    wait_until(lambda: listing()[0]["models"][0]["answers"] == answers)
 
 
 def test_running_servers_say_what_they_have_loaded(root: Path) -> None:

@@ -6,8 +6,6 @@ import math
 import random
 import re
 import sys
-import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -370,14 +368,17 @@ def test_a_race_that_was_cut_off_goes_on_with_the_prompts_that_are_left(tiny_tar
 
 
 def test_a_cancel_ends_an_answer_of_a_race_before_its_end() -> None:
-    cancel = CancelEvent()
-    engine = ScriptedEngine(("word " * 2000,), pause=0.01)
-    (plain, *_) = own_modes(engine, 2000, lambda: None, cancel)
-    threading.Timer(0.05, cancel.set).start()
-    started = time.monotonic()
+    cancel, rounds = CancelEvent(), list[int]()
+
+    def stop(_: int, number: int) -> None:
+        rounds.append(number)
+        if number == 3:
+            cancel.set()
+
+    (plain, *_) = own_modes(ScriptedEngine(("word " * 2000,), before_round=stop), 2000, lambda: None, cancel)
     with pytest.raises(RaceCancelled):
         plain.answer(CODE)
-    assert time.monotonic() - started < 10.0
+    assert rounds == [1, 2, 3]
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from headstart.engine import protocol
 from headstart.engine.engine import LoadOptions, Message, Request
 from headstart.engine.opening import Opened, Tell
 from headstart.engine.process.host import Host
+from tests.waiting import PATIENCE
 
 LOAD = protocol.Load(LoadOptions(Path("toy")))
 
@@ -45,7 +46,7 @@ class Told:
         serving = threading.Thread(target=self.host.serve)
         serving.start()
         self.say(*orders)
-        assert self._ended.wait(20)
+        assert self._ended.wait(PATIENCE)
         self.host.close()
         serving.join()
         return self.events

@@ -4,7 +4,6 @@ import itertools
 import re
 import sys
 import threading
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -33,6 +32,7 @@ from headstart.engine.validation import Subject, Trial, Verdict, known, measured
 from headstart.errors import SettingsError, Translatable
 from tests.engine.answers import LIST, ask, request
 from tests.toy import ToyRunner
+from tests.waiting import PATIENCE, wait_until
 
 
 def test_what_precisions_mean_to_openvino() -> None:
@@ -160,9 +160,9 @@ def test_a_trial_that_is_stopped_leaves_open_what_it_was_at(subject: Subject) ->
     trial = Trial(ODD)
     thread = threading.Thread(target=trial.run, args=(subject, [setting("hang")]))
     thread.start()
-    time.sleep(1.0)
+    wait_until(lambda: trial._child)
     trial.stop()
-    thread.join(10.0)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
     assert known(subject.measurements, setting("hang")) is None
     trial.run(subject, [setting("right")])  # nor does it begin anything anew

@@ -39,6 +39,7 @@ from headstart.engine.process.watch import Patience
 from headstart.engine.supervision import Journal, RestartBudget, program
 from headstart.errors import BrokenModelError, EngineLostError, HeadstartError, ProtocolError, Translatable
 from tests.engine.hosted import Hosted, hosted
+from tests.waiting import PATIENCE, wait_until
 
 TOY = LoadOptions(Path("toy"))
 
@@ -124,28 +125,26 @@ def test_a_caller_who_leaves_early_stops_the_answer(client: EngineClient) -> Non
 
 def test_as_many_answers_are_written_at_once_as_it_was_loaded_for(client: EngineClient) -> None:
     assert client.load(replace(TOY, parallel=2)).parallel == 2
-    spans = list[tuple[float, float]]()
-
-    def write(words: int) -> str:
-        times, events = list[float](), list[Event]()
-        for event in client.generate(ask(f"toy: words {words}")):
-            times.append(time.monotonic())
-            events.append(event)
-        spans.append((times[0], times[len(times) // 2]))  # its end may be heard of after the next one's beginning
-        return text_of(events)
-
-    with ThreadPoolExecutor(3) as pool:
-        texts = list(pool.map(write, (40, 80, 41)))
-    assert [len(text.split()) for text in texts] == [40, 80, 41]
-    at_once = [sum(begin <= moment < end for begin, end in spans) for moment, _ in spans]
-    assert max(at_once) == 2
+    stop = CancelEvent()
+    first, second = (client.generate(ask("toy: words 4000"), stop) for _ in range(2))
+    next(first)
+    next(second)  # which an engine for one answer would begin after 4000 words
+    with ThreadPoolExecutor(1) as pool:
+        third = pool.submit(lambda: list(client.generate(ask("toy: words 40"))))
+        for _ in range(40):
+            next(second)
+        assert not third.done()
+        stop.set()
+        ends = [list(answer)[-1] for answer in (first, second)]
+        assert len(text_of(third.result(PATIENCE)).split()) == 40
+    assert all(isinstance(end, Finish) and end.reason is FinishReason.CANCELLED for end in ends)
     assert client.load(TOY).model == "toy"
 
 
 def test_all_who_have_an_answer_written_hear_that_the_engine_was_killed(client: EngineClient) -> None:
     client.load(replace(TOY, parallel=2))
 
-    begun = threading.Barrier(3)
+    begun = threading.Barrier(3, timeout=PATIENCE)
 
     def write(_: int) -> str:
         answer = client.generate(ask("toy: words 4000"))
@@ -171,7 +170,7 @@ def test_an_answer_that_is_cancelled_before_its_turn_ends_no_other(client: Engin
         second = pool.submit(lambda: list(client.generate(ask("toy: words 2000"), stop)))
         stop.set()
         assert len(text_of(list(first)).split()) == 2000  # which takes longer than a cancelled one may
-        assert isinstance(ended := second.result(10)[-1], Finish)
+        assert isinstance(ended := second.result(PATIENCE)[-1], Finish)
     assert ended.reason is FinishReason.CANCELLED
     assert client.pid == before
 
@@ -184,7 +183,7 @@ def test_an_engine_deaf_to_cancel_is_ended(client: EngineClient) -> None:
     cancel.set()
     with pytest.raises(EngineLostError, match="did not stop in time"):
         list(answer)
-    assert 1.9 < time.monotonic() - started < 20.0
+    assert time.monotonic() - started > 1.9
     assert not psutil.pid_exists(before)
     assert text_of(list(client.generate(ask("next")))) == "You wrote: next "
 
@@ -450,13 +449,14 @@ def test_the_end_of_all_answers_keeps_no_new_ones_waiting(monkeypatch: pytest.Mo
     with hosted(TwoToys(0.01), LOAD_TOY) as both:
         both.hear(protocol.Loaded)
         places = both.host._places  # its own: an answer of an earlier test may just be ending
-        give_back = places.give_back
+        give_back, ending = places.give_back, list[threading.Thread]()
 
         def asking_meanwhile(place: int) -> bool:
             are_free = give_back(place)
             if are_free:
+                ending.append(threading.current_thread())
                 both.say(asking("toy: words 5000", 2, 5000))
-                time.sleep(0.2)  # it begins
+                wait_until(lambda: not places.are_free)
             return are_free
 
         monkeypatch.setattr(places, "give_back", asking_meanwhile)
@@ -465,7 +465,7 @@ def test_the_end_of_all_answers_keeps_no_new_ones_waiting(monkeypatch: pytest.Mo
         while not (isinstance(reports[-1], protocol.Stepped) and reports[-1].generation == 2):
             reports += both.hear()
         monkeypatch.setattr(places, "give_back", give_back)
-        time.sleep(0.3)  # until the end of all is told
+        ending[0].join(PATIENCE)  # it has told the end of all
         both.say(asking("toy: words 3", 3))
         reports += both.hear(protocol.Finished)
     assert [report.generation for report in reports if isinstance(report, protocol.Finished)] == [1, 3]
@@ -510,10 +510,8 @@ def test_a_benchmark_can_be_stopped_and_work_goes_on(loaded: Hosted) -> None:
         protocol.Bench(5, protocol.BenchSize(prompts=3, tokens=80, repeats=9, with_peer=False)),
     )
     loaded.hear(protocol.BenchHeat)
-    started = time.monotonic()
     loaded.say(protocol.Cancel(4), protocol.Cancel(5))
     assert loaded.hear(protocol.Benched)[-1] == protocol.Benched(5, None)
-    assert time.monotonic() - started < 10.0
     loaded.say(asking("still here"))
     loaded.hear(protocol.Finished)
 
@@ -546,7 +544,7 @@ def test_it_ends_when_its_input_does(busy_with: str) -> None:
         process.stdin.flush()
         next(line for line in process.stdout if isinstance(protocol.decode_report(line), protocol.Prefilled))
         process.stdin.close()
-        assert process.wait(20.0) == 0
+        assert process.wait(PATIENCE) == 0
 
 
 PARENT = """
@@ -554,7 +552,7 @@ import subprocess, sys, time
 child = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 child.stdout.readline()
 print(child.pid, flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -565,5 +563,5 @@ def test_it_does_not_outlive_a_parent_that_was_killed() -> None:
         child = psutil.Process(int(parent.stdout.readline()))
         assert child.is_running()
         parent.kill()
-        gone, _ = psutil.wait_procs([child], timeout=5)
+        gone, _ = psutil.wait_procs([child], timeout=PATIENCE)
     assert gone or child.status() == psutil.STATUS_ZOMBIE  # a container may have nobody who reaps it

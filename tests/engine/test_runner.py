@@ -1,7 +1,8 @@
 """Both runners: after rejections and cancels, logits are those of a fresh prefill."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -247,14 +248,22 @@ class SlowRequest:
         self.log.append("cancel")
 
 
+class CancelMidway(CancelEvent):
+    """An event that is set soon after a pass has begun."""
+
+    @contextmanager
+    def calling(self, callback: Callable[[], object]) -> Iterator[None]:
+        with super().calling(callback):
+            timer = threading.Timer(0.05, self.set)
+            timer.start()
+            yield
+            timer.join()
+
+
 def cancel_midway(runner: AnyRunner) -> None:
     """Begin a pass that would take seconds."""
-    cancel = CancelEvent()
-    timer = threading.Timer(0.05, cancel.set)
-    timer.start()
     with pytest.raises(Interrupted):
-        runner.forward(ids_of(15_000, seed=15), cancel=cancel)
-    timer.join()
+        runner.forward(ids_of(15_000, seed=15), cancel=CancelMidway())
 
 
 def torment(runner: AnyRunner, operation: tuple[str, int, int], seed: int) -> None:

@@ -269,8 +269,12 @@ class Slow:
 
     chat_template = "any"
 
+    def __init__(self) -> None:
+        self.renders = threading.Event()
+
     def apply_chat_template(self, history: list[dict[str, str]], *, add_generation_prompt: bool) -> str:
         content = history[0]["content"]
+        self.renders.set()
         time.sleep(600 if content == "endless" else 0.2)
         return content
 
@@ -278,15 +282,16 @@ class Slow:
 def main() -> None:
     """Two threads render, and the one that ends must not call off the guard of the other."""
     tokenizers_module._LONGEST = 1.0
-    template = tokenizers_module.ChatTemplate(Slow(), "any", Seams(()), Seams(()))
+    slow = Slow()
+    template = tokenizers_module.ChatTemplate(slow, "any", Seams(()), Seams(()))
 
     def render(content: str) -> None:
         template._render([{"role": "user", "content": content}], [], add_generation_prompt=False)
 
     threading.Thread(target=render, args=("endless",), daemon=True).start()
-    time.sleep(0.1)
+    slow.renders.wait()
     threading.Thread(target=render, args=("short",), daemon=True).start()
-    time.sleep(20)
+    time.sleep(60)
 
 
 def test_a_template_that_ends_does_not_call_off_the_guard_of_another() -> None:

@@ -18,7 +18,8 @@ from headstart.engine.engine import Call, Message, Sampling, Speculation, Tools
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError
 from headstart.server.worker import Limits
 from tests.fakes import HALF, ScriptedEngine
-from tests.server.serving import KEY, MODEL, PATIENCE, Running, serving
+from tests.server.serving import KEY, MODEL, Running, serving
+from tests.waiting import PATIENCE
 
 FOX = "The quick brown fox jumps over the lazy dog."
 HI: Any = [{"role": "user", "content": "Hi"}]

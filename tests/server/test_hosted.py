@@ -28,7 +28,8 @@ from headstart.engine.protocol import (
 from headstart.server import keys
 from headstart.server.server import listen
 from tests.engine.hosted import Hosted, hosted
-from tests.server.serving import KEY, MODEL, PATIENCE
+from tests.server.serving import KEY, MODEL
+from tests.waiting import PATIENCE
 
 START = StartServer(MODEL, (keys.digest(KEY),), "127.0.0.1", 0)
 

@@ -2,7 +2,6 @@
 
 import http.client
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from typing import Any
@@ -16,7 +15,8 @@ from headstart.server import keys
 from headstart.server.models import LoadedModels, OpenModel, Served
 from headstart.server.worker import Limits
 from tests.fakes import ScriptedEngine
-from tests.server.serving import KEY, PATIENCE, Running, chat_body, serving
+from tests.server.serving import KEY, Ear, Running, chat_body, serving
+from tests.waiting import PATIENCE, wait_until
 
 NAMES = ("Alpha", "beta", "gamma")
 HI: Any = [{"role": "user", "content": "Hi"}]
@@ -98,10 +98,7 @@ def test_several_stay_in_memory_where_that_is_wanted_and_they_fit(keep: int, roo
 def test_without_a_request_models_are_freed_and_loaded_again_for_the_next(shelf: Shelf) -> None:
     with running(shelf, limits=Limits(idle_seconds=0.2)) as server, server.client() as client:
         assert asked(client, "beta") == "beta"
-        end = time.monotonic() + PATIENCE
-        while shelf.open and time.monotonic() < end:
-            time.sleep(0.02)
-        assert not shelf.open
+        wait_until(lambda: not shelf.open)
         assert asked(client, "beta") == "beta"
     assert shelf.loaded == ["beta", "beta"]
 
@@ -152,25 +149,20 @@ def test_as_many_are_answered_at_once_as_the_model_can_and_one_model_at_a_time(m
 
 
 def test_no_model_is_loaded_for_a_client_that_has_left() -> None:
-    class Slow(ScriptedEngine):
-        def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
-            assert may_end.wait(PATIENCE)
-            yield from super().generate(request, cancel)
-
     def load(name: str) -> OpenModel:
         loaded.append(name)
-        return OpenModel(Slow([name]), parallel=2)
+        return OpenModel(ScriptedEngine([name], before_round=lambda *_: may_end.wait(PATIENCE)), parallel=2)
 
-    may_end, loaded = threading.Event(), list[str]()
+    may_end, loaded, ear = threading.Event(), list[str](), Ear()
     models = LoadedModels(lambda: [Served(name, 100) for name in NAMES], load)
-    with serving(ScriptedEngine(), models=models, limits=Limits(parallel=2)) as server:
+    with serving(ScriptedEngine(), models=models, limits=Limits(parallel=2), tell=ear.take) as server:
         with stream(server, chat_body("1", "true", "beta")) as first:
             assert first.readline() == b": loading beta\n"
             body = chat_body("2", "true", "Alpha")
             with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)) as second:
                 second.request("POST", "/v1/chat/completions", body, {"api-key": KEY})
-                time.sleep(0.3)
-            time.sleep(0.3)
+                wait_until(lambda: len(ear.paths) == 2)
+            ear.ended(2)
             may_end.set()
             assert first.read().endswith(b"[DONE]\n\n")
         with stream(server, chat_body("3", "true", "beta")) as third:

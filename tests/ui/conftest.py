@@ -18,9 +18,9 @@ from headstart.ui.engine_request import Find
 from headstart.ui.program import EngineChoice, Program
 from headstart.ui.translation import Translation
 from tests.ui.engine_in_process import engine_process
+from tests.ui.person import WAIT
 
 Speak = Callable[[str], object]
-WAIT = 60_000  # ms, for a loaded machine
 
 
 @pytest.fixture(autouse=True)

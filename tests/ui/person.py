@@ -10,8 +10,9 @@ from headstart.ui.chat.message import MessageContent
 from headstart.ui.program import Program
 from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.settings.settings_form import SettingEditor
+from tests.waiting import PATIENCE
 
-WAIT = 60_000  # ms, for a loaded machine
+WAIT = int(1000 * PATIENCE)
 
 
 def shown(app: Program) -> list[MessageContent]:

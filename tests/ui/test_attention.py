@@ -15,7 +15,7 @@ from headstart.chat.conversation import Chat
 from headstart.ui import notifications
 from headstart.ui.notifications import LONG, Attention, Notification, TrayNotification
 from headstart.ui.program import Program
-from tests.ui.person import ask
+from tests.ui.person import WAIT, ask
 
 CHAT = Chat("1", "a chat", 0.0, 0.0)
 ROOT = Path(__file__).resolve().parents[2]
@@ -118,7 +118,7 @@ def test_a_click_on_a_message_of_the_tray_is_told(qtbot: QtBot, qapp: QApplicati
     message = TrayNotification(icon)
     message.show("title", "text")
     clicked: Callable[[], None] = icon.messageClicked.emit
-    with qtbot.waitSignal(message.clicked):
+    with qtbot.waitSignal(message.clicked, timeout=WAIT):
         clicked()
 
 

@@ -244,4 +244,4 @@ def test_everything_is_reached_named_and_whole(qtbot: QtBot, app: Program, zoom:
     QApplication.processEvents()
     assert not reach.unreached(app.window)
     assert not reach.nameless(app.window)
-    qtbot.waitUntil(lambda: not reach.cut(app.window))
+    qtbot.waitUntil(lambda: not reach.cut(app.window), timeout=WAIT)

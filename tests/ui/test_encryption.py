@@ -26,8 +26,7 @@ from headstart.ui.program import EngineChoice, Program
 from headstart.ui.translation import Translation
 from tests.chat import killing
 from tests.chat.killing import CHATS, PASSPHRASE, WORD
-from tests.ui.conftest import WAIT
-from tests.ui.person import ask, preferences
+from tests.ui.person import WAIT, ask, preferences
 
 pytest.importorskip("sqlcipher3", reason="sqlcipher3 is not installed")
 
@@ -196,7 +195,7 @@ def test_a_new_passphrase_is_typed_twice_and_consented_to(qtbot: QtBot) -> None:
     assert form._state.text() == ""
     assert not form.button.isEnabled()
     form.consent.click()
-    with qtbot.waitSignal(form.submitted) as sent:
+    with qtbot.waitSignal(form.submitted, timeout=WAIT) as sent:
         QTest.keyClick(form.fields[1], Qt.Key.Key_Return)
     assert sent.args == [("long enough", "long enough")]
 

@@ -17,9 +17,8 @@ from headstart.settings import Settings
 from headstart.settings_file import save
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.program import EngineChoice, Program
-from tests.ui.conftest import WAIT
 from tests.ui.engine_in_process import EngineInProcess
-from tests.ui.person import ask, begin
+from tests.ui.person import WAIT, ask, begin
 
 
 @pytest.fixture

@@ -19,8 +19,7 @@ from headstart.ui.models import model_choices
 from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import title
 from tests.model_folders import write_model, write_pair
-from tests.ui.conftest import WAIT
-from tests.ui.person import preferences
+from tests.ui.person import WAIT, preferences
 
 Open = Callable[..., Program]
 

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import ChoiceBox
-from tests.ui.person import ask, texts
+from tests.ui.person import WAIT, ask, texts
 
 LAST = ("unload", "load", "delete", "quit")  # what they leave, others could not work with
 
@@ -77,7 +77,7 @@ def test_every_entry_can_be_chosen(qtbot: QtBot, app: Program) -> None:
         app.chats.open(chat)
         assert action.isEnabled() or action.objectName() == "stop", action.objectName()
         choose(action)
-        qtbot.waitUntil(lambda: not (app.window.isVisible() and app.chat_controller.session.is_answering))
+        qtbot.waitUntil(lambda: not (app.window.isVisible() and app.chat_controller.session.is_answering), timeout=WAIT)
     assert not app.window.isVisible()
 
 
@@ -93,7 +93,7 @@ def test_the_same_answer_once_more_is_no_fault(qtbot: QtBot, app: Program) -> No
     app.settings.change(temperature=0.0)
     ask(qtbot, app, "hello")
     app.window.actions_by_name["regenerate"].trigger()
-    qtbot.waitUntil(lambda: not app.chat_controller.session.is_answering)
+    qtbot.waitUntil(lambda: not app.chat_controller.session.is_answering, timeout=WAIT)
     notice = app.window.chat.notice
     assert "temperature 0" in notice.text
     assert notice.property("severity") != "danger"
@@ -105,7 +105,7 @@ def test_another_chat_is_not_searched_for_the_words_of_the_last_one(qtbot: QtBot
     app.window.sidebar.new_requested.emit()
     ask(qtbot, app, "a pear")
     app.window.sidebar.search.setText("apple")
-    qtbot.waitUntil(lambda: bool(app.window.sidebar.list.model().rowCount() > 1))
+    qtbot.waitUntil(lambda: bool(app.window.sidebar.list.model().rowCount() > 1), timeout=WAIT)
     app.window.sidebar.list.chosen.emit(first, next(app.store.message_hits("apple")))
     assert not app.window.chat.find_bar.isHidden()
     app.window.sidebar.new_requested.emit()
@@ -118,7 +118,8 @@ def test_the_hit_that_was_chosen_stays_chosen(qtbot: QtBot, app: Program) -> Non
     ask(qtbot, app, "a pear")
     app.window.sidebar.search.setText("apple")
     listing = app.window.sidebar.list
-    qtbot.waitUntil(lambda: listing.model().rowCount() == 4)  # a heading, the title, the question, the answer
+    # A heading, the title, the question, the answer.
+    qtbot.waitUntil(lambda: listing.model().rowCount() == 4, timeout=WAIT)
     chosen = listing.model().index(3, 0)
     listing.setCurrentIndex(chosen)
     listing.clicked.emit(chosen)

@@ -19,7 +19,7 @@ from headstart.ui.program import Program
 from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.settings.settings_form import NumberEditor, meaning, title, word
 from tests.model_folders import write_model
-from tests.ui.person import ask, preferences, press, setting
+from tests.ui.person import WAIT, ask, preferences, press, setting
 
 ELSEWHERE = {"presets", "prompts", "server_port"}  # edited where they are used
 Field = TypeVar("Field", bound=QWidget)
@@ -91,7 +91,7 @@ def test_the_keyboard_alone_turns_pages_and_closes(qtbot: QtBot, app: Program, d
     assert dialog.pages.currentIndex() == dialog.list.count() - 1
     assert not dialog._restore.isEnabled()
     QTest.keyClick(dialog, Qt.Key.Key_Escape)
-    qtbot.waitUntil(lambda: app.window.findChild(PreferencesDialog) is None)
+    qtbot.waitUntil(lambda: app.window.findChild(PreferencesDialog) is None, timeout=WAIT)
 
 
 def test_the_program_can_be_quit_while_the_dialog_is_open(
@@ -99,7 +99,7 @@ def test_the_program_can_be_quit_while_the_dialog_is_open(
 ) -> None:
     dialog.activateWindow()
     QTest.keyClick(dialog, Qt.Key.Key_Q, Qt.KeyboardModifier.ControlModifier)
-    qtbot.waitUntil(app.window.isHidden)
+    qtbot.waitUntil(app.window.isHidden, timeout=WAIT)
 
 
 def test_folders_are_named_from_home(app: Program, headstart_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,6 +232,6 @@ def test_a_narrow_panel_cuts_no_field(qtbot: QtBot, app: Program, zoom: int) -> 
     app.window.actions_by_name["panel"].trigger()
     panel.setMaximumWidth(panel.minimumWidth())
     prompt = setting(app, "system_prompt")
-    qtbot.waitUntil(lambda: panel.width() == panel.minimumWidth())
-    qtbot.waitUntil(lambda: prompt.height() >= prompt.minimumSizeHint().height())
+    qtbot.waitUntil(lambda: panel.width() == panel.minimumWidth(), timeout=WAIT)
+    qtbot.waitUntil(lambda: prompt.height() >= prompt.minimumSizeHint().height(), timeout=WAIT)
     assert prompt.width() <= panel.width()

@@ -17,7 +17,7 @@ from headstart.ui.program import Program
 from headstart.ui.sidebar.chat_list import CHATS_MIME
 from headstart.ui.sidebar.projects import ProjectDialog
 from headstart.ui.sidebar.sidebar import ProjectMenu
-from tests.ui.person import ask, chat_rows, press, texts
+from tests.ui.person import WAIT, ask, chat_rows, press, texts
 
 Open = Callable[..., Program]
 
@@ -186,9 +186,11 @@ def test_search_and_escape_know_the_project(qtbot: QtBot, app: Program) -> None:
     app.window.sidebar.new_requested.emit()
     ask(qtbot, app, "walrus outside")
     choose(app, "Thesis")
-    with qtbot.waitSignal(app.chats.listed):
+    with qtbot.waitSignal(app.chats.listed, timeout=WAIT):
         app.chats.search("walrus")
-    qtbot.waitUntil(lambda: app.window.sidebar._listing.is_complete and bool(app.window.sidebar._listing.hits))
+    qtbot.waitUntil(
+        lambda: app.window.sidebar._listing.is_complete and bool(app.window.sidebar._listing.hits), timeout=WAIT
+    )
     assert {hit.chat.title for hit in app.window.sidebar._listing.hits} == {"walrus inside"}
     app.chats.search("")
     assert app.window.sidebar.clear()

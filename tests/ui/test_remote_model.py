@@ -17,7 +17,7 @@ from headstart.ui.models import model_choices
 from headstart.ui.program import EngineChoice, Program
 from tests.model_folders import write_model
 from tests.model_server import Script, serving
-from tests.ui.conftest import WAIT as SHORT
+from tests.ui.person import WAIT as SHORT
 
 OFFICE = Remote("office", "https://office.example/v1", "large")
 HOME = Remote("home", "http://10.0.0.2:8000/v1")
@@ -78,7 +78,7 @@ def test_stopping_keeps_the_part(program: Program, script: Script, qtbot: QtBot)
     qtbot.waitUntil(lambda: "word word" in answers(program)[0], timeout=WAIT)
     with qtbot.waitSignal(session.ended, timeout=WAIT):
         session.stop()
-    assert script.gone.wait(10)
+    assert script.gone.wait(WAIT / 1000)
     assert answers(program)[0].startswith("word word")
 
 

@@ -18,7 +18,7 @@ from headstart.ui.widgets.figure_table import FigureTable
 from headstart.ui.widgets.labels import Fold, Heading
 from headstart.ui.widgets.theme import LIGHT, MEDIUM
 from tests.ui import reach
-from tests.ui.person import ask, preferences
+from tests.ui.person import WAIT, ask, preferences
 
 DIALOGS = ("preferences", "about")
 
@@ -32,7 +32,7 @@ def test_nothing_is_cut(app: Program, qtbot: QtBot, zoom: int) -> None:
         assert page
         app.window.show_page(page)
         # The model may have been loaded a moment ago: its button has its new place with the next events.
-        qtbot.waitUntil(lambda: not reach.cut(app.window))
+        qtbot.waitUntil(lambda: not reach.cut(app.window), timeout=WAIT)
 
 
 def test_the_size_can_change_again_and_again_after_an_answer(app: Program, qtbot: QtBot) -> None:

@@ -69,7 +69,7 @@ def test_a_second_window_raises_the_first(qtbot: QtBot, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "profile")
     first, second = SingleInstance(tmp_path / "profile"), SingleInstance(tmp_path / "link")
     assert first.claim()
-    with qtbot.waitSignal(first.raise_requested, timeout=5000):
+    with qtbot.waitSignal(first.raise_requested, timeout=60_000):
         assert not second.claim()
     first.release()
     assert second.claim()

@@ -1,6 +1,5 @@
 """A chat on screen: where it scrolls, what exists, finding, selecting, staying quick."""
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -16,6 +15,7 @@ from headstart.ui.chat.message import MessageAction, MessageContent, MessageStat
 from headstart.ui.chat.transcript import AT_END, Transcript
 from headstart.ui.widgets import theme
 from headstart.ui.widgets.theme import DARK, LIGHT
+from tests.ui.person import WAIT
 
 PARAGRAPH = "Some **text** that is long enough to fill a line or two of the window, with `code` and all.\n\n"
 Make = Callable[..., Transcript]
@@ -45,7 +45,7 @@ def _chat(count: int) -> list[MessageContent]:
 
 
 def _settle(qtbot: QtBot, transcript: Transcript) -> None:
-    qtbot.waitUntil(lambda: not transcript._ahead.isActive(), timeout=5000)
+    qtbot.waitUntil(lambda: not transcript._ahead.isActive(), timeout=WAIT)
 
 
 def _seen(transcript: Transcript) -> list[int]:
@@ -94,12 +94,11 @@ def test_only_messages_near_the_eye_exist(make: Make, qtbot: QtBot) -> None:
     assert len(list(transcript.views())) < 60
 
 
-def test_a_thousand_messages_open_at_once(make: Make) -> None:
-    transcript, chat = make(0), _chat(1000)
-    spent = time.process_time()
-    transcript.show_chat(chat)
+def test_of_a_thousand_messages_few_are_made(make: Make) -> None:
+    transcript = make(0)
+    transcript.show_chat(_chat(1000))
     transcript.grab()
-    assert time.process_time() - spent < 0.3  # processor time: others may use the machine
+    assert len(list(transcript.views())) < 25
     assert _seen(transcript)[-1] == 999
 
 
