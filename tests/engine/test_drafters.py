@@ -55,7 +55,7 @@ WARM = Sampling(temperature=0.9, top_k=8, seed=5)
 
 @settings(deadline=None)
 @given(TEXTS, st.lists(TEXTS, max_size=4), TEXTS, st.integers(0, 60), st.integers(1, 11))
-def test_ngrams_propose_what_a_search_finds(
+def test_ngrams_propose_the_latest_match(
     prompt: list[int], rounds: list[list[int]], rest: list[int], kept: int, length: int
 ) -> None:
     """In a text that comes in parts, and in another one that replaces it."""
@@ -71,14 +71,14 @@ def test_ngrams_propose_what_a_search_finds(
 
 @settings(deadline=None)
 @given(TEXTS, st.lists(st.integers(0, 3), min_size=1, max_size=16), st.integers(1, 15))
-def test_guessed_tokens_are_continued_and_not_kept(text: list[int], guessed: list[int], length: int) -> None:
+def test_ngrams_continue_drafted_tokens_without_keeping_them(text: list[int], guessed: list[int], length: int) -> None:
     drafter = NgramDrafter()
     drafter.read(text)
     assert drafter.look_up(length, guessed) == searched(text, length, guessed)
     assert drafter.look_up(length) == searched(text, length)
 
 
-def test_an_index_of_a_long_text_takes_little_memory() -> None:
+def test_ngram_index_takes_little_memory() -> None:
     text, drafter = random.Random(1).choices(range(50_000), k=10_000), NgramDrafter()
     tracemalloc.start()
     drafter.read(text)
@@ -105,7 +105,7 @@ def count_lines(call: Callable[[], object]) -> int:
     return lines
 
 
-def test_a_look_up_reads_few_of_twenty_thousand_places() -> None:
+def test_ngram_lookup_reads_few_of_many_places() -> None:
     drafter = NgramDrafter()
     drafter.read([token for place in range(20_000) for token in (1, 2, 3 + place)])
     drafter.extend([1, 2])
@@ -120,7 +120,7 @@ def draft() -> DraftModel:
 
 
 @pytest.mark.parametrize("sampling", [GREEDY, WARM])
-def test_a_draft_writes_what_it_would_write_alone(draft: DraftModel, sampling: Sampling) -> None:
+def test_draft_proposes_what_it_would_write_alone(draft: DraftModel, sampling: Sampling) -> None:
     context = [3, 1, 4, 1, 5]
     proposal = draft.propose(begun(context, sampling), up_to(6))
     assert proposal.tokens == written_alone(context, 6, sampling)
@@ -128,7 +128,7 @@ def test_a_draft_writes_what_it_would_write_alone(draft: DraftModel, sampling: S
     assert all(0.0 < confidence <= 1.0 for confidence in proposal.confidences)
 
 
-def test_a_draft_asks_before_each_token_and_may_be_told_to_stop_at_once(draft: DraftModel) -> None:
+def test_draft_asks_before_each_token(draft: DraftModel) -> None:
     seen: list[int] = []
 
     def wants_more(draft: Draft) -> bool:
@@ -143,7 +143,7 @@ def test_a_draft_asks_before_each_token_and_may_be_told_to_stop_at_once(draft: D
 
 
 @pytest.mark.parametrize("accepted", range(6))
-def test_a_draft_goes_on_after_any_number_of_accepted_tokens(draft: DraftModel, accepted: int) -> None:
+def test_draft_continues_after_any_number_of_accepted_tokens(draft: DraftModel, accepted: int) -> None:
     context = [3, 1, 4, 1, 5]
     guesses = draft.propose(begun(context), up_to(5)).tokens
     held = len(context) + accepted
@@ -173,7 +173,7 @@ def test_with_masks_a_pass_makes_several_guesses(reads: int, count: int) -> None
     assert draft.runner.calls[1:passes] == [max(3, reads) + len(masks)] * (passes - 1)
 
 
-def test_a_draft_keeps_what_a_new_prompt_shares(draft: DraftModel) -> None:
+def test_draft_keeps_the_shared_prefix(draft: DraftModel) -> None:
     context = list(range(20))
     draft.propose(begun(context), up_to(2))
     edited = [*range(12), 5, 5, 5]
@@ -183,7 +183,7 @@ def test_a_draft_keeps_what_a_new_prompt_shares(draft: DraftModel) -> None:
     assert draft.propose(begun(edited), up_to(3)).tokens == written_alone(edited, 3)
 
 
-def test_of_a_long_text_a_draft_reads_the_head_and_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_draft_reads_head_and_end_of_a_long_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headstart.engine.drafters.draft_model.WINDOW", 40)
     monkeypatch.setattr("headstart.engine.drafters.draft_model.HEAD", 8)
     draft, prompt = DraftModel(ToyRunner(context=100), 24), random.Random(4).choices(range(24), k=300)
@@ -206,14 +206,14 @@ def test_of_a_long_text_a_draft_reads_the_head_and_the_end(monkeypatch: pytest.M
     assert draft.runner.tokens[:30] == prompt[:30]
 
 
-def test_a_draft_says_how_much_it_has_to_read_while_a_whole_round_fits() -> None:
+def test_draft_prices_the_tokens_that_it_has_to_read() -> None:
     draft, most = DraftModel(ToyRunner(context=100), 24), 100 - MOST_DRAFTED
     assert draft.price(begun([1] * (most + 1))) is None
     assert draft.price(begun([1] * most)) == most
     assert len(draft.propose(begun([1] * most), up_to(MOST_DRAFTED)).tokens) == MOST_DRAFTED
 
 
-def test_a_draft_that_reads_tokens_again_guesses_the_same_in_passes_of_one_size() -> None:
+def test_draft_with_passes_of_one_size_proposes_the_same() -> None:
     context, once, again = [3, 1, 4, 1, 5], DraftModel(ToyRunner(), 24), DraftModel(ToyRunner(), 24, reads=2)
     assert again.propose(begun(context), up_to(5)) == once.propose(begun(context), up_to(5))
     for held in (5, 8):
@@ -226,7 +226,7 @@ def test_a_draft_that_reads_tokens_again_guesses_the_same_in_passes_of_one_size(
     assert set(runner.calls[1:]) == {2}
 
 
-def test_a_wider_head_proposes_no_token_that_the_target_lacks() -> None:
+def test_draft_with_a_wider_head_proposes_known_tokens() -> None:
     draft = DraftModel(ToyRunner(vocabulary=40), 10)
     context = [1, 2, 3]
     for seed in range(20):
@@ -235,7 +235,7 @@ def test_a_wider_head_proposes_no_token_that_the_target_lacks() -> None:
         draft.accept(text, 0)
 
 
-def test_a_draft_that_cannot_read_a_token_of_the_text_does_not_guess(caplog: pytest.LogCaptureFixture) -> None:
+def test_draft_without_a_token_of_the_text_is_disabled(caplog: pytest.LogCaptureFixture) -> None:
     draft = DraftModel(ToyRunner(vocabulary=10), 24)
     draft.begin(begun([1, 23, 3]))
     assert draft.price(begun([1, 23, 3])) is None
@@ -246,7 +246,7 @@ def test_a_draft_that_cannot_read_a_token_of_the_text_does_not_guess(caplog: pyt
     assert draft.price(begun([1, 2, 3, 10])) is None
 
 
-def test_a_long_text_is_read_in_parts_and_can_be_cancelled_between_them() -> None:
+def test_draft_reads_a_long_text_in_chunks() -> None:
     runner = CancellingRunner(context=4096)
     draft = DraftModel(runner, 24)
     context = [1, 2, 3, 4] * CHUNK
@@ -315,7 +315,7 @@ def written_alone(context: abc.Sequence[int], count: int, sampling: Sampling = G
     return tuple(text[len(context) :])
 
 
-def test_probabilities_are_those_of_the_draft_without_noise() -> None:
+def test_confidences_are_probabilities_without_noise() -> None:
     context, sampling = [1, 2, 3], Sampling(temperature=0.8, top_k=6, seed=2)
     toy = ToyRunner()
     tolerant = Speculation(acceptance_threshold=0.5)
@@ -327,7 +327,7 @@ def test_probabilities_are_those_of_the_draft_without_noise() -> None:
     assert proposal.probabilities != pytest.approx(proposal.confidences)
 
 
-def test_what_was_foretold_is_proposed_from_the_answer_s_first_token_on() -> None:
+def test_prediction_is_proposed_from_the_first_token() -> None:
     drafter = NgramDrafter()
     drafter.read([1, 2, 3])
     drafter.foretell([7, 8, 9, 10])
@@ -342,7 +342,7 @@ def test_what_was_foretold_is_proposed_from_the_answer_s_first_token_on() -> Non
     assert drafter.look_up(5) == NO_DRAFT
 
 
-def test_a_longer_match_in_the_text_comes_before_what_was_foretold() -> None:
+def test_longer_match_comes_before_the_prediction() -> None:
     drafter = NgramDrafter()
     drafter.read([1, 2, 3, 4, 5])
     drafter.foretell([3, 4, 9])
@@ -395,13 +395,13 @@ def engine(tiny_target: Path, listed_draft: Path, tmp_path_factory: pytest.TempP
 
 @any_sampling
 @pytest.mark.parametrize("speculation", [Speculation(), FIXED], ids=["auto", "fixed"])
-def test_a_trimmed_draft_alters_no_answer(engine: LocalEngine, sampling: Sampling, speculation: Speculation) -> None:
+def test_trimmed_draft_changes_no_answer(engine: LocalEngine, sampling: Sampling, speculation: Speculation) -> None:
     plain = ask(forget(engine), request(LIST, sampling=sampling, speculation=PLAIN))
     assert ask(forget(engine), request(LIST, sampling=sampling, speculation=speculation)).essence == plain.essence
 
 
 @any_sampling
-def test_every_guess_inside_the_list_holds_and_none_outside(engine: LocalEngine, sampling: Sampling) -> None:
+def test_draft_vocab_bounds_the_guesses(engine: LocalEngine, sampling: Sampling) -> None:
     """The draft is the target, and noise belongs to the token: only tokens outside the list end a run of guesses."""
     assert engine.draft is not None
     assert engine.draft.kept is not None
@@ -418,7 +418,7 @@ def test_every_guess_inside_the_list_holds_and_none_outside(engine: LocalEngine,
 
 
 @pytest.mark.parametrize(("rows", "kept"), [(None, LISTED), (50, 50), (500, 500), (9999, 500), (0, None)])
-def test_as_many_rows_are_kept_as_were_asked_for(listed_draft: Path, rows: int | None, kept: int | None) -> None:
+def test_draft_vocab_has_the_requested_size(listed_draft: Path, rows: int | None, kept: int | None) -> None:
     ids = read_shortlist(listed_draft, manifest.read_model(listed_draft), rows)
     assert (None if ids is None else ids.size) == kept
     assert ids is None or (np.diff(ids) > 0).all()
@@ -433,14 +433,14 @@ def test_as_many_rows_are_kept_as_were_asked_for(listed_draft: Path, rows: int |
         (np.array([None, {}], object), "cannot be read"),
     ],
 )
-def test_a_list_that_does_not_fit_is_refused(tiny_draft: Path, tmp_path: Path, ranked: Any, fault: str) -> None:
+def test_unfit_draft_vocab_is_refused(tiny_draft: Path, tmp_path: Path, ranked: Any, fault: str) -> None:
     folder = with_list(Path(shutil.copytree(tiny_draft, tmp_path / "wrong")), ranked, 2)
     with pytest.raises(BrokenModelError, match=f"The list of draft tokens in .* {fault}.*export the model again"):
         read_shortlist(folder, manifest.read_model(folder))
 
 
 @pytest.mark.parametrize("sampling", [GREEDY, WARM, PENALISED, CUT], ids=["greedy", "warm", "penalised", "cut"])
-def test_a_row_of_some_tokens_gives_what_a_row_without_the_others_gives(sampling: Sampling) -> None:
+def test_row_of_a_draft_vocab_equals_the_masked_row(sampling: Sampling) -> None:
     """The slow way to leave tokens out: no probability."""
     context = [1, 5, 5, 7]
     for seed in range(50):
@@ -457,7 +457,7 @@ def test_a_row_of_some_tokens_gives_what_a_row_without_the_others_gives(sampling
 
 
 @any_sampling
-def test_a_draft_model_guesses_among_the_listed_whatever_it_read_before(sampling: Sampling) -> None:
+def test_draft_guesses_within_its_vocab(sampling: Sampling) -> None:
     """A text of other tokens alters nothing, neither for itself nor for the next one."""
     draft, text = DraftModel(TrimmedToy(), 24, KEPT), [3, 1, 4]
     given = begun(text, sampling)
@@ -474,7 +474,7 @@ def test_a_draft_model_guesses_among_the_listed_whatever_it_read_before(sampling
     assert again == first
 
 
-def test_tokens_that_the_target_lacks_are_cut() -> None:
+def test_tokens_without_a_place_in_the_target_are_cut() -> None:
     listed = DraftModel(TrimmedToy(), 10, KEPT).listed
     assert listed is not None
     assert listed.tolist() == [1, 2, 3, 5, 8]
@@ -548,7 +548,7 @@ def a_policy(speculation: Speculation | None = None) -> Policy:
 class TestTable:
     """What is built is what is read, and nothing else."""
 
-    def test_what_the_corpus_repeats_is_offered_and_chained(self, model: Path) -> None:
+    def test_table_offers_and_chains_what_the_corpus_repeats(self, model: Path) -> None:
         described = manifest.read_model(model)
         assert not manifest.damaged_files(model, described, hashes=True)
         table = usual_words.read(model, described)
@@ -558,7 +558,7 @@ class TestTable:
         assert chain.tokens == tuple(ids[40:44])
         assert min(chain.confidences) > 0.5
 
-    def test_building_again_replaces_it_and_the_header_says_what_it_is(self, model: Path, tmp_path: Path) -> None:
+    def test_table_is_replaced_by_the_next_build(self, model: Path, tmp_path: Path) -> None:
         more = tmp_path / "more"
         more.mkdir()
         (more / "a.md").write_text(TEXT + "another work " * 9, encoding="utf-8")
@@ -572,7 +572,7 @@ class TestTable:
             ids = next(counting._tokenized(model, iter([text]))).tolist()
             assert TableDrafter(table).look_up(ids[:20], 2).tokens == tuple(ids[20:22])
 
-    def test_more_tokens_say_more_and_a_chain_ends_where_nothing_is_known(self) -> None:
+    def test_table_chain_ends_where_nothing_is_known(self) -> None:
         table = a_table({(1,): (2, 3, 5), (7, 1): (3, 9, 9), (1, 3): (4, 8, 9), (8, 7, 1): (5, 1, 1)})
         assert table.look_up([7, 1], 8).tokens == (3, 4)
         assert table.look_up([7, 1], 8).confidences == (0.9, 0.8)
@@ -583,7 +583,7 @@ class TestTable:
         assert table.look_up([4], 8).tokens == ()
         assert table.look_up([], 8).tokens == ()
 
-    def test_counting_in_two_parts_is_counting_at_once(self) -> None:
+    def test_table_counts_in_parts_as_at_once(self) -> None:
         rng = np.random.default_rng(3)
         pieces = [rng.integers(0, 4, 400) for _ in range(2)]
         once = token_table.count(pieces)
@@ -592,9 +592,7 @@ class TestTable:
         assert twice["seen"].tolist() == once["seen"].tolist()  # of hits, those of the other tokens are forgotten
         assert (twice["hits"] <= once["hits"]).all()
 
-    def test_a_table_has_no_more_than_its_entries_and_the_most_telling_ones(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_table_keeps_its_most_telling_entries(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(token_table, "MOST_ENTRIES", 4)
         often, once = np.array([1, 2, 3, 4] * 20), np.array([9, 8, 7, 6, 5])
         kept = token_table.count([often, once])
@@ -605,13 +603,13 @@ class TestTable:
         assert found.pop(last) == 19
         assert found == dict.fromkeys(best, 20)
 
-    def test_acceptance_is_the_share_of_places_that_hold_one_behind_the_other(self) -> None:
+    def test_table_acceptance_is_the_share_of_runs(self) -> None:
         known = columns({(1,): (2, 9, 9), (2,): (3, 9, 9), (3,): (4, 9, 9)})
         held, broken = np.array([0, 0, 1, 2, 3, 4]), np.array([0, 0, 1, 2, 9, 9])
         unknown = np.array([0, 0, 5, 2, 3, 4])
         assert counting.acceptance(known, [held, broken, unknown, held[:4]]) == ((2 / 3, 0.5, 1.0), 3)
 
-    def test_an_older_export_with_a_table_of_pairs_has_none(self, tiny_target: Path, tmp_path: Path) -> None:
+    def test_older_table_of_pairs_is_ignored(self, tiny_target: Path, tmp_path: Path) -> None:
         folder = tmp_path / "older"
         shutil.copytree(tiny_target, folder)
         (folder / "bigram.npz").write_bytes(b"pairs")
@@ -626,7 +624,7 @@ class TestTable:
         assert usual_words.read(folder, described) is None
         assert not manifest.damaged_files(folder, described, hashes=True)
 
-    def test_it_is_taken_out_again(self, model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_table_is_removed(self, model: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main(["table", "--model", str(model), "--remove"]) == 0
         assert capsys.readouterr().out == f"{model / manifest.TABLE_FILE}\n"
         described = manifest.read_model(model)
@@ -640,7 +638,7 @@ class TestTable:
 class TestRefusals:
     """One sentence with the remedy."""
 
-    def test_another_vocabulary(self, model: Path) -> None:
+    def test_table_of_another_vocabulary_is_refused(self, model: Path) -> None:
         described = manifest.read_model(model)
         other = replace(described, tokenizer=replace(described.tokenizer, fingerprint="0"))
         with pytest.raises(BrokenModelError, match=r"was built for another vocabulary .*; export the model again"):
@@ -659,12 +657,12 @@ class TestRefusals:
             {"keys": np.array([{}], object)},
         ],
     )
-    def test_columns_that_do_not_fit(self, model: Path, columns: dict[str, Any]) -> None:
+    def test_table_with_unfit_columns_is_refused(self, model: Path, columns: dict[str, Any]) -> None:
         rewrite(model, **columns)
         with pytest.raises(BrokenModelError, match=r"is damaged .*; export the model again"):
             usual_words.read(model, manifest.read_model(model))
 
-    def test_a_file_cut_short(self, model: Path) -> None:
+    def test_truncated_table_is_refused(self, model: Path) -> None:
         path = model / manifest.TABLE_FILE
         path.write_bytes(path.read_bytes()[:200])
         with pytest.raises(BrokenModelError, match="is damaged"):
@@ -675,7 +673,7 @@ class TestRefusals:
         ("text", "sentence"),
         [(b"it", "too short"), (b"\xff\xfe\xff", "is not UTF-8"), (None, "cannot be read")],
     )
-    def test_texts_of_no_use(
+    def test_table_without_useful_texts_is_refused(
         self, tiny_target: Path, tmp_path: Path, text: bytes | None, sentence: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
         path, output = tmp_path / "text", tmp_path / "table.npz"
@@ -690,10 +688,10 @@ class TestRefusals:
 class TestPolicy:
     """Free guesses where nobody else offers, and never at a loss."""
 
-    def test_a_table_that_is_right_is_used(self) -> None:
+    def test_right_table_is_used(self) -> None:
         assert play(a_policy(), 60, held=2)[-20:] == [Origin.TABLE] * 20
 
-    def test_a_table_that_is_wrong_is_left_alone_and_stays_so_in_the_next_run(self) -> None:
+    def test_wrong_table_stays_unused_in_the_next_run(self) -> None:
         policy = a_policy()
         drafters = play(policy, 300, held=0)
         assert policy.ledger_ms > -TABLE[1]  # less than a plain step in 300
@@ -702,7 +700,7 @@ class TestPolicy:
         assert kept is not None
         assert Origin.TABLE not in play(kept, 30, held=0)
 
-    def test_only_whom_the_user_permits(self) -> None:
+    def test_drafter_option_excludes_the_table(self) -> None:
         for drafter in (Drafter.DRAFT, Drafter.NGRAM):
             assert Origin.TABLE not in play(a_policy(Speculation(drafter=drafter)), 40, held=2)
         alone = a_policy(Speculation(drafter=Drafter.TABLE))
@@ -720,7 +718,7 @@ def tables(target: ToyRunner, rng: random.Random) -> abc.Sequence[TableDrafter]:
 
 
 @pytest.mark.parametrize("trial", range(12))
-def test_text_with_a_table_is_plain_text_token_for_token(trial: int) -> None:
+def test_table_changes_no_token(trial: int) -> None:
     rng = random.Random(trial)
     job = random_job(rng, PLAIN)
     guessed = 0

@@ -68,7 +68,7 @@ def decoder(target: ToyRunner, *, draft: bool = False) -> Decoder:
 
 @pytest.mark.parametrize("is_free", [True, False])
 @pytest.mark.parametrize("trial", range(12))
-def test_its_text_is_the_plain_one(trial: int, *, is_free: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fourth_drafter_changes_no_token(trial: int, *, is_free: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Seer, "is_free", is_free)
     rng = random.Random(trial)
     monkeypatch.setattr(Seer, "lies", rng.random() < 0.3)
@@ -90,7 +90,9 @@ class TimedToy(ToyRunner):
 
 @pytest.mark.parametrize("is_free", [True, False])
 @pytest.mark.parametrize("lies", [False, True])
-def test_the_policy_takes_it_where_it_pays(*, lies: bool, is_free: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_policy_uses_the_fourth_drafter_where_it_pays(
+    *, lies: bool, is_free: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Seer, "lies", lies)
     monkeypatch.setattr(Seer, "is_free", is_free)
     monkeypatch.setattr(time, "perf_counter", lambda: TimedToy.seconds)

@@ -109,7 +109,7 @@ def torment(runner: BranchingRunner, seed: int) -> list[Logits]:
 
 
 @pytest.mark.usefixtures("stay_together")
-def test_every_sequence_computes_as_if_it_were_alone(
+def test_shared_passes_give_the_logits_of_single_ones(
     shared: list[BranchingRunner], alone: BranchingRunner, together: list[int]
 ) -> None:
     given = at_once([partial(torment, runner, 100 * seed) for seed, runner in enumerate(shared)], shared[0])
@@ -121,7 +121,7 @@ def test_every_sequence_computes_as_if_it_were_alone(
 
 
 @pytest.mark.usefixtures("stay_together")
-def test_nobody_waits_for_one_that_has_read_nothing_yet(shared: list[BranchingRunner]) -> None:
+def test_pass_does_not_wait_for_a_new_sequence(shared: list[BranchingRunner]) -> None:
     with shared[0].at_work(), shared[1].at_work():
         shared[0].forward([1, 2, 3])
         started = time.monotonic()
@@ -129,7 +129,7 @@ def test_nobody_waits_for_one_that_has_read_nothing_yet(shared: list[BranchingRu
         assert time.monotonic() - started < PATIENCE
 
 
-def test_one_that_does_not_come_back_is_waited_for_once(
+def test_pass_waits_once_for_an_absent_sequence(
     shared: list[BranchingRunner], together: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(passes, "_PATIENCE", 0.5)
@@ -151,9 +151,7 @@ def read_together(runners: Sequence[BranchingRunner]) -> None:
 
 
 @pytest.mark.usefixtures("stay_together")
-def test_those_that_write_stay_in_step_although_none_is_ready_when_the_pass_before_ends(
-    shared: list[BranchingRunner], together: list[int]
-) -> None:
+def test_writing_sequences_stay_in_step(shared: list[BranchingRunner], together: list[int]) -> None:
     def write(runner: BranchingRunner, pause: float) -> None:
         with runner.at_work():
             for token in range(12):
@@ -165,7 +163,7 @@ def test_those_that_write_stay_in_step_although_none_is_ready_when_the_pass_befo
 
 
 @pytest.mark.usefixtures("stay_together")
-def test_a_short_prompt_is_read_with_what_others_write(shared: list[BranchingRunner], together: list[int]) -> None:
+def test_short_prompt_shares_passes_with_writing(shared: list[BranchingRunner], together: list[int]) -> None:
     writes, has_read = threading.Event(), threading.Event()
 
     def write() -> None:
@@ -188,7 +186,7 @@ def test_a_short_prompt_is_read_with_what_others_write(shared: list[BranchingRun
 
 
 @pytest.mark.usefixtures("stay_together")
-def test_a_pass_for_several_has_an_end(shared: list[BranchingRunner], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shared_pass_has_a_maximum_size(shared: list[BranchingRunner], monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = list[int]()
 
     def counting(wanted: Any, cancel: CancelEvent | None) -> None:
@@ -206,7 +204,7 @@ def test_a_pass_for_several_has_an_end(shared: list[BranchingRunner], monkeypatc
     assert sizes == [3, 60, 30]
 
 
-def test_a_long_prompt_is_read_in_parts_between_which_others_go_on(
+def test_long_prompt_is_read_in_chunks(
     shared: list[BranchingRunner], together: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("headstart.engine.runners.paged.CHUNK", 64)
@@ -216,7 +214,7 @@ def test_a_long_prompt_is_read_in_parts_between_which_others_go_on(
     assert len(shared[0].tokens) == 300
 
 
-def test_a_prompt_that_is_stopped_leaves_nothing_and_others_unharmed(
+def test_cancelled_prompt_leaves_nothing_in_the_cache(
     shared: list[BranchingRunner], alone: BranchingRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("headstart.engine.runners.paged.CHUNK", 64)
@@ -240,7 +238,7 @@ def test_a_prompt_that_is_stopped_leaves_nothing_and_others_unharmed(
 
 
 @pytest.mark.usefixtures("stay_together")
-def test_who_waits_can_be_stopped(shared: list[BranchingRunner]) -> None:
+def test_waiting_sequence_can_be_cancelled(shared: list[BranchingRunner]) -> None:
     stop = CancelEvent()
     with shared[0].at_work(), shared[1].at_work(), ThreadPoolExecutor(1) as pool:
         read_together(shared[:2])
@@ -253,9 +251,7 @@ def test_who_waits_can_be_stopped(shared: list[BranchingRunner]) -> None:
     assert list(shared[0].tokens) == before
 
 
-def test_a_pass_that_fails_fails_for_all_who_wait_for_it(
-    shared: list[BranchingRunner], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_pass_raises_in_every_sequence(shared: list[BranchingRunner], monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any) -> None:
         raise RuntimeError("out of memory")
 
@@ -270,7 +266,7 @@ def test_a_pass_that_fails_fails_for_all_who_wait_for_it(
     assert shared[1].forward([1]).shape == (1, 640)
 
 
-def test_what_one_has_read_another_can_take_over(shared: list[BranchingRunner]) -> None:
+def test_sequence_restores_what_another_saved(shared: list[BranchingRunner]) -> None:
     ids = probe_ids(640, 256, seed=4)
     shared[1].forward([3] * 300)
     shared[0].forward(ids)
@@ -285,7 +281,7 @@ def engines(tiny_target: Path) -> Iterator[list[LocalEngine]]:
 
 
 @pytest.mark.parametrize("sampling", [Sampling(0.0), Sampling(0.8, seed=5)], ids=["greedy", "sampled"])
-def test_answers_written_at_once_are_those_written_alone(engines: list[LocalEngine], sampling: Sampling) -> None:
+def test_parallel_answers_equal_single_ones(engines: list[LocalEngine], sampling: Sampling) -> None:
     asked = {LIST: Speculation(), CODE: Speculation(), "one two three": PLAIN}
     wanted = [request(text, sampling=sampling, tokens=60, speculation=how) for text, how in asked.items()]
     alone = [ask(engines[0], each) for each in wanted]
@@ -296,7 +292,7 @@ def write(engines: list[LocalEngine], wanted: Sequence[Request]) -> list[Answer]
     return at_once([partial(ask, engine, each) for each, engine in zip(wanted, engines, strict=True)])
 
 
-def test_an_answer_that_is_stopped_does_not_stop_others(engines: list[LocalEngine]) -> None:
+def test_cancelled_answer_does_not_stop_others(engines: list[LocalEngine]) -> None:
     long = request(CODE, tokens=120, speculation=PLAIN)
     first = partial(ask, engines[0], long, lambda event: isinstance(event, Step))
     stopped, whole = at_once([first, partial(ask, engines[1], long)])
@@ -304,7 +300,7 @@ def test_an_answer_that_is_stopped_does_not_stop_others(engines: list[LocalEngin
     assert whole.essence == ask(engines[2], long).essence
 
 
-def test_what_was_read_for_one_answer_is_there_for_the_next_in_whichever_sequence(engines: list[LocalEngine]) -> None:
+def test_prefix_cache_is_shared_by_sequences(engines: list[LocalEngine]) -> None:
     wanted = request(f"{LIST} Then say it again, {CODE}", tokens=20)
     first = ask(engines[0], wanted)
     second = ask(engines[2], wanted)
@@ -313,9 +309,7 @@ def test_what_was_read_for_one_answer_is_there_for_the_next_in_whichever_sequenc
 
 
 @pytest.mark.usefixtures("stay_together")
-def test_a_long_prompt_lets_others_go_first_between_its_parts(
-    shared: list[BranchingRunner], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_long_prompt_alternates_with_writing(shared: list[BranchingRunner], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headstart.engine.runners.paged.CHUNK", 64)
     begun, read = threading.Event(), list[int]()
 
@@ -337,7 +331,7 @@ def test_a_long_prompt_lets_others_go_first_between_its_parts(
     assert read == [64, 1, 64, 1, 64, 1, 64, 45]
 
 
-def test_logits_stay_what_they_are_when_another_sequence_begins(shared: list[BranchingRunner]) -> None:
+def test_logits_survive_the_pass_of_another_sequence(shared: list[BranchingRunner]) -> None:
     with shared[0].at_work():
         logits = shared[0].forward([1, 2, 3])
         before = logits.copy()
@@ -346,7 +340,7 @@ def test_logits_stay_what_they_are_when_another_sequence_begins(shared: list[Bra
         assert np.array_equal(logits, before)
 
 
-def test_an_answer_that_is_stopped_does_not_wait_for_the_prompt_of_another(
+def test_cancel_does_not_wait_for_the_prompt_of_another(
     engines: list[LocalEngine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reads_prompt, stopped, stop = threading.Event(), threading.Event(), CancelEvent()

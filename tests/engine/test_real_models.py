@@ -61,7 +61,7 @@ def test_smollm2_copies_what_it_was_given(smollm2: LocalEngine) -> None:
 
 
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.8, top_p=0.95, seed=4)])
-def test_smollm2s_own_head_guesses_and_changes_no_text(real_smollm2: Path, sampling: Sampling) -> None:
+def test_head_of_smollm2_drafts_and_changes_no_text(real_smollm2: Path, sampling: Sampling) -> None:
     by_head = [Speculation(drafter=Drafter.EAGLE), Speculation(Mode.FIXED, 3, drafter=Drafter.EAGLE)]
     with closing(load(LoadOptions(real_smollm2, numerics=Numerics.EXACT))) as engine:
         for question in (EDIT, "Write a Python function that merges two sorted lists."):
@@ -72,7 +72,7 @@ def test_smollm2s_own_head_guesses_and_changes_no_text(real_smollm2: Path, sampl
             assert answer.stats.by_origin[Origin.EAGLE] > 5
 
 
-def test_passes_of_smollm2_and_its_head_are_timed(smollm2: LocalEngine, real_smollm2: Path) -> None:
+def test_forward_times_smollm2_and_its_head(smollm2: LocalEngine, real_smollm2: Path) -> None:
     plan = ForwardPlan(LoadOptions(real_smollm2), tokens=(1, 4), contexts=(16,), repeats=1)
     target, head = measure_forward(smollm2, plan, lambda _: None).models
     assert [target.role, *target.by_tokens, *target.by_context] == ["target", 1, 4, 16]
@@ -80,7 +80,7 @@ def test_passes_of_smollm2_and_its_head_are_timed(smollm2: LocalEngine, real_smo
     assert not head.by_context
 
 
-def test_stop_ends_the_reading_of_a_prompt_at_once(smollm2: LocalEngine) -> None:
+def test_cancel_ends_the_reading_of_a_prompt(smollm2: LocalEngine) -> None:
     long = request("\n\n".join(prompt.text for prompt in read_prompts(3)), speculation=PLAIN)
     smollm2.forget_all()
     cancel, events = CancelEvent(), list[Event]()
@@ -107,7 +107,7 @@ def test_smollm2_in_exact_numerics_writes_the_plain_text(real_smollm2: Path, sam
 
 
 @pytest.mark.parametrize(("numerics", "speculation"), [(Numerics.FAST, PLAIN), (Numerics.EXACT, AUTO)])
-def test_a_chat_of_smollm2_goes_on_after_a_restart_as_if_there_had_been_none(
+def test_smollm2_chat_is_the_same_after_a_restart(
     real_smollm2: Path, numerics: Numerics, speculation: Speculation
 ) -> None:
     """The bits of keys and values are the same, and so is the text; in fast numerics where the passes are the same."""
@@ -131,7 +131,7 @@ def test_a_chat_of_smollm2_goes_on_after_a_restart_as_if_there_had_been_none(
     assert restored.essence == uninterrupted.essence
 
 
-def test_the_pair_s_draft_guesses_code_well_and_alters_nothing(real_pair: Path) -> None:
+def test_draft_of_the_pair_guesses_code_and_changes_no_text(real_pair: Path) -> None:
     parts = library.choose(str(real_pair), None)
     assert parts.draft is not None
     prompt = read_prompts(1)[0]
@@ -147,7 +147,7 @@ def test_the_pair_s_draft_guesses_code_well_and_alters_nothing(real_pair: Path) 
     assert always.stats.rounds < plain.stats.rounds / 2
 
 
-def test_a_chinese_answer_is_the_plain_one_though_the_draft_knows_few_of_its_tokens(real_pair: Path) -> None:
+def test_chinese_answer_of_the_pair_is_the_plain_one(real_pair: Path) -> None:
     parts = library.choose(str(real_pair), None)
     assert parts.draft is not None
     if parts.draft.manifest.shortlist is None:

@@ -98,7 +98,9 @@ def priced_rule(instance: Instance) -> Rule:
 @pytest.mark.parametrize(
     "levels", [CODE, PROSE, CONSTANT, RARE, SURE], ids=["code", "prose", "constant", "rare", "sure"]
 )
-def test_the_rule_is_near_the_best(levels: Spread, table: dict[int, float], step_ms: float, per_pass: int) -> None:
+def test_stopping_rule_is_near_the_optimum(
+    levels: Spread, table: dict[int, float], step_ms: float, per_pass: int
+) -> None:
     instance = Instance(levels, table, step_ms, per_pass)
     best = average_reward(instance)
     ruled = average_reward(instance, priced_rule(instance))
