@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def opened(folder: Path) -> AnswerTable:
-    """As each start of the program finds it."""
+    """Open the table as each start of the program does."""
     return AnswerTable(folder, "a model", VOCABULARY)
 
 
@@ -55,7 +55,7 @@ def learn(table: AnswerTable, keep: Keep | None = CHAT, written: Sequence[int] =
 
 
 def guessed(table: AnswerTable, context: Sequence[int], keep: Keep | None = CHAT) -> tuple[int, ...]:
-    """What it guesses behind a context, in an answer that does not teach."""
+    """Return the guess behind a context, in an answer that does not teach."""
     (drafter,) = (each for each in drafters_of(Sources(ToyRunner(VOCABULARY), answers=table)) if each.name == "table")
     text = Text(Job(tuple(context), 100, frozenset(), Sampling(), GUESSING, keep=keep), 1000)
     while table.store_one():

@@ -58,7 +58,7 @@ class Kernels(BranchingToy):
 
 @pytest.fixture(scope="module")
 def runners(tiny_target: Path) -> tuple[BranchingRunner, PagedRunner]:
-    """One with branches and one to compare with."""
+    """A runner with branches and a runner to compare with."""
     return BranchingRunner(tiny_target, "CPU", EXACT, CONTEXT), PagedRunner(tiny_target, "CPU", EXACT, CONTEXT)
 
 

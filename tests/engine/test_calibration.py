@@ -1,4 +1,4 @@
-"""What the policy learns: chances of acceptance, and prices of passes."""
+"""Calibration of acceptance, and prices of passes."""
 
 import math
 import random

@@ -48,7 +48,7 @@ def decode_bytes(batch: list[list[int]]) -> list[str]:
 
 
 def decode_bytes_singly(batch: list[list[int]]) -> list[str]:
-    """The same with one U+FFFD for every byte that is no character, where Python writes one for half a character."""
+    """Decode with a U+FFFD for every byte that is no character; Python writes one for half a character."""
     texts = (bytes(token for token in ids if token < SKIPPED).decode("utf-8", "surrogateescape") for ids in batch)
     return [
         "".join(UNKNOWN if 0xDC80 <= ord(character) <= 0xDCFF else character for character in text) for text in texts
@@ -62,7 +62,7 @@ def chunks(whole: Cuttable, sizes: Sequence[int]) -> list[Cuttable]:
 
 
 def stream(detokenizer: Detokenizer, runs: Sequence[Sequence[int]]) -> list[str]:
-    """What each token gave, and the rest."""
+    """Return the text of each token, and the rest."""
     return [*(text for run in runs for text in detokenizer.push(run)), detokenizer.flush()]
 
 
@@ -249,7 +249,7 @@ COUNTED = {
 
 
 def found_after(tokens: list[int]) -> tuple[int, int] | None:
-    """How many tokens were read until a repetition was seen, and how often it stood there; None: never."""
+    """Return after how many tokens a repetition was seen, and how often it stood there, or None."""
     repetition = Repetition()
     for count, token in enumerate(tokens, start=1):
         if repeats := repetition.add(token):

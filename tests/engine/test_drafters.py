@@ -58,7 +58,6 @@ WARM = Sampling(temperature=0.9, top_k=8, seed=5)
 def test_ngrams_propose_the_latest_match(
     prompt: list[int], rounds: list[list[int]], rest: list[int], kept: int, length: int
 ) -> None:
-    """In a text that comes in parts, and in another one that replaces it."""
     drafter, text = NgramDrafter(), list(prompt)
     drafter.read(prompt)
     for added in [[], *rounds]:
@@ -283,7 +282,7 @@ def searched(read: abc.Sequence[int], length: int, after: abc.Sequence[int] = ()
 
 
 def continued(text: abc.Sequence[int], place: int, length: int) -> tuple[int, ...]:
-    """What follows `place`, and what was copied once the text ends."""
+    """Return the tokens behind `place`, and the copied ones once the text ends."""
     extended = list(text)
     for step in range(length):
         extended.append(extended[place + step])
@@ -291,7 +290,7 @@ def continued(text: abc.Sequence[int], place: int, length: int) -> tuple[int, ..
 
 
 def agreement(text: abc.Sequence[int], place: int) -> int:
-    """How many tokens before `place` are those before the end."""
+    """Return how many tokens before `place` equal those before the end."""
     sizes = range(1, min(place, LONGEST_TOLD) + 1)
     return max(size for size in sizes if list(text[place - size : place]) == list(text[len(text) - size :]))
 
@@ -306,7 +305,7 @@ def begun(context: abc.Sequence[int], sampling: Sampling = GREEDY, cancel: Cance
 
 
 def written_alone(context: abc.Sequence[int], count: int, sampling: Sampling = GREEDY) -> tuple[int, ...]:
-    """What the toy writes token by token."""
+    """Return the tokens that the toy writes one by one."""
     toy, sampler = ToyRunner(), Sampler(sampling, context)
     text = list(context)
     for _ in range(count):
@@ -523,7 +522,7 @@ def columns(entries: dict[tuple[int, ...], tuple[int, int, int]]) -> dict[str, A
 
 
 def a_table(entries: dict[tuple[int, ...], tuple[int, int, int]]) -> TableDrafter:
-    """See columns."""
+    """Return a drafter over a table with these entries."""
     return TableDrafter(Table(columns(entries)))
 
 
@@ -546,7 +545,7 @@ def a_policy(speculation: Speculation | None = None) -> Policy:
 
 
 class TestTable:
-    """What is built is what is read, and nothing else."""
+    """Tables of n-grams as they are built and read."""
 
     def test_table_offers_and_chains_what_the_corpus_repeats(self, model: Path) -> None:
         described = manifest.read_model(model)
@@ -636,7 +635,7 @@ class TestTable:
 
 
 class TestRefusals:
-    """One sentence with the remedy."""
+    """Errors of the command that builds a table."""
 
     def test_table_of_another_vocabulary_is_refused(self, model: Path) -> None:
         described = manifest.read_model(model)
@@ -710,7 +709,7 @@ class TestPolicy:
 
 
 def tables(target: ToyRunner, rng: random.Random) -> abc.Sequence[TableDrafter]:
-    """One that knows what the target likes, and one that knows nothing."""
+    """A table of what the target likes, and an empty one."""
     pairs = [(a, b) for a in range(VOCABULARY) for b in range(VOCABULARY)]
     known = a_table({pair: (int(np.argmax(target.row([*pair]))), 9, 9) for pair in pairs})
     wrong = a_table({(token,): (rng.randrange(VOCABULARY), 99, 99) for token in range(VOCABULARY)})

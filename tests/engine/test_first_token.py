@@ -112,7 +112,7 @@ def test_measurement_leaves_the_prefix_cache_unchanged(engine: LocalEngine, opti
 
 
 def files() -> dict[Path, tuple[bytes, int]]:
-    """What is kept of chats, and when it was used last."""
+    """Return the files of stored prefixes with the time of their last use."""
     found = (path for path in paths.kept_prompts().rglob("*") if path.is_file())
     return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in found}
 
@@ -198,7 +198,7 @@ def test_unloadable_openvino_genai_is_told(engine: LocalEngine, options: LoadOpt
 
 
 def ended(server: Path) -> list[bool]:
-    """Whether each of its processes is gone."""
+    """Return whether each of its processes is gone."""
     return [not psutil.pid_exists(int(line)) for line in server.with_name("llama-server.pids").read_text().split()]
 
 

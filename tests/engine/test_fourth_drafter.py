@@ -30,18 +30,15 @@ class Seer:
     lies = False
 
     def __init__(self, target: ToyRunner) -> None:
-        """It looks into the target's own logits."""
         self._target = target
 
     @classmethod
     def of(cls, sources: Sources) -> "Seer | None":
         return cls(sources.target) if isinstance(sources.target, ToyRunner) else None
 
-    def begin(self, text: Sequence) -> None:
-        """Nothing to prepare."""
+    def begin(self, text: Sequence) -> None: ...
 
     def price(self, _text: Sequence) -> int:
-        """One pass a guess, where guesses are to cost something."""
         return 0 if self.is_free else 1
 
     def propose(self, text: Sequence, wants_more: WantsMore) -> Draft:
@@ -52,8 +49,7 @@ class Seer:
             draft = Draft((*draft.tokens, token), (*draft.confidences, 0.9))
         return draft
 
-    def accept(self, text: Sequence, held: int) -> None:
-        """It learns nothing."""
+    def accept(self, text: Sequence, held: int) -> None: ...
 
 
 @pytest.fixture(autouse=True)

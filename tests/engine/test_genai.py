@@ -305,8 +305,6 @@ def test_genai_refusal_of_a_draft_is_an_error(tiny_target: Path, tiny_other: Pat
 def test_stateful_pipeline_streams_and_can_be_cancelled(
     tiny_target: Path, lone_engine: LocalEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What an NPU runs, on a CPU."""
-
     def stateful(options: LoadOptions, chosen: dict[str, object], room: int) -> object:
         assert room > 0
         return openvino_genai().LLMPipeline(str(options.target), "CPU", ATTENTION_BACKEND="SDPA", **chosen)

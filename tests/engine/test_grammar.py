@@ -175,7 +175,7 @@ def test_unsupported_strict_tool_is_named(spelt: Spelling) -> None:
 
 
 def reads(form: grammar.Form, spelt: Spelling, text: str) -> bool:
-    """Whether an answer may begin with the text."""
+    """Return whether an answer may begin with the text."""
     for token in spelt.native.tokenize_str(text):
         allowed = form.allowed([])
         assert allowed is not None

@@ -42,7 +42,7 @@ def packed(*shape: int) -> Any:
 
 
 def int4(ops: Any) -> Any:
-    """As NNCF stores them: groups with scales and zero points."""
+    """Return INT4 weights as NNCF stores them: groups with scales and zero points."""
     weights = ops.convert(packed(VOCABULARY, GROUPS, WIDTH // GROUPS), "f16")
     zeros = ops.convert(packed(VOCABULARY, GROUPS, 1), "f16")
     scaled = ops.multiply(ops.subtract(weights, zeros), ops.constant(numbers(VOCABULARY, GROUPS, 1).astype(np.float16)))
@@ -133,7 +133,6 @@ def test_matrix_product_of_two_axes_is_no_head() -> None:
 @pytest.mark.parametrize("store", [int4, int8, half])
 @pytest.mark.parametrize("tail", [bare, softcap])
 def test_trimmed_head_gives_the_logits_of_the_whole_head(store: Store, tail: Tail) -> None:
-    """With weights that the embeddings share: any token can still be read."""
     whole, trimmed = run(model_with(store, tail)), model_with(store, tail)
     assert keep_rows(trimmed, KEPT)
     np.testing.assert_array_equal(run(trimmed), whole[..., KEPT])

@@ -1,4 +1,4 @@
-"""What the engine's process does between two orders, and that nothing of it delays one."""
+"""The host of the engine's process between two orders."""
 
 import threading
 from collections.abc import Callable, Collection

@@ -65,7 +65,7 @@ WARM = Sampling(temperature=0.9, seed=21)
 
 @pytest.fixture(scope="module")
 def usual(pair_engine: LocalEngine) -> Answer:
-    """What the engine answers when nothing happened before."""
+    """The answer of an engine that did nothing before."""
     return ask(forget(pair_engine), request(LIST, sampling=WARM))
 
 
@@ -282,7 +282,6 @@ def test_close_frees_the_models(tiny_target: Path) -> None:
 
 
 def test_load_and_answer_open_no_connection(tiny_target: Path, tmp_path: Path) -> None:
-    """In a process of its own, with a telemetry package in reach that would tell if it were imported."""
     package = tmp_path / "openvino_telemetry"
     package.mkdir()
     (package / "__init__.py").write_text("raise SystemExit('telemetry was imported')")
@@ -391,7 +390,7 @@ class Breaking(ToyRunner):
 
 
 class BreakingBranches(Breaking, BranchingToy):
-    """The same, where tokens may be checked beside each other."""
+    """A breaking runner that checks tokens beside each other."""
 
 
 def job(speculation: Speculation, sampling: Sampling | None = None, written: tuple[int, ...] = ()) -> Job:

@@ -51,7 +51,7 @@ def alone(compiled: list[BranchingRunner]) -> BranchingRunner:
 
 @pytest.fixture
 def together(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many sequences each pass was for."""
+    """The number of sequences of each pass."""
     counts = list[int]()
 
     def counting(wanted: Any, cancel: CancelEvent | None) -> None:

@@ -25,7 +25,7 @@ BEGIN = Situation(context=100, remaining=200, lags={Origin.DRAFT: 1})
 
 
 def drafted(policy: Policy) -> DraftCalibration:
-    """What it learned of the draft model."""
+    """Return the calibration of the draft model."""
     return policy.acceptance.models[Origin.DRAFT]
 
 
@@ -59,7 +59,7 @@ def made(
 
 
 def chance(policy: Policy, match: int, place: int) -> float:
-    """Of the token at a place of what n-grams offer."""
+    """Return the chance of the token at a place of an offer of n-grams."""
     return policy.acceptance.free[Origin.NGRAM].chances(copied(place, match)[Origin.NGRAM])[-1]
 
 
@@ -71,7 +71,7 @@ def learn(policy: Policy, situation: Situation, *what: Any, **more: Any) -> Draf
 
 
 def plans_after(policy: Policy, situation: Situation, tokens: int) -> str:
-    """Who drafts once so many tokens were written plainly."""
+    """Return who drafts once so many tokens were written plainly."""
     for _ in range(tokens):
         learn(policy, replace(situation, lags={}), 0, 0)
     return policy.plan(situation).drafter
@@ -453,7 +453,7 @@ FACTORS = [1, 1, 0, 0]
 
 
 class TestStorage:
-    """What outlives the program."""
+    """State that outlives the program."""
 
     def stored(self) -> dict[str, Any]:
         policy = a_policy()

@@ -363,7 +363,7 @@ LOAD_TOY = protocol.Load(LoadOptions(Path("toy"), context=100))
 
 @pytest.fixture
 def bare() -> Iterator[Hosted]:
-    """Nothing is loaded."""
+    """A host without a model."""
     with hosted() as made:
         made.hear(protocol.Ready)
         yield made

@@ -150,7 +150,7 @@ def test_stateful_cache_closes_holes(tiny_target: Path, monkeypatch: pytest.Monk
 
 
 def module_of(runner: AnyRunner) -> str:
-    """Where its passes are made."""
+    """Return the module that makes the passes of a runner."""
     return type(getattr(runner, "_passes", runner)).__module__
 
 

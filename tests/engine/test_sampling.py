@@ -204,13 +204,12 @@ def test_gumbel_values_follow_their_law() -> None:
 
 
 def test_noise_is_above_its_bound() -> None:
-    """With `e` the exponential variable behind a Gumbel value, e >= 1 - word as a share: the sampler relies on it."""
+    # The sampler relies on e >= 1 - word, as a share, where e is the exponential variable behind a Gumbel value.
     words = np.concatenate([hashes(2, 7, IDS), np.array([0, 1, 2**32 - 2, 2**32 - 1], np.uint32)])
     assert (np.exp(-gumbel(words)) >= (2.0**32 - 1 - words) * 2.0**-32).all()
 
 
 def test_bound_in_place_of_a_sum_changes_no_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether top-p keeps a token is decided anew where the bound leaves it open."""
     row = random_row(3, 40_000)
     row[[5, 17, 900]] += 12.0
     chosen = []

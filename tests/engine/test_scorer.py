@@ -1,4 +1,4 @@
-"""How likely tokens were: by the model's own logits, the same whoever guessed, in bytes that join to the text."""
+"""Log probabilities of tokens."""
 
 import random
 from dataclasses import replace

@@ -229,7 +229,7 @@ def test_branches_pay_where_the_draft_errs() -> None:
 
 
 def gain_of_branches(recording: Recording) -> float:
-    """In the mean of some scatters: one pass more or less decides where all later rounds begin."""
+    """Return the mean gain over some scatters, as one pass more or less decides where all later rounds begin."""
 
     def ms(text: Text, seed: int) -> float:
         return policy_ms(recording.policy(), text, rules.Machine(recording.costs(), scatter=0.05, seed=seed))

@@ -35,7 +35,7 @@ typed = st.lists(st.one_of(st.sampled_from(SHREDS), texts), max_size=8).map("".j
 
 
 def control_ids(folder: Path) -> set[int]:
-    """What typed text must not give: the added tokens but the runs of newlines."""
+    """Return the ids that typed text must not give: the added tokens but the runs of newlines."""
     return {index for index, text in vocabulary.read(folder).items() if text in CONTROL}
 
 

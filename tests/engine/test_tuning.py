@@ -271,7 +271,6 @@ def test_malformed_tuning_is_ignored(pair: LoadOptions, measured: Path, value: o
 
 @pytest.mark.slow
 def test_tiny_pair_is_tuned(pair: LoadOptions, tiny_other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From end to end; a draft that is not there stands for a candidate that fails."""
     monkeypatch.setattr(searching, "FIRST_PAIRS", 1)
     monkeypatch.setattr(searching, "MORE_PAIRS", 1)
     said: list[TuningStep | Stage] = []
@@ -361,6 +360,6 @@ def test_tuning_can_be_cancelled(pair: LoadOptions, measured: Path) -> None:
 
 
 def change_weights(folder: Path) -> None:
-    """Another weight, of which the manifest knows."""
+    """Change a weight, and the manifest with it."""
     flip_a_bit(folder / "openvino_model.bin")
     manifest.write(folder, dataclasses.replace(manifest.read_model(folder), files=manifest.hash_files(folder)))

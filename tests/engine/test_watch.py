@@ -1,4 +1,4 @@
-"""When a silent engine counts as hung, in made-up seconds: by what it does, and not for a computer that slept."""
+"""The watchdog of a silent engine, in made-up seconds."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -48,7 +48,7 @@ class Engine:
             (self.watch.note_order if isinstance(message, ORDERS) else self.watch.note_report)(message)
 
     def silent(self, seconds: float = 10**5) -> Silence | None:
-        """What the looks of so many seconds say."""
+        """Return the verdicts of so many silent seconds."""
         ends = self.now + seconds
         while self.now < ends:
             self.now += LOOK

@@ -18,7 +18,8 @@ from headstart.engine.protocol import Serving, StartServer
 from headstart.server import keys
 from headstart.ui import engine_link
 from headstart.ui.engine_link import EngineLink
-from tests.ui.test_engine_link import TOY, WAIT, Heard, answer, ask
+from tests.ui.person import WAIT
+from tests.ui.test_engine_link import TOY, Heard, answer, ask
 
 
 @pytest.fixture
