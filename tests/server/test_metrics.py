@@ -10,7 +10,7 @@ from tests.waiting import wait_until
 CHAT = "/v1/chat/completions"
 
 
-def test_requests_tokens_and_seconds_are_counted() -> None:
+def test_metrics_count_requests_tokens_and_seconds() -> None:
     with serving(ScriptedEngine()) as running:
         before = running.metrics()
         for stream in ("false", "true"):
@@ -38,7 +38,7 @@ def test_requests_tokens_and_seconds_are_counted() -> None:
     assert 0 < told[f"{seconds}_sum"] < 60
 
 
-def test_the_queue_is_told() -> None:
+def test_metrics_have_the_queue() -> None:
     with serving(ScriptedEngine(["word " * 500], pause=0.05)) as running:
         asking = [
             threading.Thread(target=running.ask, args=("POST", CHAT), kwargs={"body": chat_body()}) for _ in "abc"
@@ -51,7 +51,7 @@ def test_the_queue_is_told() -> None:
             each.join()
 
 
-def test_figures_need_the_key_and_the_root_does_not() -> None:
+def test_metrics_need_the_key_and_the_root_does_not() -> None:
     with serving(ScriptedEngine()) as running:
         assert running.ask("GET", "/metrics", {"Authorization": ""})[0] == 401
         status, _, body = running.ask("GET", "/", {"Authorization": ""})

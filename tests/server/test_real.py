@@ -36,7 +36,7 @@ def running(real_smollm2: Path) -> Iterator[Running]:
         yield running
 
 
-def test_every_door_gives_the_same_greedy_text(real_smollm2: Path, running: Running, typed: Type) -> None:
+def test_every_api_gives_the_same_greedy_text(real_smollm2: Path, running: Running, typed: Type) -> None:
     here = ("--model", str(real_smollm2), "--numerics", "exact")
     said = typed(*here)
     assert typed(*here, "--engine", "genai", "--speculation", "off")["token_ids"] == said["token_ids"]
