@@ -38,7 +38,7 @@ MADE_OF_OTHERS = (
 
 
 @pytest.mark.parametrize("package", ["headstart", "headstart_export"])
-def test_importing_every_module_does_nothing(package: str, tmp_path: Path) -> None:
+def test_imports_have_no_effect(package: str, tmp_path: Path) -> None:
     names = [each.name for each in source_tree.modules(package) if not any(map(each.is_in, MADE_OF_OTHERS))]
     found = _in_fresh_interpreter(WATCH_IMPORTS, tmp_path, *names)
     assert found == {"environment": True, "hook": True, "handlers": [], "threads": 1, "heavy": []}
@@ -63,7 +63,7 @@ print(json.dumps({
 """
 
 
-def test_the_door_to_openvino_keeps_telemetry_out(tmp_path: Path) -> None:
+def test_runtime_import_keeps_telemetry_out(tmp_path: Path) -> None:
     found = _in_fresh_interpreter(WATCH_OPENVINO, tmp_path)
     assert found == {"loaded": ["openvino", "openvino_genai"], "telemetry": [], "seen": [], "children": 0}
     assert not list(tmp_path.rglob("*"))

@@ -13,7 +13,7 @@ from tests.source_tree import ROOT
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a person's folders are their own there")
-def test_nobody_else_can_look_into_what_the_window_makes(tmp_path: Path) -> None:
+def test_window_makes_private_files(tmp_path: Path) -> None:
     from tests.faults.profile import Window  # noqa: PLC0415 - where there are signals
 
     home = tmp_path / "deep" / "home"
@@ -29,7 +29,7 @@ def test_nobody_else_can_look_into_what_the_window_makes(tmp_path: Path) -> None
     assert [path.name for path in history if path.stat().st_mode & 0o077] == []
 
 
-def test_an_archive_is_never_unpacked(headstart_home: Path, tmp_path: Path) -> None:
+def test_archive_is_never_unpacked(headstart_home: Path, tmp_path: Path) -> None:
     archive = tmp_path / "model.zip"
     with zipfile.ZipFile(archive, "w") as made:
         made.writestr("../../escaped", "x")
@@ -40,7 +40,7 @@ def test_an_archive_is_never_unpacked(headstart_home: Path, tmp_path: Path) -> N
     assert [path.name for path in tmp_path.iterdir()] == ["model.zip"]
 
 
-def test_nothing_of_ours_unpacks_an_archive_or_a_pickle() -> None:
+def test_source_unpacks_no_archive_or_pickle() -> None:
     opened = re.compile(
         r"\b(extractall|extract\(|unpack_archive|tarfile|pickle\.loads?|marshal|shelve|allow_pickle=True)"
     )

@@ -104,7 +104,7 @@ def contents(requests: Sequence[Request]) -> list[str]:
     return [request.messages[-1].content for request in requests]
 
 
-def test_every_prompt_gets_a_line(place: Place, capsys: Captured) -> None:
+def test_batch_writes_a_line_for_each_prompt(place: Place, capsys: Captured) -> None:
     place.ask({"id": "a", "prompt": "Hi", "max_new_tokens": 2}, {"id": 7, "prompt": "Ho", "system": "Be brief."})
     assert place.run("--temperature", "0.5") == 0
     first, second = place.answers()
@@ -121,7 +121,7 @@ def test_every_prompt_gets_a_line(place: Place, capsys: Captured) -> None:
     assert place.load.engine.closed
 
 
-def test_the_values_that_were_used_and_a_repetition_are_written_down(place: Place) -> None:
+def test_batch_writes_used_values_and_repetitions(place: Place) -> None:
     place.ask(
         {"id": 1, "prompt": "toy: repeat 50", "top_p": 0.5},
         {"id": 2, "prompt": "toy: repeat 50", "temperature": 0, "stop_on_repetition": False},
@@ -153,7 +153,7 @@ def test_bad_lines_are_reported_and_stop_nothing(place: Place, capsys: Captured)
     assert "3 lines" in shown
 
 
-def test_a_second_run_answers_only_what_lacks(place: Place, capsys: Captured) -> None:
+def test_second_run_answers_the_missing_lines(place: Place, capsys: Captured) -> None:
     place.ask(*questions(3))
     assert place.run() == 0
     whole = place.output.read_bytes()
@@ -179,7 +179,7 @@ def test_a_second_run_answers_only_what_lacks(place: Place, capsys: Captured) ->
     assert place.output.read_bytes() == before
 
 
-def test_prompts_that_begin_alike_are_answered_one_after_another(place: Place) -> None:
+def test_prompts_with_a_common_prefix_are_grouped(place: Place) -> None:
     shared = "Be brief. " * 30
     place.ask(
         {"id": 1, "prompt": "A", "system": shared},
@@ -191,7 +191,7 @@ def test_prompts_that_begin_alike_are_answered_one_after_another(place: Place) -
 
 
 @pytest.mark.parametrize(("presses", "kept"), [(1, [1, 2]), (2, [1])])
-def test_ctrl_c_ends_after_the_present_answer_and_twice_at_once(
+def test_ctrl_c_ends_after_the_answer_and_twice_at_once(
     place: Place, capsys: Captured, presses: int, kept: list[int]
 ) -> None:
     def press(request: int, number: int) -> None:
@@ -224,7 +224,7 @@ def test_ctrl_c_while_loading_says_how_to_go_on(place: Place, capsys: Captured) 
     assert "3 prompts to go." in capsys.readouterr().err
 
 
-def test_a_full_disk_keeps_what_was_answered(place: Place, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_keeps_written_answers(place: Place, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[int] = []
 
     def second_time_full(_descriptor: int) -> None:
@@ -242,9 +242,7 @@ def test_a_full_disk_keeps_what_was_answered(place: Place, capsys: Captured, mon
     assert [line["id"] for line in place.answers()] == [1, 2, 3]
 
 
-def test_a_refused_setting_is_an_error_of_its_line_and_a_lost_engine_ends_the_run(
-    place: Place, capsys: Captured
-) -> None:
+def test_refused_setting_fails_its_line_and_a_lost_engine_the_run(place: Place, capsys: Captured) -> None:
     refusal = SettingsError("It has no table of likely next tokens.")
     place.load.engine.scripts = ("One.", refusal, "Three.", EngineLostError("It is gone."))
     place.ask(*questions(5))
@@ -253,9 +251,7 @@ def test_a_refused_setting_is_an_error_of_its_line_and_a_lost_engine_ends_the_ru
     assert capsys.readouterr().err.endswith("headstart: It is gone.\n")
 
 
-def test_without_a_draft_model_two_prompts_are_enough_for_openvino_genai(
-    place: Place, genai: Genai, capsys: Captured
-) -> None:
+def test_genai_answers_two_prompts_without_a_draft(place: Place, genai: Genai, capsys: Captured) -> None:
     genai.size = 1
     place.ask(*questions(3))
     assert place.run(engine="auto") == 0
@@ -275,7 +271,7 @@ def test_without_a_draft_model_two_prompts_are_enough_for_openvino_genai(
     ("prompts", "flags", "at_once"),
     [(7, [], None), (8, [], 8), (20, [], 8), (20, ["--batch-size", "16"], 16), (20, ["--batch-size", "4"], None)],
 )
-def test_with_a_draft_model_openvino_genai_answers_where_many_are_answered_at_once(
+def test_genai_answers_many_prompts_with_a_draft(
     place: Place, genai: Genai, headstart_home: Path, prompts: int, flags: list[str], at_once: int | None
 ) -> None:
     write_pair(headstart_home / "models" / "couple")
@@ -286,9 +282,7 @@ def test_with_a_draft_model_openvino_genai_answers_where_many_are_answered_at_on
     assert len(place.answers()) == prompts
 
 
-def test_what_openvino_genai_does_otherwise_goes_to_our_own_engine(
-    place: Place, genai: Genai, capsys: Captured
-) -> None:
+def test_unsupported_options_go_to_the_own_engine(place: Place, genai: Genai, capsys: Captured) -> None:
     place.ask(
         *questions(3), {"id": 4, "prompt": "Four", "temperature": 1, "seed": 2}, {"id": 5, "prompt": "5", "min_p": 0.1}
     )
@@ -301,7 +295,7 @@ def test_what_openvino_genai_does_otherwise_goes_to_our_own_engine(
     assert "a seed (1), min-p (1)." in shown
 
 
-def test_our_own_engine_is_loaded_once_where_it_answers_all(place: Place, genai: Genai) -> None:
+def test_own_engine_is_loaded_once(place: Place, genai: Genai) -> None:
     place.ask({"id": 1, "prompt": "One"}, {"id": 2, "prompt": "Two", "min_p": 0.1})
     assert place.run(engine="auto") == 0
     assert len(place.load.options) == 1
@@ -309,9 +303,7 @@ def test_our_own_engine_is_loaded_once_where_it_answers_all(place: Place, genai:
     assert not genai.opened
 
 
-def test_where_openvino_genai_cannot_run_auto_goes_on_and_a_wish_is_refused(
-    place: Place, genai: Genai, capsys: Captured
-) -> None:
+def test_unavailable_genai_is_replaced_or_refused(place: Place, genai: Genai, capsys: Captured) -> None:
     genai.error = DeviceError("OpenVINO GenAI cannot answer in batches on CPU (reason); use --batch-engine own.")
     place.ask(*questions(3))
     assert place.run(engine="genai") == 1
@@ -321,7 +313,7 @@ def test_where_openvino_genai_cannot_run_auto_goes_on_and_a_wish_is_refused(
     assert "3 prompts for Headstart's own engine" in capsys.readouterr().err
 
 
-def test_real_models_answer_through_both_engines(tiny_pair: Path, place: Place) -> None:
+def test_tiny_models_answer_through_both_engines(tiny_pair: Path, place: Place) -> None:
     place.ask(*questions(3), {"id": 4, "prompt": "Question 1", "min_p": 0.1}, {"id": 5, "prompt": "word " * 2000})
     flags = ["--batch-engine", "genai", "--batch-size", "2", "--max-new-tokens", "6", "--greedy"]
     assert main(["chat", "--batch", str(place.prompts), "--model", str(tiny_pair), *flags]) == 1
@@ -353,7 +345,7 @@ def one(folder: Path, line: str, defaults: Defaults = PLAIN) -> Task:
     return task
 
 
-def test_a_line_has_settings_of_its_own_or_those_of_the_command_line(tmp_path: Path) -> None:
+def test_line_settings_override_the_command_line(tmp_path: Path) -> None:
     line = (
         '{"id": 3, "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}], '
         '"system": "Be long.", "max_new_tokens": 9, "temperature": 0.25, "seed": 5, "stop": ["a", "b"], '
@@ -373,7 +365,7 @@ def test_a_line_has_settings_of_its_own_or_those_of_the_command_line(tmp_path: P
     assert task.settings.speculation == Speculation(Mode.FIXED, 3)
 
 
-def test_openai_lines_are_understood(tmp_path: Path) -> None:
+def test_openai_lines_are_read(tmp_path: Path) -> None:
     body = {
         "model": "gpt-4o-mini",
         "max_tokens": 5,
@@ -393,7 +385,7 @@ def test_openai_lines_are_understood(tmp_path: Path) -> None:
     assert task.messages == (Message("system", "Be brief."), Message("user", "Hi there"))
 
 
-def test_blank_lines_and_a_byte_order_mark_count_for_nothing(tmp_path: Path) -> None:
+def test_blank_lines_and_byte_order_mark_are_ignored(tmp_path: Path) -> None:
     found = read_lines(tmp_path, b'\xef\xbb\xbf{"id": 1, "prompt": "a"}\r', "", "  ", '{"id": "1", "prompt": "b"}', "")
     assert [(task.line, task.id) for task in found] == [(1, 1), (4, "1")]
 
@@ -430,7 +422,7 @@ def test_blank_lines_and_a_byte_order_mark_count_for_nothing(tmp_path: Path) -> 
         ('{"custom_id": "a", "body": {"stream": true}}', "There is no setting 'stream'"),
     ],
 )
-def test_a_bad_line_is_a_sentence(tmp_path: Path, line: str | bytes, sentence: str) -> None:
+def test_bad_line_is_an_error(tmp_path: Path, line: str | bytes, sentence: str) -> None:
     bad, good = read_lines(tmp_path, line, '{"id": 99, "prompt": "good"}')
     assert isinstance(bad, BadLine)
     assert bad.line == 1
@@ -454,9 +446,7 @@ def file(tmp_path: Path) -> Path:
         (FIRST + b'{"id"\0\0\0', {1}, FIRST),
     ],
 )
-def test_whole_answers_of_an_earlier_run_are_kept_and_nothing_else(
-    file: Path, left: bytes, ids: set[Identity], kept: bytes
-) -> None:
+def test_whole_answers_of_an_earlier_run_are_kept(file: Path, left: bytes, ids: set[Identity], kept: bytes) -> None:
     file.write_bytes(left)
     answers = Answers(file)
     answers.close()
@@ -467,7 +457,7 @@ def test_whole_answers_of_an_earlier_run_are_kept_and_nothing_else(
 @pytest.mark.parametrize(
     "content", [b"my diary\n", b"my diary", FIRST + b"{}\n" + SECOND, b'{"id": 1, "prompt": "Hi"}\n', b"\xff\n", b"[]"]
 )
-def test_a_file_of_something_else_is_refused_and_left_alone(file: Path, content: bytes) -> None:
+def test_other_file_is_refused_and_unchanged(file: Path, content: bytes) -> None:
     file.write_bytes(content)
     with pytest.raises(SettingsError, match="holds something else than answers"):
         Answers(file)
@@ -476,7 +466,7 @@ def test_a_file_of_something_else_is_refused_and_left_alone(file: Path, content:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of a file's size are Unix's")
-def test_a_line_that_fits_only_in_part_is_taken_back(file: Path) -> None:
+def test_partly_written_line_is_removed(file: Path) -> None:
     import resource  # noqa: PLC0415 - exists on Unix only
 
     previous = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -494,7 +484,7 @@ def test_a_line_that_fits_only_in_part_is_taken_back(file: Path) -> None:
     assert file.read_bytes() == before
 
 
-def test_what_is_kept_is_not_lost_where_it_cannot_be_written_anew(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_rewrite_keeps_the_old_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_descriptor: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

@@ -58,7 +58,7 @@ def result() -> BenchResult:
     )
 
 
-def test_the_tables_have_auto_by_class_all_contestants_and_auto_against_the_peers() -> None:
+def test_tables_have_kinds_contestants_and_peers() -> None:
     by_class, ranking, peers = bench.sheets(result())
     assert by_class[0] == [
         *("auto", "mean (95 %)", "5th percentile", "worst prompt"),
@@ -85,7 +85,7 @@ def figures(sentence: str) -> list[str]:
     return re.findall(r"\d+(?:\.\d+)?", sentence)
 
 
-def test_the_sentences_say_what_the_table_does_not() -> None:
+def test_remarks_have_figures_beside_the_tables() -> None:
     code, story = result().prompts
     scores = {**code.scores, "auto": replace(code.scores["auto"], equals_plain=False)}
     more = replace(
@@ -104,7 +104,7 @@ def test_the_sentences_say_what_the_table_does_not() -> None:
     assert [figures(sentence) for sentence in bench.remarks(bare)[1:]] == [["80.0"], ["5.0"], []]
 
 
-def test_the_chart_draws_auto_by_class_and_each_peers_best_setting() -> None:
+def test_chart_has_auto_by_kind_and_the_best_of_each_peer() -> None:
     written = json.loads(json.dumps(as_json(result())))
     speeds = chart.speedups(written, written)
     shown = {kind: {name: f"{mean:.2f}x" for name, mean in each.items()} for kind, each in speeds.items()}
@@ -130,7 +130,7 @@ def slower(prompt: str, *, is_noise: bool | None) -> Slower:
         (None, (slower("a-1", is_noise=None),), '" cannot be judged: ', []),
     ],
 )
-def test_a_sentence_says_whether_the_promise_held(
+def test_remark_says_whether_the_promise_held(
     kept: bool | None, slow: tuple[Slower, ...], beginning: str, rest: list[list[str]]
 ) -> None:
     around = Interval(0.9, 1.1)
@@ -149,7 +149,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_race_prints_a_table_and_writes_every_figure(
+def test_race_prints_a_table_and_writes_json(
     short: list[str], tiny_pair: Path, tmp_path: Path, capsys: Captured
 ) -> None:
     file = tmp_path / "bench.json"
@@ -170,7 +170,7 @@ def test_a_race_prints_a_table_and_writes_every_figure(
     assert data["memory"]["peak_rss"] is None or data["memory"]["beyond"] is not None
 
 
-def test_first_tokens_are_a_line_for_each_length_and_program() -> None:
+def test_first_token_sheet_has_a_line_for_each_length_and_program() -> None:
     ours = dict.fromkeys(Before, FirstToken(128, 0, (800.0, 820.0, 900.0)))
     ratio = Ratio(0.5, Interval(0.4, 0.61))
     theirs = dict.fromkeys(Before, FirstToken(128, None, (1600.0, 1700.0, 1800.0), ratio))
@@ -191,7 +191,7 @@ def test_first_tokens_are_a_line_for_each_length_and_program() -> None:
 
 
 @pytest.mark.slow
-def test_first_tokens_are_printed_and_written(tiny_pair: Path, tmp_path: Path, capsys: Captured) -> None:
+def test_first_token_benchmark_prints_and_writes_json(tiny_pair: Path, tmp_path: Path, capsys: Captured) -> None:
     file = tmp_path / "first.json"
     sizes = ["--lengths", "64,128,1024", "--repeats", "2"]
     flags = ["--model", str(tiny_pair), *sizes, "--json", str(file)]
@@ -214,18 +214,18 @@ def test_first_tokens_are_printed_and_written(tiny_pair: Path, tmp_path: Path, c
 
 
 @pytest.mark.parametrize("command", ["peers", "prompt"])
-def test_llama_cpp_needs_its_server_and_a_model(command: str, tmp_path: Path, capsys: Captured) -> None:
+def test_llama_cpp_needs_a_server_and_a_model(command: str, tmp_path: Path, capsys: Captured) -> None:
     assert main(["bench", command, "--model", "any", "--gguf", str(tmp_path)]) == 2
     assert "--llama-server PATH" in capsys.readouterr().err
 
 
-def test_prompts_too_short_for_a_text_are_refused(capsys: Captured) -> None:
+def test_too_short_prompts_are_refused(capsys: Captured) -> None:
     assert main(["bench", "prompt", "--lengths", "512,40"]) == 2
     assert "not 40." in capsys.readouterr().err
 
 
 @pytest.mark.slow
-def test_timed_passes_are_printed_and_written(tiny_pair: Path, tmp_path: Path, capsys: Captured) -> None:
+def test_forward_prints_and_writes_json(tiny_pair: Path, tmp_path: Path, capsys: Captured) -> None:
     file = tmp_path / "forward.json"
     sizes = ["--most-tokens", "4", "--most-context", "64", "--repeats", "1"]
     assert main(["dev", "forward", "--model", str(tiny_pair), *sizes, "--json", str(file)]) == 0
@@ -236,7 +236,7 @@ def test_timed_passes_are_printed_and_written(tiny_pair: Path, tmp_path: Path, c
 
 
 @pytest.mark.slow
-def test_peers_race_and_the_absent_ones_are_named(
+def test_peers_race_and_absent_ones_are_named(
     short: list[str], tiny_pair: Path, tiny_source: Path, tmp_path: Path, capsys: Captured
 ) -> None:
     file = tmp_path / "peers.json"
@@ -254,7 +254,7 @@ def test_peers_race_and_the_absent_ones_are_named(
     assert "| auto against the best of | genai | hf | genai with TTFT | hf with TTFT |\n" in shown
 
 
-def test_advice_is_a_table_from_a_file(tmp_path: Path, capsys: Captured) -> None:
+def test_advice_prints_a_table_of_a_result(tmp_path: Path, capsys: Captured) -> None:
     heats = [
         Heat(prompt, name, 0, Run((1, 2), 0.0, 100.0 / speedup, 7))
         for prompt, speedups in {

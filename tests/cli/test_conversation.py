@@ -52,20 +52,20 @@ def contents(request: Request) -> list[str]:
     return [message.content for message in request.messages]
 
 
-def test_each_turn_carries_the_whole_conversation(say: Say, capsys: Captured) -> None:
+def test_request_has_the_whole_conversation(say: Say, capsys: Captured) -> None:
     _, second = say("Hi", "   ", "2 + 2?")
     assert second.messages == (Message("user", "Hi"), Message("assistant", "Hello there."), Message("user", "2 + 2?"))
     assert capsys.readouterr() == ("Hello there.\nIt is four.\n", "")
 
 
-def test_new_forgets_the_turns_and_keeps_the_rest(say: Say) -> None:
+def test_new_keeps_settings_and_system_prompt(say: Say) -> None:
     _, again = say("/system Be brief.", "/set seed 7", "Hi", "/clear", "Again")
     assert again.messages == (Message("system", "Be brief."), Message("user", "Again"))
     assert again.sampling.seed == 7
     assert contents(say("/new", "/system", "Hi")[-1]) == ["Hi"]
 
 
-def test_set_changes_the_requests_to_come_and_alone_lists_them(say: Say, capsys: Captured) -> None:
+def test_set_changes_later_requests(say: Say, capsys: Captured) -> None:
     (request,) = say("/set num-assistant-tokens 5", "/set speculation fixed", "/set top_k 3", "Hi", "/set")
     assert (request.speculation.mode, request.speculation.num_assistant_tokens) == (Mode.FIXED, 5)
     assert request.sampling.top_k == 3
@@ -86,7 +86,7 @@ def test_set_changes_the_requests_to_come_and_alone_lists_them(say: Say, capsys:
         ("/save", "/save FILE"),
     ],
 )
-def test_a_mistake_is_told_and_changes_nothing(say: Say, line: str, words: str, capsys: Captured) -> None:
+def test_mistyped_command_is_told_and_changes_nothing(say: Say, line: str, words: str, capsys: Captured) -> None:
     (request,) = say(line, "Hi")
     shown = capsys.readouterr()
     assert shown.err.startswith("headstart: ")
@@ -95,11 +95,11 @@ def test_a_mistake_is_told_and_changes_nothing(say: Say, line: str, words: str, 
     assert request == Settings().request((Message("user", "Hi"),))
 
 
-def test_a_space_sends_a_message_that_starts_with_a_slash(say: Say) -> None:
+def test_leading_space_sends_a_slash(say: Say) -> None:
     assert contents(say(" /etc/fstab?")[0]) == [" /etc/fstab?"]
 
 
-def test_stats_tell_of_the_last_answer(say: Say, capsys: Captured) -> None:
+def test_stats_show_the_last_answer(say: Say, capsys: Captured) -> None:
     say("/stats", "Hi", "/stats")
     shown = capsys.readouterr().err
     assert shown.startswith("· There is no answer yet.\n")
@@ -107,7 +107,7 @@ def test_stats_tell_of_the_last_answer(say: Say, capsys: Captured) -> None:
     assert shown.count("tok/s") == 1
 
 
-def test_regenerate_replaces_the_answer_and_moves_the_seed_on(say: Say, capsys: Captured) -> None:
+def test_regenerate_replaces_the_answer_and_raises_the_seed(say: Say, capsys: Captured) -> None:
     first, again, after = say("/set seed 4", "/regenerate", "Hi", "/regenerate", "Next")
     assert again.messages == first.messages
     assert (first.sampling.seed, again.sampling.seed) == (4, 5)
@@ -117,13 +117,13 @@ def test_regenerate_replaces_the_answer_and_moves_the_seed_on(say: Say, capsys: 
     assert "At temperature 0" in capsys.readouterr().err
 
 
-def test_a_turn_that_fails_leaves_no_trace(say: Say, engine: ScriptedEngine, capsys: Captured) -> None:
+def test_failed_turn_is_removed(say: Say, engine: ScriptedEngine, capsys: Captured) -> None:
     engine.scripts = ("Hello.", ChatTemplateError("The template is broken."), "Fine.")
     assert contents(say("Hi", "Bad", "Good")[2]) == ["Hi", "Hello.", "Good"]
     assert capsys.readouterr().err == "headstart: The template is broken.\n"
 
 
-def test_an_overflow_points_to_new_and_the_talk_goes_on(say: Say, engine: ScriptedEngine, capsys: Captured) -> None:
+def test_context_overflow_points_to_new(say: Say, engine: ScriptedEngine, capsys: Captured) -> None:
     engine.context = 8
     say("one two three", "four five six seven", "/new", "four")
     shown = capsys.readouterr()
@@ -132,7 +132,7 @@ def test_an_overflow_points_to_new_and_the_talk_goes_on(say: Say, engine: Script
     assert shown.out == "Hello there.\nOnce more.\n"
 
 
-def test_how_an_answer_ended_is_remarked(say: Say, engine: ScriptedEngine, capsys: Captured) -> None:
+def test_finish_reason_is_remarked(say: Say, engine: ScriptedEngine, capsys: Captured) -> None:
     say("/set max-new-tokens 1", "Hi")
     assert "max-new-tokens 1." in capsys.readouterr().err
     engine.scripts = ("",)
@@ -142,7 +142,7 @@ def test_how_an_answer_ended_is_remarked(say: Say, engine: ScriptedEngine, capsy
     assert "4 repeats" in capsys.readouterr().err
 
 
-def test_save_writes_markdown_with_the_exact_text(say: Say, engine: ScriptedEngine, tmp_path: Path) -> None:
+def test_save_writes_markdown(say: Say, engine: ScriptedEngine, tmp_path: Path) -> None:
     target = tmp_path / "my talk.md"
     engine.scripts = ("\x1b[0m```py\n1\n```",)
     say("/system Be brief.", "Hi", f"/save {target}")
@@ -151,7 +151,7 @@ def test_save_writes_markdown_with_the_exact_text(say: Say, engine: ScriptedEngi
     assert text.endswith("\n\n## You\n\nHi\n\n## smol\n\n\x1b[0m```py\n1\n```\n\n> Settings: system_prompt Be brief.\n")
 
 
-def test_what_was_saved_as_json_is_loaded_in_another_conversation(say: Say, tmp_path: Path, capsys: Captured) -> None:
+def test_saved_json_is_loaded(say: Say, tmp_path: Path, capsys: Captured) -> None:
     target = tmp_path / "talk.json"
     say("/system Be brief.", "Hi", "/regenerate", f"/save {target}", "/system", "/new", f"/load {target}", "Next")
     assert contents(say()[-1]) == ["Be brief.", "Hi", "It is four.", "Next"]
@@ -172,7 +172,7 @@ def test_save_overwrites_nothing(say: Say, tmp_path: Path, capsys: Captured) -> 
     assert "where.md cannot be written" in shown
 
 
-def test_help_lists_every_command_and_quit_ends_at_once(say: Say, capsys: Captured) -> None:
+def test_help_lists_every_command(say: Say, capsys: Captured) -> None:
     assert say("/help", "/quit", "Hi") == []
     shown = capsys.readouterr().err
     assert all(f"· {command.usage}" in shown for command in COMMANDS)
@@ -192,7 +192,7 @@ def lost_engine(rounds: int) -> ScriptedEngine:
 
 
 @pytest.mark.parametrize(("steps", "kept"), [(1, ["Hi", "Hello", "Next"]), (0, ["Next"])])
-def test_what_a_lost_engine_had_said_is_kept(steps: int, kept: list[str], capsys: Captured) -> None:
+def test_lost_engine_leaves_its_part_of_the_answer(steps: int, kept: list[str], capsys: Captured) -> None:
     engine = lost_engine(steps)
     session = begun(engine)
     converse(session, ["Hi", "Next"])
@@ -203,7 +203,7 @@ def test_what_a_lost_engine_had_said_is_kept(steps: int, kept: list[str], capsys
     assert "The engine was ended." in shown.err
 
 
-def test_one_answer_that_was_not_finished_is_an_error(headstart_home: Path, capsys: Captured) -> None:
+def test_unfinished_single_answer_is_an_error(headstart_home: Path, capsys: Captured) -> None:
     write_model(headstart_home / "models" / "smol")
     load = RecordingLoad(lost_engine(1))
     assert main(["chat", "--prompt", "Hi"], load) == 1
@@ -219,12 +219,12 @@ def test_one_answer_that_was_not_finished_is_an_error(headstart_home: Path, caps
         ("", []),
     ],
 )
-def test_a_pipe_gives_a_message_a_line(piped: str, lines: list[str]) -> None:
+def test_piped_lines_become_messages(piped: str, lines: list[str]) -> None:
     assert list(piped_lines(io.StringIO(piped, newline=""))) == lines
 
 
 @pytest.mark.parametrize("flags", [[], ["--prompt", "-"]])
-def test_a_pipe_of_bytes_that_are_no_text_is_refused(
+def test_piped_binary_is_refused(
     flags: list[str], headstart_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     write_model(headstart_home / "models" / "smol")
@@ -268,11 +268,11 @@ def typed(history: Path) -> Iterator[Type]:
         (f"\x1b[200~pasted\nlines\x1b[201~{ENTER}", ["pasted\nlines"]),
     ],
 )
-def test_the_editor(typed: Type, keys: str, lines: list[str]) -> None:
+def test_editor_keys(typed: Type, keys: str, lines: list[str]) -> None:
     assert typed(keys) == lines
 
 
-def test_history_is_kept_in_a_file_for_its_owner_only(typed: Type, history: Path) -> None:
+def test_typed_history_is_private(typed: Type, history: Path) -> None:
     history.parent.mkdir()
     history.touch(0o644)
     typed(f"remember{ALT_ENTER}me{ENTER}")
@@ -281,6 +281,6 @@ def test_history_is_kept_in_a_file_for_its_owner_only(typed: Type, history: Path
         assert stat.S_IMODE(history.stat().st_mode) == 0o600
 
 
-def test_where_no_history_can_be_written_the_editor_works(typed: Type, history: Path) -> None:
+def test_unwritable_history_leaves_the_editor_working(typed: Type, history: Path) -> None:
     history.parent.touch()
     assert typed(f"one{ENTER}two{ENTER}") == ["one", "two"]

@@ -91,7 +91,7 @@ OTHERS: tuple[tuple[str, int, str], ...] = (
 
 
 @pytest.mark.parametrize(("typed", "code", "sentence"), [*((f"chat|{typed}", *more) for typed, *more in CHAT), *OTHERS])
-def test_an_error_is_a_sentence(
+def test_error_is_a_sentence(
     typed: str,
     code: int,
     sentence: str,

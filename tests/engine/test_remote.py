@@ -279,7 +279,7 @@ def test_logprobs_are_read(connect: Open, script: Script) -> None:
     assert (script.asked[0]["logprobs"], script.asked[0]["top_logprobs"]) == (True, 1)
 
 
-def test_draft_length_is_sent(connect: Open, script: Script) -> None:
+def test_required_draft_length_is_sent(connect: Open, script: Script) -> None:
     engine = connect()
     complaint = "Speculative decoding requires either num_assistant_tokens or assistant_confidence_threshold to be set."
     script.refusals = [(400, {"error": complaint})]

@@ -51,7 +51,7 @@ def test_echoed_prompt_is_scored_like_an_answer(client: openai.OpenAI, tiny_targ
     assert [token for each in streamed for token in each.tokens] == more.logprobs.tokens
 
 
-def test_echoed_prompt_is_not_cached(client: openai.OpenAI) -> None:
+def test_echo_changes_no_answer(client: openai.OpenAI) -> None:
     asked: Any = {"model": MODEL, "prompt": TEXT, "max_tokens": 8, "temperature": 0}
     before = client.completions.create(**asked)
     echoed = client.completions.create(**asked, echo=True)
