@@ -116,7 +116,7 @@ def debian(tmp_path: Path) -> Iterator[FreshDebian]:
         yield FreshDebian(root)
 
 
-def test_a_chat_in_the_window_of_a_fresh_debian(package: Path, debian: FreshDebian, tmp_path: Path) -> None:
+def test_window_answers_in_a_fresh_debian(package: Path, debian: FreshDebian, tmp_path: Path) -> None:
     debian.fetch(package)
     debian.install()
     assert "headstart 0." in debian.run("headstart", "--version")

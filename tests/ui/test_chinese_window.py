@@ -130,7 +130,7 @@ def test_every_page_is_chinese_and_fits(qtbot: QtBot, app: Program) -> None:
             assert not tight(app.window), (type(page).__name__, zoom)
 
 
-def test_the_panel_keeps_its_width_beside_live_figures(qtbot: QtBot, app: Program) -> None:
+def test_panel_keeps_its_width_beside_live_figures(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "toy: words 50")
     list(pages(app))
     app.window.show_page(app.window.chat)

@@ -105,7 +105,7 @@ def answer(qtbot: QtBot, app: Program, times: int) -> None:
 
 
 @pytest.mark.slow
-def test_opening_two_hundred_chats_leaves_nothing_behind(qtbot: QtBot, app: Program) -> None:
+def test_two_hundred_opened_chats_leak_nothing(qtbot: QtBot, app: Program) -> None:
     ids = fill(app)
     go_through(app, ids, WARM)
     before = at_rest(qtbot, app)
@@ -114,7 +114,7 @@ def test_opening_two_hundred_chats_leaves_nothing_behind(qtbot: QtBot, app: Prog
 
 
 @pytest.mark.slow
-def test_fifty_answers_leave_nothing_behind_but_themselves(qtbot: QtBot, app: Program) -> None:
+def test_fifty_answers_leak_nothing(qtbot: QtBot, app: Program) -> None:
     ids = fill(app)
     answer(qtbot, app, ANSWERS)  # a view is used again, and gets its buttons when a message of it first has some
     app.chats.open(ids[0])

@@ -49,7 +49,7 @@ def close_all() -> None:
             widget.close()
 
 
-def test_edit_works_in_the_field_that_has_the_keyboard(qtbot: QtBot, app: Program) -> None:
+def test_edit_commands_act_on_the_focused_field(qtbot: QtBot, app: Program) -> None:
     edit, named = app.window.chat.composer.edit, app.window.actions_by_name
     app.window.activateWindow()
     edit.setFocus()
@@ -89,7 +89,7 @@ def test_every_entry_can_be_chosen_before_there_is_a_chat(qtbot: QtBot, app: Pro
     assert not app.window.isVisible()
 
 
-def test_the_same_answer_once_more_is_no_fault(qtbot: QtBot, app: Program) -> None:
+def test_repeated_answer_is_explained(qtbot: QtBot, app: Program) -> None:
     app.settings.change(temperature=0.0)
     ask(qtbot, app, "hello")
     app.window.actions_by_name["regenerate"].trigger()
@@ -99,7 +99,7 @@ def test_the_same_answer_once_more_is_no_fault(qtbot: QtBot, app: Program) -> No
     assert notice.property("severity") != "danger"
 
 
-def test_another_chat_is_not_searched_for_the_words_of_the_last_one(qtbot: QtBot, app: Program) -> None:
+def test_another_chat_clears_the_search(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "an apple")
     first = app.chat_controller.session.chat.id
     app.window.sidebar.new_requested.emit()
@@ -112,7 +112,7 @@ def test_another_chat_is_not_searched_for_the_words_of_the_last_one(qtbot: QtBot
     assert app.window.chat.find_bar.isHidden()
 
 
-def test_the_hit_that_was_chosen_stays_chosen(qtbot: QtBot, app: Program) -> None:
+def test_chosen_hit_stays_selected(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "an apple")
     app.window.sidebar.new_requested.emit()
     ask(qtbot, app, "a pear")
@@ -127,7 +127,7 @@ def test_the_hit_that_was_chosen_stays_chosen(qtbot: QtBot, app: Program) -> Non
     assert listing.currentIndex() == chosen
 
 
-def test_a_choice_that_is_cut_ends_with_dots(qtbot: QtBot) -> None:
+def test_truncated_choice_ends_with_an_ellipsis(qtbot: QtBot) -> None:
     box = ChoiceBox(None)  # type: ignore[arg-type]
     qtbot.addWidget(box)
     box.addItem("a name that is longer than the box is wide")
