@@ -388,7 +388,7 @@ def test_other_model_is_exported_by_name_and_refusals_are_told(
     qtbot.waitUntil(lambda: "bad is no recipe." in work.text, timeout=WAIT)
 
 
-def test_the_wheel_scrolls_the_page_over_fields_too(qtbot: QtBot, root: Path, open_program: Open) -> None:
+def test_wheel_over_fields_scrolls_the_page(qtbot: QtBot, root: Path, open_program: Open) -> None:
     write_model(root / "smol")
     app = open_program(find=installed_model)
     app.window.resize(800, 500)
@@ -418,9 +418,7 @@ def drop(app: Program, path: Path) -> None:
     page.dropEvent(QDropEvent(QPointF(9, 9), Qt.DropAction.CopyAction, data, left, none))
 
 
-def test_what_is_dropped_is_installed_refused_or_named_for_the_export(
-    qtbot: QtBot, root: Path, tmp_path: Path, open_program: Open
-) -> None:
+def test_dropped_folder_is_installed_or_refused(qtbot: QtBot, root: Path, tmp_path: Path, open_program: Open) -> None:
     damaged = write_model(tmp_path / "damaged")
     (damaged / "openvino_model.bin").write_bytes(bytes(256))
     file = tmp_path / "a model.gguf"
@@ -444,7 +442,7 @@ def test_what_is_dropped_is_installed_refused_or_named_for_the_export(
 
 
 @pytest.mark.parametrize("wheel", [None, Path("/exporter/headstart-0.1.0-py3-none-any.whl")])
-def test_without_the_exporter_the_command_is_named(
+def test_missing_exporter_names_the_command(
     open_program: Open, monkeypatch: pytest.MonkeyPatch, wheel: Path | None
 ) -> None:
     monkeypatch.setattr(exporting, "command", lambda: None)
@@ -462,7 +460,7 @@ def test_without_the_exporter_the_command_is_named(
     assert copied == installed if wheel else copied.endswith("headstart-export smollm2-135m-instruct")
 
 
-def test_an_exporter_in_its_own_environment_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_exporter_in_its_own_environment_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HEADSTART_HOME", str(tmp_path))
     program = tmp_path / "exporter" / "bin" / "headstart-export"
     before = exporting.command()
@@ -473,7 +471,7 @@ def test_an_exporter_in_its_own_environment_is_used(monkeypatch: pytest.MonkeyPa
     assert exporting.command() == (str(program),) != before
 
 
-def test_a_draft_that_does_not_fit_is_there_with_its_reason(qtbot: QtBot, root: Path, open_program: Open) -> None:
+def test_mismatched_draft_is_disabled_with_the_reason(qtbot: QtBot, root: Path, open_program: Open) -> None:
     write_model(root / "smol")
     write_model(root / "twin")
     write_model(root / "alien", {"a": 0, "the": 1})
@@ -487,7 +485,7 @@ def test_a_draft_that_does_not_fit_is_there_with_its_reason(qtbot: QtBot, root: 
     qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.draft == "twin"), timeout=WAIT)
 
 
-def test_the_command_that_serves_a_model_can_be_copied(open_program: Open, root: Path) -> None:
+def test_command_that_serves_a_model_can_be_copied(open_program: Open, root: Path) -> None:
     hint = open_program(find=installed_model, loaded=False).window.models.serve
     assert hint.isHidden()
     write_model(root / "small")

@@ -64,14 +64,14 @@ def _select(transcript: Transcript, first: int, last: int) -> None:
     transcript.view(last).ask(MessageAction.SELECT_UP_TO)
 
 
-def test_a_chat_opens_at_its_end(make: Make) -> None:
+def test_chat_opens_at_its_end(make: Make) -> None:
     transcript = make()
     assert transcript._at_end
     assert transcript.verticalScrollBar().value() == transcript.verticalScrollBar().maximum() > 500
     assert _seen(transcript)[-1] == 29
 
 
-def test_a_button_leads_back_to_the_end(make: Make, qtbot: QtBot) -> None:
+def test_button_scrolls_to_the_end(make: Make, qtbot: QtBot) -> None:
     transcript = make()
     assert transcript._newest.isHidden()
     transcript.verticalScrollBar().setValue(0)
@@ -82,7 +82,7 @@ def test_a_button_leads_back_to_the_end(make: Make, qtbot: QtBot) -> None:
     assert transcript._newest.isHidden()
 
 
-def test_only_messages_near_the_eye_exist(make: Make, qtbot: QtBot) -> None:
+def test_only_visible_messages_have_views(make: Make, qtbot: QtBot) -> None:
     transcript = make(400)
     assert len(list(transcript.views())) < 25
     bar = transcript.verticalScrollBar()
@@ -94,7 +94,7 @@ def test_only_messages_near_the_eye_exist(make: Make, qtbot: QtBot) -> None:
     assert len(list(transcript.views())) < 60
 
 
-def test_of_a_thousand_messages_few_are_made(make: Make) -> None:
+def test_thousand_messages_have_few_views(make: Make) -> None:
     transcript = make(0)
     transcript.show_chat(_chat(1000))
     transcript.grab()
@@ -115,7 +115,7 @@ def test_new_text_stays_in_view_at_the_end(make: Make) -> None:
     assert bar.value() == bar.maximum()
 
 
-def test_a_reader_who_scrolled_up_is_left_alone(make: Make) -> None:
+def test_new_text_does_not_scroll_a_reader(make: Make) -> None:
     transcript = make(6)
     transcript.add(MessageContent("live", "assistant", ""))
     transcript.view_of("live").begin_stream()
@@ -131,7 +131,7 @@ def test_a_reader_who_scrolled_up_is_left_alone(make: Make) -> None:
     assert bar.value() == bar.maximum()
 
 
-def test_what_one_reads_stays_where_it_is_when_heights_above_change(make: Make, qtbot: QtBot) -> None:
+def test_position_survives_changed_heights(make: Make, qtbot: QtBot) -> None:
     transcript = make(60)
     bar = transcript.verticalScrollBar()
     bar.setValue(bar.maximum() // 2)
@@ -143,7 +143,7 @@ def test_what_one_reads_stays_where_it_is_when_heights_above_change(make: Make, 
     assert transcript.view(index - 1).y() - bar.value() == place
 
 
-def test_narrower_windows_keep_the_place(make: Make, qtbot: QtBot) -> None:
+def test_position_survives_a_narrower_window(make: Make, qtbot: QtBot) -> None:
     transcript = make(60)
     bar = transcript.verticalScrollBar()
     bar.setValue(bar.maximum() // 2)
@@ -156,7 +156,7 @@ def test_narrower_windows_keep_the_place(make: Make, qtbot: QtBot) -> None:
     assert bar.value() == bar.maximum()
 
 
-def test_finding_counts_marks_and_goes_round(make: Make, qtbot: QtBot) -> None:
+def test_find_counts_marks_and_wraps(make: Make, qtbot: QtBot) -> None:
     transcript = make(40)
     found: list[tuple[int, int]] = []
     transcript.found_changed.connect(lambda number, count: found.append((number, count)))
@@ -177,7 +177,7 @@ def test_finding_counts_marks_and_goes_round(make: Make, qtbot: QtBot) -> None:
     transcript.clear_find()
 
 
-def test_found_words_are_marked_where_they_stand(make: Make) -> None:
+def test_found_words_are_marked(make: Make) -> None:
     transcript = make(2)
     transcript.find_text("text that")
     block = transcript.view(1)._text.document().firstBlock()
@@ -198,7 +198,7 @@ def _grounds(transcript: Transcript, index: int) -> set[str]:
     return found
 
 
-def test_messages_are_selected_in_ranges_and_copied(make: Make, qtbot: QtBot) -> None:
+def test_message_ranges_are_selected_and_copied(make: Make, qtbot: QtBot) -> None:
     transcript = make(6)
     _select(transcript, 2, 4)
     assert [message.id for message in transcript.selected_messages()] == [2, 3, 4]
@@ -211,12 +211,12 @@ def test_messages_are_selected_in_ranges_and_copied(make: Make, qtbot: QtBot) ->
     assert transcript.selected_messages() == []
 
 
-def test_thinking_is_left_out_of_plain_text(make: Make) -> None:
+def test_plain_copy_omits_thinking(make: Make) -> None:
     message = MessageContent(1, "assistant", "<think>\nhm\n</think>\n\n**Yes**", author="Qwen")
     assert make(0).as_text([message]) == "Qwen:\nYes"
 
 
-def test_a_reused_view_shows_nothing_of_its_former_message(make: Make, qtbot: QtBot) -> None:
+def test_reused_view_is_clean(make: Make, qtbot: QtBot) -> None:
     transcript = make(4)
     transcript.set_origins_visible(True)
     transcript.find_text("message")
@@ -227,7 +227,7 @@ def test_a_reused_view_shows_nothing_of_its_former_message(make: Make, qtbot: Qt
     assert _grounds(transcript, 0) == set()
 
 
-def test_a_streaming_message_survives_scrolling_away(make: Make, qtbot: QtBot) -> None:
+def test_streaming_message_survives_scrolling(make: Make, qtbot: QtBot) -> None:
     transcript = make(200)
     transcript.add(MessageContent("live", "assistant", ""))
     transcript.view_of("live").begin_stream()
@@ -240,7 +240,7 @@ def test_a_streaming_message_survives_scrolling_away(make: Make, qtbot: QtBot) -
     assert replace(transcript.contents()[-1], origins=()) == replace(ended, text="one two")
 
 
-def test_another_theme_reaches_what_is_seen_and_what_is_not(make: Make, qtbot: QtBot) -> None:
+def test_theme_reaches_visible_and_hidden_messages(make: Make, qtbot: QtBot) -> None:
     transcript = make(60)
     transcript.set_looks(DARK, theme.text_font(13))
     for index in (59, 0):
