@@ -55,7 +55,6 @@ class ScriptedEngine:
     before_round: Callable[[int, int], object] = lambda request, number: None
 
     def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
-        """See Engine.generate."""
         script = self.scripts[min(len(self.requests), len(self.scripts) - 1)]
         self.requests.append(request)
         prompt = sum(len(text.split()) for text in (request.prompt, *(turn.content for turn in request.messages)))
@@ -69,7 +68,6 @@ class ScriptedEngine:
         yield from self._rounds(script, request, cancel or threading.Event(), prompt)
 
     def close(self) -> None:
-        """See Engine.close."""
         self.closed = True
 
     def _rounds(self, script: str, request: Request, cancel: threading.Event, prompt: int) -> Iterator[Event]:

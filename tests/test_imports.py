@@ -1,4 +1,4 @@
-"""What importing does, in fresh interpreters. Which module may import which is in pyproject.toml."""
+"""Effects of importing, in fresh interpreters. pyproject.toml says which module may import which."""
 
 import json
 import os
@@ -70,7 +70,7 @@ def test_runtime_import_keeps_telemetry_out(tmp_path: Path) -> None:
 
 
 def _in_fresh_interpreter(script: str, home: Path, *arguments: str) -> dict[str, object]:
-    """What `script` prints as JSON, run where the home and current folders are empty and nothing says "CI"."""
+    """Return what `script` prints as JSON, run where the home and current folders are empty and nothing says "CI"."""
     variables = {name: value for name, value in os.environ.items() if name not in {"CI", "HEADSTART_HOME"}}
     variables |= {"HOME": str(home), "USERPROFILE": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(

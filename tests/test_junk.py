@@ -1,4 +1,4 @@
-"""Whatever stands in a file or a request, it is read or refused in a sentence; hypothesis chooses what."""
+"""Malformed files and requests, which are read or refused in a sentence."""
 
 import dataclasses
 import json

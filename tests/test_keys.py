@@ -1,4 +1,4 @@
-"""Where the key of a server is kept and found, with a keyring and without one."""
+"""Keys of servers, with a keyring and without one."""
 
 import os
 from collections.abc import Iterator

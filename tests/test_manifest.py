@@ -115,7 +115,7 @@ SENTENCE = (
 
 
 def misreading(folder: Path, patterns: bytes, source: manifest.Source | None = None) -> str:
-    """Of a model whose OpenVINO tokenizer has these patterns."""
+    """Return the fault of a model whose OpenVINO tokenizer has these patterns."""
     (folder / manifest.TOKENIZER_FILE).write_bytes(bytes(40) + patterns + bytes(40))
     found = describe(folder)
     return manifest.misreading(folder, dataclasses.replace(found, source=source or found.source))

@@ -18,7 +18,7 @@ from headstart.server.requests import with_parameters
 
 @dataclass(frozen=True)
 class MoreParams(SamplingParams):
-    """With another parameter."""
+    """Parameters of sampling with one more."""
 
     warmth: float = parameter(0.5, "How warm the words are.", low=0.0, high=2.0)
 
@@ -86,7 +86,7 @@ def test_value_out_of_bounds_is_refused(warmth: float) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class MoreConfig(parameters.EngineConfig):
-    """With something else that is chosen at loading."""
+    """Load options with one more."""
 
     threads: int | None = parameter(None, "How many threads compute.", low=1)
 

@@ -21,7 +21,7 @@ NAMES = list(defaults())
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where the settings of a test are; the folder does not exist yet."""
+    """The path of the settings, whose folder does not exist yet."""
     return tmp_path / "config" / "settings.toml"
 
 

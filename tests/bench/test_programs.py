@@ -36,7 +36,7 @@ WORDS = "one two three"
 
 
 def run(name: str, *words: str) -> dict[str, Any]:
-    """What a program of the window prints."""
+    """Return what a program of the window prints."""
     variables = {**os.environ, "PYTHONPATH": str(ROOT / "app"), "QT_QPA_PLATFORM": "offscreen"}
     command = [sys.executable, str(ROOT / "app" / "bench" / name), *words]
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
@@ -138,7 +138,7 @@ def test_failed_answer_is_counted_as_lost() -> None:
 
 
 def answer(text: str, reason: FinishReason = FinishReason.STOP) -> Answer:
-    """One to some question."""
+    """Return an answer to some question."""
     return Answer("some", "kind", "What?", text, len(text.split()), reason)
 
 

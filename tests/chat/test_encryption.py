@@ -43,14 +43,14 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def encrypted(folder: Path) -> Path:
-    """The same, encrypted."""
+    """An encrypted history."""
     encryption.encrypt(folder, PASSPHRASE)
     return folder
 
 
 @pytest.fixture
 def store(encrypted: Path) -> Iterator[Store]:
-    """That history, open."""
+    """The open history."""
     with closing(killing.opened(encrypted)) as opened:
         yield opened
 

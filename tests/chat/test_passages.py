@@ -20,7 +20,7 @@ CHINESE = Attachment(
 
 
 def texts(file: Attachment, passages: tuple[Passage, ...] | list[Passage]) -> list[str]:
-    """What stands in them."""
+    """Return the texts of passages."""
     return [file.text[place.start : place.end] for place in passages]
 
 

@@ -332,7 +332,7 @@ FAILED = b'{"id": null, "line": 3, "error": "it is not JSON."}\n'
 
 
 def read_lines(folder: Path, *lines: str | bytes, defaults: Defaults = PLAIN) -> list[Task | BadLine]:
-    """What these lines say."""
+    """Return the questions in these lines."""
     path = folder / "prompts.jsonl"
     path.write_bytes(b"\n".join(line.encode() if isinstance(line, str) else line for line in lines))
     return list(read(path, defaults))

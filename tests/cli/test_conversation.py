@@ -38,7 +38,7 @@ def engine() -> ScriptedEngine:
 
 @pytest.fixture
 def say(engine: ScriptedEngine) -> Say:
-    """What the engine is asked for these lines."""
+    """A function that types lines and returns the requests to the engine."""
     session = begun(engine)
 
     def lines(*given: str) -> list[Request]:

@@ -1,4 +1,4 @@
-"""What is wrongly asked, or cannot be: one sentence, its exit code, and nothing is loaded for it."""
+"""Errors of the command line, which load nothing."""
 
 import io
 import sys

@@ -49,7 +49,7 @@ PRELUDE = "import fcntl, termios\nfcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
 
 
 class Terminal:
-    """What a program shows on a pseudo terminal; `expect` waits for a text after those expected before."""
+    """A program on a pseudo terminal; `expect` waits for a text after those expected before."""
 
     def __init__(self, child: "subprocess.Popen[bytes]", descriptor: int) -> None:
         self.output = ""

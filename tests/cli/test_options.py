@@ -41,7 +41,7 @@ def model(headstart_home: Path) -> None:
 
 
 def requested(*flags: str) -> Request:
-    """What is asked of the engine with these flags."""
+    """Return the request to the engine with these flags."""
     load = RecordingLoad()
     assert main(["chat", "--prompt", "hello", *flags], load) == 0
     return load.engine.requests[0]

@@ -1,4 +1,4 @@
-"""What reaches standard output and standard error: nothing that steers the terminal, and the figures as they are."""
+"""Standard output and standard error: text, control sequences and figures."""
 
 import dataclasses
 import io
@@ -137,7 +137,7 @@ def double(x):
 
 
 def on_screen(output: str) -> list[str]:
-    """What stays of text, colours, line feeds and the erasing of lines."""
+    """Return the lines that stay after colours, line feeds and erased lines."""
     lines, row = [""], 0
     for part in re.findall(r"\x1b\[[0-9;?]*[A-Za-z]|[\r\n]|[^\x1b\r\n]+", output):
         if part == "\n":

@@ -100,7 +100,7 @@ def test_serve_answers_with_the_key_until_a_signal(number: signal.Signals) -> No
 
 
 def listing() -> list[dict[str, Any]]:
-    """What `headstart ps --json` says of the servers."""
+    """Return the servers that `headstart ps --json` lists."""
     listed: list[dict[str, Any]] = json.loads(told("--json"))["servers"]
     return listed
 

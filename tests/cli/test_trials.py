@@ -1,4 +1,4 @@
-"""What a packed program tries of itself: all of it works here, and what does not is said in a sentence."""
+"""The self-check of a packed program."""
 
 import pytest
 

@@ -26,7 +26,7 @@ KEPT = Row(DEFAULT, {"token of an answer": 70.0}, chosen=True)
 
 
 def findings(*stages: Stage) -> Findings:
-    """Of a processor without a name."""
+    """Return findings about a processor without a name."""
     return Findings("big", "small", "A Processor", "2026.4.1-22982-abc", 61.4, stages)
 
 
@@ -43,7 +43,7 @@ WON = Stage(
 
 @pytest.fixture
 def plans(monkeypatch: pytest.MonkeyPatch) -> list[TuneRequest]:
-    """What is asked of a tuner that has its findings ready."""
+    """The requests to a tuner that has its findings ready."""
     asked: list[TuneRequest] = []
 
     def tune(request: TuneRequest, tell: Tell) -> tuple[Tuned, Findings]:

@@ -67,7 +67,7 @@ def see_answer_stream(visit: Visit) -> None:
 
 
 def see_origins(visit: Visit) -> None:
-    """What repeats itself was guessed, and is marked once the colours are on."""
+    """Check that repeated words were drafted and are marked once the colours are on."""
     visit.ask(REPEATED)
     answer = visit.wait_for_answer(3, State.COMPLETE)
     lengths = Counter[str]()
@@ -82,7 +82,7 @@ def see_origins(visit: Visit) -> None:
 
 
 def regenerate(visit: Visit) -> None:
-    """The same question once more; both versions are kept."""
+    """Ask the same question again; both versions stay."""
     first = visit.messages()[3]
     visit.screen.keys("ctrl+r")
     wait(lambda: visit.messages()[3].id != first.id, "another version")

@@ -47,7 +47,7 @@ def texts(count: int) -> list[Text]:
 
 
 def scores(student: Student, several: list[Text], which: int, anchor: int) -> list[Any]:
-    """What the student expects at each place of a chain behind `anchor`, beside other texts."""
+    """Return what the student expects at each place of a chain behind `anchor`, beside other texts."""
     student.eval()
     several = several[: which + 1]
     before = sum(len(text.ids) - MASKS - text.given for text in several[:-1])

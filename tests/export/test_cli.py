@@ -141,7 +141,7 @@ def test_unexpected_error_has_a_traceback_on_request(
 
 @pytest.fixture
 def talkative(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever is counted is told at once, and nothing else while a test goes on."""
+    """Print every count at once, and nothing else during a test."""
     monkeypatch.setattr(progress, "LINE_EVERY", 0.0)
     monkeypatch.setattr(progress, "LOOK_EVERY", 1000.0)
 

@@ -1,4 +1,4 @@
-"""What must not be missing comes first, then what was written or might have been, then what lies at hand."""
+"""The order of tokens in a draft vocabulary, and the texts behind it."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ SIZE, ROWS = 600, 640
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Any:
-    """That of the tiny models."""
+    """The tokenizer of the tiny models."""
     return tiny.make_tokenizer(SIZE)
 
 

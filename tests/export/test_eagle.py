@@ -115,17 +115,17 @@ def alone(exports: Exports, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture(scope="module")
 def plain(alone: LocalEngine) -> tuple[int, ...]:
-    """What it says."""
+    """Return the plain answer."""
     return finished(alone).token_ids
 
 
 def a_target(exports: Exports) -> BranchingRunner:
-    """One that gives hidden states to the head."""
+    """Return a target that gives hidden states to the head."""
     return BranchingRunner(exports.pair / "target", "CPU", EXACT, 400, edit=Taps(exports.pair / "draft"))
 
 
 def a_head(exports: Exports) -> HeadRunner:
-    """One with an empty cache."""
+    """Return a head with an empty cache."""
     return HeadRunner(exports.pair / "draft", "CPU", EXACT, 400)
 
 

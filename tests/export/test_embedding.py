@@ -124,7 +124,7 @@ def whole(source: Path, offline: Offline, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture
 def installed(whole: Path, headstart_home: Path) -> Path:
-    """The same in the library."""
+    """The embedding model in the library."""
     return shutil.copytree(whole, headstart_home / "models" / "tiny-bert")
 
 

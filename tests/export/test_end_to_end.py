@@ -123,7 +123,7 @@ def with_an_adapter(source: Path, folder: Path) -> Path:
 
 
 def fetch_once(source: Path, repository: Path) -> None:
-    """What the hub's library has in its cache of a repository whose branch main is at a commit."""
+    """Fill the hub's cache with a repository whose branch main is at a commit."""
     shutil.copytree(source, repository / "snapshots" / COMMIT)
     (repository / "refs").mkdir()
     (repository / "refs" / "main").write_text(COMMIT, encoding="utf-8")

@@ -66,7 +66,7 @@ def test_head_training_can_be_resumed(deep: Path, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def headed(offline: Offline, deep: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, ...]:
-    """What was said when a head was made, refused a second time, and written again with what it learned."""
+    """The output of making a head, refusing it a second time, and writing it again with what it learned."""
     folder = tmp_path_factory.mktemp("head")
     wanted = ["--tokens", "2000", "--passes", "1", "--rows", "300", "--neurons", "96", "--hours", "0.5"]
     run = ["head", str(deep), "--keep", str(folder / "kept"), *wanted]

@@ -38,7 +38,7 @@ class Hub(ThreadingHTTPServer):
 
 
 class Answer(BaseHTTPRequestHandler):
-    """As the hub describes a large file."""
+    """A handler that describes a large file as the hub does."""
 
     server: Hub
 

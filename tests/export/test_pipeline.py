@@ -1,4 +1,4 @@
-"""What a finished folder says about how its model is sampled."""
+"""The sampling parameters in an exported folder."""
 
 import json
 from pathlib import Path

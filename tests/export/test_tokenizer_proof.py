@@ -52,7 +52,7 @@ def kinds() -> Path:
 
 @pytest.fixture(scope="session")
 def found(kinds: Path) -> dict[str, dict[str, Any]]:
-    """By kind: how many texts, and the first difference."""
+    """Return by kind how many texts there were, and the first difference."""
     answers: dict[str, dict[str, Any]] = json.loads((kinds / FOUND).read_text(encoding="utf-8"))
     return answers
 
@@ -146,7 +146,7 @@ HOSTILE = "{{ cycler.__init__.__globals__.os.system('touch PLACE') }}"
 
 
 def tokenizer(template: str) -> Any:
-    """What of a tokenizer the templates need."""
+    """The part of a tokenizer that the templates need."""
     return SimpleNamespace(
         chat_template=template, get_chat_template=lambda: template, special_tokens_map={"bos_token": "<s>"}
     )

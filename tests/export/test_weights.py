@@ -1,4 +1,4 @@
-"""What may not be exported is refused before anything is loaded, with the reason."""
+"""Models that are refused before anything is loaded."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def make_folder(folder: Path, config: dict[str, object] | None = None) -> Path:
 
 
 def write_index(folder: Path, places: object) -> None:
-    """Where transformers finds each weight."""
+    """Write the index in which transformers finds each weight."""
     (folder / weights.INDEX_FILE).write_text(json.dumps({"metadata": {}, "weight_map": places}), encoding="utf-8")
 
 

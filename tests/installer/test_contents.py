@@ -1,4 +1,4 @@
-"""What belongs into a package, how large it is, and that two builds give the same."""
+"""The contents and the size of a package, and equal builds."""
 
 from pathlib import Path
 

@@ -157,7 +157,7 @@ def _require_upgraded_history(folder: Path) -> None:
 
 
 def _leave_history_of_old_version(debian: FreshDebian, folder: Path) -> None:
-    """As if the first Headstart had been used before."""
+    """Leave the files of the first Headstart."""
     folder.mkdir(parents=True)
     with closing(sqlite3.connect(folder / FILE_NAME)) as history:
         history.executescript(OLD_HISTORY)

@@ -1,4 +1,4 @@
-"""What a Linux desktop is told, and the file that unpacks itself."""
+"""The entries of a Linux desktop, and the file that unpacks itself."""
 
 import re
 import shutil

@@ -90,7 +90,7 @@ def test_pins_go_before_further_versions() -> None:
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """What pip would be told."""
+    """Return the arguments of pip."""
     told: list[tuple[str, ...]] = []
     monkeypatch.setattr(environment, "_pip", lambda _python, *words, **_: told.append(words))
     monkeypatch.setattr(environment, "wheel", lambda work: work / "headstart.whl")
@@ -124,7 +124,7 @@ def test_python_without_a_lock_uses_the_pins(
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """One that requires `key`, which requires `other`; in the place of a registry is the folder `there`."""
+    """A project that requires `key`, which requires `other`; the folder `there` replaces a registry."""
     (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = ["key"]\n', encoding="utf-8")
     (tmp_path / "there").mkdir()
     wheel(tmp_path / "there", "key", "other", **{"key.py": "k"})
@@ -146,7 +146,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def locked(project: Path) -> Path:
-    """The same with a lock."""
+    """The project with a lock."""
     windows_locking.main()
     return project
 

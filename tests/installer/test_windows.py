@@ -1,4 +1,4 @@
-"""What goes into the program for Windows, what its setup and MSI do with it, and what starts it. Nothing is started."""
+"""The program for Windows, its setup, its MSI and its launchers; nothing is started."""
 
 import ctypes
 import importlib.util
@@ -252,7 +252,7 @@ def test_msi_is_built(program: Path, tmp_path: Path) -> None:
 
 @pytest.fixture
 def start() -> ModuleType:
-    """What the launchers run."""
+    """The module that the launchers run."""
     spec = importlib.util.spec_from_file_location("start", START)
     assert spec
     assert spec.loader
@@ -263,7 +263,7 @@ def start() -> ModuleType:
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What `start.py` changes is as before afterwards."""
+    """Restore what `start.py` changes."""
     monkeypatch.setattr(sys, "frozen", False, raising=False)
     monkeypatch.setattr(sys, "executable", sys.executable)
     monkeypatch.setattr(sys, "argv", ["start.py", "command", "--version"])

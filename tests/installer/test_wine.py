@@ -69,7 +69,7 @@ class WineMachine:
         }
 
     def place(self, path: Path) -> str:
-        """What a program on the machine calls a file on its drive."""
+        """Return the path by which a program on the machine names a file on its drive."""
         return "C:\\" + str(path.relative_to(self.drive)).replace("/", "\\")
 
     def start(self, program: Path | str, *words: str) -> subprocess.Popen[bytes]:
@@ -146,7 +146,7 @@ def the(folder: Path, ending: str) -> Path:
 
 
 def install(machine: WineMachine, package: Path, *words: str) -> Path:
-    """Where it is then."""
+    """Install it, and return its folder."""
     assert machine.run(package, "/S", *words).returncode == 0
     return machine.local / "Programs" / "Headstart"
 
@@ -160,7 +160,7 @@ def remove(machine: WineMachine, program: Path, *words: str, others: frozenset[s
 
 @pytest.fixture
 def data(machine: WineMachine) -> Path:
-    """What a person has after some time."""
+    """The files of a user after some time."""
     folder = machine.local / "headstart"
     for name in ("models/large/weights.bin", "history/chats.db", "settings.toml"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ OUTWARD = "import socket; socket.socket({}, socket.SOCK_DGRAM).connect(({!r}, 9)
 
 @dataclass(frozen=True)
 class Day:
-    """What was seen of it."""
+    """The observations of a day."""
 
     done: subprocess.CompletedProcess[str]
     trace: Path
@@ -27,7 +27,7 @@ class Day:
 
 
 def environment(home: Path, wishes: Path) -> dict[str, str]:
-    """Of a process whose wishes are noted; no proxy of the machine's stands in for the world."""
+    """Return the environment of a process whose connections are noted, without a proxy of the machine."""
     kept = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
     path = os.pathsep.join([str(GUARD), str(ROOT), str(ROOT / "app"), kept.get("PYTHONPATH", "")])
     own = {"HEADSTART_HOME": str(home), "OFFLINE_WISHES": str(wishes), "QT_QPA_PLATFORM": "offscreen"}
@@ -36,7 +36,7 @@ def environment(home: Path, wishes: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def day(tiny_target: Path, tmp_path_factory: pytest.TempPathFactory) -> Day:
-    """One, with whatever can watch it here."""
+    """A day with whatever can watch it here."""
     folder = tmp_path_factory.mktemp("offline")
     shutil.copytree(tiny_target, folder / "home" / "models" / "tiny")
     trace, wishes = folder / "trace", folder / "wishes"

@@ -90,7 +90,7 @@ class Ear:
 
     @property
     def paths(self) -> list[str]:
-        """What was asked for so far."""
+        """Return the paths of the requests so far."""
         return [told.path for told in self._told if isinstance(told, Asked)]
 
 

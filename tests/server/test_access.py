@@ -1,4 +1,4 @@
-"""Who may ask: rebinding, web pages, keys, addresses. Nothing that is refused reaches the engine."""
+"""Access: rebinding, web pages, keys, addresses. Nothing that is refused reaches the engine."""
 
 import json
 import socket

@@ -27,7 +27,7 @@ def running() -> Iterator[Running]:
 
 @pytest.fixture(autouse=True)
 def engine() -> ScriptedEngine:
-    """That of `running`, as if it were new."""
+    """The engine of `running`, as if it were new."""
     vars(ENGINE).update(vars(ScriptedEngine([CALL])))
     return ENGINE
 
@@ -40,7 +40,7 @@ def ask(running: Running, **more: Any) -> tuple[int, str]:
 
 
 def events(text: str) -> list[Any]:
-    """Those of a stream, of which each has its name."""
+    """Return the events of a stream, each with its name."""
     found = []
     for each in text.split("\n\n"):
         if each.startswith("event: "):

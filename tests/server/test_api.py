@@ -53,7 +53,7 @@ def running() -> Iterator[Running]:
 
 @pytest.fixture
 def engine() -> ScriptedEngine:
-    """That of `running`, as if it were new."""
+    """The engine of `running`, as if it were new."""
     vars(ENGINE).update(vars(ScriptedEngine()))
     return ENGINE
 

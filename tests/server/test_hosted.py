@@ -36,7 +36,7 @@ START = StartServer(MODEL, (keys.digest(KEY),), "127.0.0.1", 0)
 
 @pytest.fixture
 def process() -> Iterator[Hosted]:
-    """With a model in it."""
+    """A host with a model."""
     with hosted(None, Load(LoadOptions(Path("toy")))) as process:
         process.hear(Loaded)
         yield process
@@ -51,7 +51,7 @@ def serve(process: Hosted) -> str:
 
 @pytest.fixture
 def ask(process: Hosted) -> Iterator[Callable[[str], str]]:
-    """What the server answers."""
+    """Return the answer of the server."""
     with openai.OpenAI(base_url=serve(process), api_key=KEY, max_retries=0, timeout=PATIENCE) as client:
 
         def answer(text: str) -> str:

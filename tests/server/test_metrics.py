@@ -1,4 +1,4 @@
-"""What /metrics counts, and what a request without a path is told."""
+"""The counts of /metrics, and the root path."""
 
 import json
 import threading

@@ -1,4 +1,4 @@
-"""What clients have sent before stays in memory: of their next request only what is new is read."""
+"""Prompts of clients that stay in memory."""
 
 from collections.abc import Iterator
 from contextlib import closing

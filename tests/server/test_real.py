@@ -20,7 +20,7 @@ Type = Callable[..., Any]
 
 @pytest.fixture
 def typed(capsys: pytest.CaptureFixture[str]) -> Type:
-    """What `headstart chat` answers greedily with these flags."""
+    """Return the greedy answer of `headstart chat` with these flags."""
 
     def chat(*flags: str) -> Any:
         assert main(["chat", *flags, "--max-new-tokens", "40", "--greedy", "--json", "--prompt", QUESTION]) == 0

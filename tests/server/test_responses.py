@@ -34,7 +34,7 @@ def running() -> Iterator[Running]:
 
 @pytest.fixture
 def engine() -> ScriptedEngine:
-    """That of `running`, which has been asked nothing."""
+    """The engine of `running`, as if it were new."""
     ENGINE.requests.clear()
     return ENGINE
 

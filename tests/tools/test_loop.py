@@ -93,7 +93,7 @@ def test_continued_answer_after_a_tool_call_keeps_its_line() -> None:
 
 
 def conversation() -> Iterator[Conversation]:
-    """With a call, and then with its result and what followed."""
+    """Return a conversation with a call, its result and what followed."""
     asked = Conversation().ask("What is 1 + 1?").begin_answer()
     call = ToolCall(11, "add", CALL.arguments, "2")
     yield asked.write(2, "Let me see.").call(2, call)

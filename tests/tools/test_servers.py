@@ -31,7 +31,7 @@ def write(path: Path, **servers: Any) -> Path:
 
 
 def call(servers: ToolServers, name: str, arguments: str = "{}", cancel: CancelEvent | None = None) -> Result:
-    """Of a tool that is offered."""
+    """Call a tool that is offered."""
     offer = servers.offer(name)
     assert offer
     return servers.call(offer, arguments, cancel)

@@ -55,7 +55,7 @@ def link(qtbot: QtBot) -> Iterator[EngineLink]:
 
 @pytest.fixture
 def loaded_link(qtbot: QtBot, link: EngineLink) -> EngineLink:
-    """The same with a toy model in it."""
+    """An engine link with a toy model."""
     with qtbot.waitSignal(link.loaded, timeout=60_000):
         link.load(LoadOptions(Path("toy")))
     return link
@@ -63,7 +63,7 @@ def loaded_link(qtbot: QtBot, link: EngineLink) -> EngineLink:
 
 @pytest.fixture
 def history(headstart_home: Path) -> Path:
-    """Where the chats are."""
+    """The folder of the chats."""
     return headstart_home / "history"
 
 

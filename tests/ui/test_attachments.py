@@ -40,7 +40,7 @@ def pdf(qtbot: QtBot, tmp_path: Path) -> Pdf:
 
 
 def chips(app: Program) -> list[str]:
-    """What is said of the chips on screen."""
+    """Return the words of the chips on screen."""
     found = app.window.chat.composer.findChildren(Chip)
     return [chip.accessibleName() for chip in found if not chip.isHidden()]
 

@@ -1,4 +1,4 @@
-"""Who looks elsewhere is told that a long answer has ended, and nothing of what it says unless that is wanted."""
+"""Notifications of answers that end while the window is not active."""
 
 import json
 import shutil
@@ -34,7 +34,7 @@ class Noted(Notification):
 
 @pytest.fixture
 def desktop(monkeypatch: pytest.MonkeyPatch) -> Noted:
-    """What is shown of the window's messages."""
+    """The messages that the desktop shows of the window."""
     noted = Noted()
     monkeypatch.setattr("headstart.ui.notifications.desktop_message", lambda *_: noted)
     return noted

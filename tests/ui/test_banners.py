@@ -1,4 +1,4 @@
-"""What stands above the message box goes with its cause."""
+"""Banners above the message box, which go with their cause."""
 
 import os
 import signal

@@ -244,7 +244,7 @@ def result() -> BenchResult:
 
 
 def record() -> benchmark_page.BenchmarkRecord:
-    """As it comes over the wire."""
+    """Return a result as it comes over the wire."""
     return benchmark_page.record("2026-01-02T03:04:05Z", json.loads(json.dumps(as_json(result()))))
 
 

@@ -81,7 +81,7 @@ def told_alike(text: str) -> bool:
 
 
 def texts(widget: QWidget) -> Iterator[str]:
-    """What a widget shows and tells; the words of models and people stand in views and fields, which are left out."""
+    """Return the texts of a widget, without views and fields, which have words of models and people."""
     if isinstance(widget, QPlainTextEdit | QTextBrowser):
         return
     yield widget.toolTip()
@@ -96,7 +96,7 @@ def texts(widget: QWidget) -> Iterator[str]:
 
 
 def tight(window: QWidget) -> list[str]:
-    """What has too little room once the layouts have come to rest."""
+    """Return what has too little room once the layouts have come to rest."""
     for _ in range(5):
         QApplication.processEvents()
     return [*reach.cut(window), *squeezed(window)]

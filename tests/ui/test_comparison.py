@@ -22,7 +22,7 @@ Open = Callable[..., Program]
 
 
 def compare(app: Program) -> Comparison:
-    """From the menu of the window."""
+    """Open the comparison from the menu of the window."""
     app.window.actions_by_name["compare"].trigger()
     return app.window.chat.comparison
 
@@ -36,7 +36,7 @@ def chooser(column: AnswerColumn) -> QComboBox:
 
 
 def versions(view: Comparison) -> list[str]:
-    """What the choosers say."""
+    """Return the texts of the choosers."""
     return [chooser(column).currentText() for column in view.columns if not chooser(column).isHidden()]
 
 

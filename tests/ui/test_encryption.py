@@ -46,7 +46,7 @@ def plain(history: Path) -> Path:
 
 @pytest.fixture
 def encrypted(plain: Path) -> Path:
-    """The same, encrypted."""
+    """An encrypted history."""
     encryption.encrypt(plain, PASSPHRASE)
     return plain
 

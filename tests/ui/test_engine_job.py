@@ -1,4 +1,4 @@
-"""What race, benchmark and tuning have in common: they wait for chats, chats wait for them, and each ends in words."""
+"""Race, benchmark and tuning: they wait for chats, chats wait for them, and each ends in words."""
 
 import re
 from collections.abc import Callable

@@ -33,7 +33,7 @@ SIZE = BenchSize(prompts=1, tokens=4, repeats=1, with_peer=False)
 
 
 class Heard:
-    """What an engine link said, in order."""
+    """The signals of an engine link, in order."""
 
     def __init__(self, link: EngineLink) -> None:
         self.said: list[tuple[Any, ...]] = []
@@ -45,7 +45,7 @@ class Heard:
         return [each[0] for each in self.said]
 
     def text(self, generation: int) -> str:
-        """What was shown of an answer."""
+        """Return the text shown of an answer."""
         steps = [each[2] for each in self.said if each[0] == "steps" and each[1] == generation]
         return "".join(step.text for batch in steps for step in batch)
 
@@ -267,7 +267,7 @@ def test_frozen_engine_is_killed_on_closing(qtbot: QtBot, loaded_link: EngineLin
 
 
 def impostor(qtbot: QtBot, script: str) -> str:
-    """What the link says of a program that is no engine."""
+    """Return the sentence of the link about a program that is no engine."""
     link = EngineLink((sys.executable, "-c", script))
     with qtbot.waitSignal(link.crashed, timeout=WAIT) as blocker:
         link.start()
@@ -315,7 +315,7 @@ def test_orders_do_not_wait_for_a_mute_engine(qtbot: QtBot) -> None:
 
 
 def reports(link: EngineLink) -> list[Any]:
-    """What a benchmark or a tuning will say."""
+    """The reports of a benchmark or a tuning."""
     said: list[Any] = []
     link.benched.connect(said.append)
     link.tuned.connect(said.append)

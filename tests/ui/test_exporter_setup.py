@@ -56,7 +56,7 @@ FAILURES = {
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """As in an installed program: no exporter, but its package; and no other Python than ours."""
+    """An installed program: no exporter, but its package; and no other Python than ours."""
     monkeypatch.setattr(exporter, "find_spec", lambda _name: None)
     monkeypatch.setattr(paths, "bundled_wheel", lambda: tmp_path / "headstart-0.1.0-py3-none-any.whl")
     monkeypatch.setattr(exporter, "_free", lambda: 10_000_000_000)
@@ -77,7 +77,7 @@ def plan(installed: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Pl
 
 @pytest.fixture
 def setup(qtbot: QtBot, installed: None) -> Iterator[ExporterSetup]:
-    """Without a window."""
+    """A set-up without a window."""
     made = ExporterSetup()
     yield made
     made.close()
@@ -330,7 +330,7 @@ def wheel(folder: Path, requires: str = "") -> Path:
 
 @pytest.fixture
 def real(setup: ExporterSetup, monkeypatch: pytest.MonkeyPatch) -> ExporterSetup:
-    """With the Python of the tests; its pip is told of no index that could be reached."""
+    """A set-up with the Python of the tests, whose pip knows no index that could be reached."""
     if importlib.util.find_spec("ensurepip") is None:
         pytest.skip("this Python has no ensurepip; on Debian, apt-get install python3-venv")
     for name in [name for name in os.environ if name.startswith("PIP_")]:

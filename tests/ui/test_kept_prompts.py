@@ -1,4 +1,4 @@
-"""What models keep on disk of chats: wanted by requests, and gone with the chat, the setting or the history."""
+"""Stored prefixes of chats: wanted by requests, and gone with the chat, the setting or the history."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +23,7 @@ from tests.ui.person import WAIT, ask, begin
 
 @pytest.fixture
 def orders(monkeypatch: pytest.MonkeyPatch) -> list[Order]:
-    """What the engine is told from now on."""
+    """The orders to the engine from now on."""
     told: list[Order] = []
     send = EngineInProcess.send
 
@@ -36,7 +36,7 @@ def orders(monkeypatch: pytest.MonkeyPatch) -> list[Order]:
 
 
 def keep(*chats: str) -> None:
-    """As two models would."""
+    """Store prefixes as two models do."""
     for model in ("model", "other"):
         for chat in chats:
             (paths.kept_prompts() / model / chat).mkdir(parents=True)

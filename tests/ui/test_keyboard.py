@@ -165,7 +165,7 @@ def button(part: QWidget, name: str) -> QPushButton:
 
 
 def press(app: Program, pressed: QAbstractButton) -> None:
-    """As somebody does who has a keyboard only."""
+    """Press a button as somebody does who has a keyboard only."""
     app.window.activateWindow()
     QApplication.processEvents()
     pressed.setFocus()

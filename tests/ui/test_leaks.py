@@ -1,4 +1,4 @@
-"""Nothing piles up: objects, threads, timers and memory over many chats and answers."""
+"""Objects, threads, timers and memory over many chats and answers."""
 
 import gc
 import threading
@@ -21,7 +21,7 @@ QUIET = 500  # ms
 
 @dataclass(frozen=True)
 class Census:
-    """What there is now."""
+    """The counts of a moment."""
 
     objects: int
     timers: int
@@ -46,7 +46,7 @@ def census(app: Program) -> Census:
 
 
 def at_rest(qtbot: QtBot, app: Program) -> Census:
-    """When nothing that was begun is still to end: on a loaded machine timers and threads end late."""
+    """Wait until nothing more ends, as timers and threads end late on a loaded machine, and return the counts."""
     seen = [census(app)]
 
     def is_same() -> bool:

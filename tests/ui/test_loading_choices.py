@@ -32,7 +32,7 @@ def root(headstart_home: Path) -> Path:
 
 @pytest.fixture
 def asked() -> list[Loadable]:
-    """What was loaded, in order."""
+    """The options of each load, in order."""
     return []
 
 
@@ -64,7 +64,7 @@ def is_offered(field: QComboBox, value: str) -> bool:
 
 
 def note(widget: QWidget) -> str:
-    """What stands below the choice of precision."""
+    """Return the words below the choice of precision."""
     labels = [label for label in widget.findChildren(QLabel) if "in 8 bits" in label.text()]
     return labels[0].text() if labels and not labels[0].isHidden() else ""
 

@@ -54,7 +54,7 @@ def refuses(port: int) -> bool:
 
 
 def switch(qtbot: QtBot, app: Program, wanted: ServerState) -> None:
-    """As a person does with the keyboard, until it is so."""
+    """Switch by keyboard until it is so."""
     QTest.keyClick(app.window.server.card.switch, Qt.Key.Key_Space)
     qtbot.waitUntil(lambda: app.server.state is wanted, timeout=WAIT)
 
@@ -71,7 +71,7 @@ def post(url: str, key: str, text: str) -> tuple[int, str]:
 
 
 def ask(qtbot: QtBot, app: Program, key: str, text: str = "Hi") -> tuple[int, str]:
-    """In a thread: the window must not wait."""
+    """Ask in a thread, as the window must not wait."""
     task = BackgroundTask(lambda _: post(app.window.server.address.url.text, key, text), app)
     with qtbot.waitSignal(task.done, timeout=WAIT) as done:
         task.start()

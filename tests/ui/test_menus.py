@@ -25,7 +25,7 @@ def no_files(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def entries(app: Program) -> Iterator[QAction]:
-    """In the order of the menus, but for those that end something."""
+    """Return the actions in the order of the menus, without those that end something."""
     named = app.window.actions_by_name
     yield from (action for name, action in named.items() if name not in LAST)
     yield from (named[name] for name in LAST)
@@ -43,7 +43,7 @@ def choose(action: QAction) -> None:
 
 
 def close_all() -> None:
-    """Whatever stands before the window."""
+    """Close whatever stands before the window."""
     for widget in QApplication.topLevelWidgets():
         if isinstance(widget, QDialog | QMenu) and widget.isVisible():
             widget.close()

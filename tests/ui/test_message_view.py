@@ -1,4 +1,4 @@
-"""One message on screen: what it shows, what it offers, how it grows, what it never does."""
+"""The view of a message: content, actions and growth."""
 
 import random
 from collections.abc import Callable

@@ -29,7 +29,7 @@ def book(tmp_path: Path) -> Path:
 
 
 def chips(app: Program) -> list[str]:
-    """What is said of the chips on screen."""
+    """Return the words of the chips on screen."""
     found = app.window.chat.composer.findChildren(Chip)
     return [chip.accessibleName() for chip in found if not chip.isHidden()]
 
@@ -40,12 +40,12 @@ def answer(app: Program) -> MessageView:
 
 
 def buttons(view: MessageView) -> list[QToolButton]:
-    """Those of the passages that it names."""
+    """Return the buttons of the passages that an answer names."""
     return view._sources.buttons() if view._sources else []
 
 
 def sent(app: Program, number: int = 0) -> str:
-    """What the model got as this message of the last request."""
+    """Return this message of the last request."""
     return app.chat_controller.session.request(app.chat_controller.session.path[:-1]).messages[number].content
 
 

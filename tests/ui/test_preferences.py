@@ -131,7 +131,7 @@ def field(app: Program, name: str) -> NumberEditor:
 
 
 def told(app: Program, *names: str) -> list[str]:
-    """What stands in the fields."""
+    """Return the values in the fields."""
     return [field(app, name)._spin.text() for name in names]
 
 

@@ -47,7 +47,7 @@ def put(dialog: QuickAsk, question: str) -> None:
 
 
 def put_and_wait(qtbot: QtBot, app: Program, question: str) -> QuickAsk:
-    """The same, until its answer has ended."""
+    """Put a question and wait until its answer has ended."""
     dialog = quick(app)
     with qtbot.waitSignal(app.chats.events.answered, timeout=WAIT):
         put(dialog, question)

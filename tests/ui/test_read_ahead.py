@@ -30,7 +30,7 @@ LONG_ENOUGH = 700  # ms, in which a request that was going to be sent is sent
 
 
 class Power(NamedTuple):
-    """What the system tells of its battery."""
+    """The battery of the system."""
 
     power_plugged: bool
 
@@ -43,7 +43,7 @@ def on_mains(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
-    """What the engine was told to read ahead."""
+    """The requests that the engine was told to read ahead."""
     requests: list[Request] = []
     send = EngineInProcess.send
 
@@ -57,7 +57,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Request]:
 
 
 def texts(request: Request) -> list[str]:
-    """Of its messages."""
+    """Return the texts of its messages."""
     return [message.content.strip() for message in request.messages]
 
 
@@ -67,7 +67,7 @@ def mark(app: Program) -> QLabel:
 
 
 def is_ready(app: Program) -> bool:
-    """Whether it is shown."""
+    """Return whether the mark is shown."""
     return mark(app).isVisible()
 
 
@@ -77,7 +77,7 @@ def wait_ready(qtbot: QtBot, app: Program) -> None:
 
 
 def type_in(app: Program, text: str) -> None:
-    """Without sending it."""
+    """Type a text without sending it."""
     QTest.keyClicks(app.window.chat.composer.edit, text)
 
 
@@ -321,7 +321,7 @@ def test_crashed_engine_reads_nothing_by_itself(qtbot: QtBot, asked: list[Reques
 
 
 def prompt(words: int) -> Request:
-    """Of a length that takes the toy a while."""
+    """Return a prompt that takes the toy a while."""
     return Request((Message("user", "word " * words),))
 
 

@@ -1,4 +1,4 @@
-"""Where one reads from the right, the window is the mirror image of what it is elsewhere."""
+"""The mirrored window of languages that are read from the right."""
 
 from collections.abc import Callable, Iterator
 
@@ -26,7 +26,7 @@ def read_from(qapp: QApplication) -> Iterator[Callable[[Qt.LayoutDirection], Non
 
 
 def _places(app: Program) -> dict[str, QRect]:
-    """Where the controls of each page stand."""
+    """Return where the controls of each page stand."""
     app.window.resize(1400, 900)
     app.window.actions_by_name["panel"].setChecked(True)
     found = {}

@@ -1,4 +1,4 @@
-"""What is kept when the world goes wrong: a full disk, a killed window, a damaged history, a second start."""
+"""Saving on a full disk, with a killed window, a damaged history or a second start."""
 
 import sqlite3
 from collections.abc import Callable

@@ -97,7 +97,7 @@ def test_headings_grow_with_the_text(open_program: Callable[..., Program]) -> No
 
 
 def _show_every_page(app: Program) -> None:
-    """They get their looks then."""
+    """Show every page, which styles it."""
     for page in (*app.window.beside_the_chat(), app.window.chat):
         app.window.show_page(page)
 
@@ -118,7 +118,7 @@ def test_icons_grow_with_the_text(open_program: Callable[..., Program]) -> None:
 
 
 def _icons(app: Program) -> dict[str, int]:
-    """How large the window's icons are shown."""
+    """Return how large the window's icons are shown."""
     QApplication.processEvents()
     found = {}
     message = app.window.chat.transcript.view(0)  # last: one in the old looks may wait for its deletion

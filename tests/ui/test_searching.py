@@ -182,7 +182,7 @@ def _attach(app: Program, *files: Attachment) -> None:
 
 
 def _marked_in_files(app: Program) -> list[str]:
-    """What is marked in the files of the first message."""
+    """Return what is marked in the files of the first message."""
     view = app.window.chat.transcript.view(0)
     text = view._unfolded
     assert text

@@ -1,4 +1,4 @@
-"""What the pictures are made of: recorded answers and measurements that this version still understands."""
+"""The recorded answers and measurements behind the pictures."""
 
 import json
 

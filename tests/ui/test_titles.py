@@ -22,14 +22,14 @@ ENOUGH = 300  # ms, in which a title that was going to be asked for is asked for
 
 
 class Power(NamedTuple):
-    """What the system tells of its battery."""
+    """The battery of the system."""
 
     power_plugged: bool
 
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On mains power, with a short rest and room for what a toy answers."""
+    """Mains power, a short pause, and room for what a toy answers."""
     monkeypatch.setattr(psutil, "sensors_battery", lambda: None, raising=False)
     monkeypatch.setattr(chat_titles, "_PAUSE", 30)
     monkeypatch.setattr(chat_titles, "_LONGEST", 40)

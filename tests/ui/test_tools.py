@@ -39,7 +39,7 @@ def name_servers(home: Path, **servers: object) -> None:
 
 
 def switch_on(qtbot: QtBot, app: Program) -> None:
-    """As the dialog and the preferences do."""
+    """Switch tools on as the dialog and the preferences do."""
     app.settings.change(tools=True)
     qtbot.waitUntil(lambda: not app.tools.is_starting, timeout=WAIT)
 

@@ -134,7 +134,6 @@ CASES = (
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_reasons_are_those_of_the_terminal(stage: Stage) -> None:
-    """The same case is told, with the same figures."""
     terminal, window = reason(stage), tuning_page.reason(stage)
     for words in CASES:
         assert (words in terminal) == (words in window), words

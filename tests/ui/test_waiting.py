@@ -22,7 +22,7 @@ Open = Callable[..., Program]
 
 
 def heading(app: Program) -> str:
-    """What stands beside the name above the last message."""
+    """Return the words beside the name above the last message."""
     view = app.window.chat.transcript.view(len(shown(app)) - 1)
     return view._header.findChildren(QLabel)[1].text()
 

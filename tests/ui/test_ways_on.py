@@ -1,4 +1,4 @@
-"""Where a chat stands still there is a button for the way on: Answer, Continue, Try again, Load, Get a model."""
+"""Buttons that go on where a chat stands still: Answer, Continue, Try again, Load, Get a model."""
 
 import os
 import signal
