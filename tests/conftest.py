@@ -137,7 +137,7 @@ def _exported(name: str, folders: list[Path]) -> Path | None:
 
 
 def built_once(module: str, *sources: str) -> Path:
-    """What `python -m MODULE FOLDER` builds, once per machine for each state of the module, `sources` and packages.
+    """Build with `python -m MODULE FOLDER`, once per machine for each state of the module, `sources` and packages.
 
     In a process of its own: no test shares one with torch. Whatever has altered the files since has them built anew.
     """
@@ -158,7 +158,7 @@ def built_once(module: str, *sources: str) -> Path:
 
 
 def _is_sound(folder: Path) -> bool:
-    """Whether it was built to its end, and is as it was then."""
+    """Return whether it was built to its end and did not change since."""
     try:
         return bool(json.loads(_sums(folder).read_text(encoding="utf-8")) == _hashes(folder))
     except (OSError, ValueError):

@@ -29,7 +29,7 @@ print(write_model(Path(os.environ["HEADSTART_HOME"]) / "models" / sys.argv[1]))
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What it is, and what it does when it is called upon. `says`, `code`: how pip ends."""
+    """A fake Python and its behaviour. `says`, `code`: how pip ends."""
 
     version: tuple[int, int, int] = (3, 11, 2)
     pip: str = "24.1"

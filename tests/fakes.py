@@ -1,12 +1,14 @@
 """Engines without a model: they say what a test wrote down."""
 
+import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
+from bench.toy import ROUNDS, pieces_of, step_of
 from headstart.engine.engine import (
     Event,
     Finish,
@@ -22,19 +24,11 @@ from headstart.engine.engine import (
     Stats,
     Step,
     Timing,
-    Token,
 )
 from headstart.errors import ContextOverflowError
 
 Script = str | Exception
 
-# Rounds of a plain token, of two draft tokens and a bonus, of three n-gram tokens of which one is refused.
-_PATTERN = (
-    (Origin.TARGET,),
-    (Origin.DRAFT, Origin.DRAFT, Origin.TARGET),
-    (Origin.NGRAM, Origin.NGRAM, Origin.TARGET),
-)
-_DRAFTED = {Origin.TARGET: 0, Origin.DRAFT: 2, Origin.NGRAM: 3}
 _TIMING = {
     Origin.TARGET: Timing(0.0, 70.0, 1.0),
     Origin.DRAFT: Timing(36.0, 78.0, 1.0),
@@ -48,8 +42,9 @@ HALF = Likelihood((0xF0, 0x9F), -1.5)
 class ScriptedEngine:
     """Answers the n-th request with the n-th script (the last one again when they run out), word by word.
 
-    An exception in the script is raised. `pause` seconds pass before each round, cut short by `cancel`.
-    `requests` holds what was asked. Prompt tokens are words; a prompt longer than `context` overflows.
+    An exception in the script is raised. `pause` seconds pass before each round, cut short by `cancel`, and
+    `before_round` is called with the number of the request and that of the round. `requests` holds what was asked.
+    Prompt tokens are words; a prompt longer than `context` overflows.
     """
 
     scripts: Sequence[Script] = ("The quick brown fox jumps over the lazy dog.",)
@@ -57,9 +52,9 @@ class ScriptedEngine:
     context: int = 4096
     requests: list[Request] = field(default_factory=list)
     closed: bool = False
+    before_round: Callable[[int, int], object] = lambda request, number: None
 
     def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
-        """See Engine.generate."""
         script = self.scripts[min(len(self.requests), len(self.scripts) - 1)]
         self.requests.append(request)
         prompt = sum(len(text.split()) for text in (request.prompt, *(turn.content for turn in request.messages)))
@@ -73,7 +68,6 @@ class ScriptedEngine:
         yield from self._rounds(script, request, cancel or threading.Event(), prompt)
 
     def close(self) -> None:
-        """See Engine.close."""
         self.closed = True
 
     def _rounds(self, script: str, request: Request, cancel: threading.Event, prompt: int) -> Iterator[Event]:
@@ -81,16 +75,17 @@ class ScriptedEngine:
         reason = FinishReason.STOP if len(words) == len(_words(script)) else FinishReason.LENGTH
         rounds, start = list[Round](), 0
         while words:
+            self.before_round(len(self.requests), len(rounds) + 1)
             self._wait(cancel)
             if cancel.is_set():
                 reason = FinishReason.CANCELLED
                 break
-            origins = _PATTERN[len(rounds) % len(_PATTERN)][: len(words)]
-            pieces = tuple(Piece(word, origin) for word, origin in zip(words, origins, strict=False))
-            rounds.append(_round(pieces))
+            pieces = pieces_of(words, ROUNDS[len(rounds) % len(ROUNDS)])
+            step = step_of(pieces, _TIMING[pieces[0].origin])
             scored = () if request.likeliest is None else _scored(pieces, start, request.likeliest)
-            start += sum(len(piece.text) for piece in pieces)
-            yield Step("".join(words[: len(pieces)]), rounds[-1], pieces, scored)
+            yield replace(step, scored=scored)
+            rounds.append(step.round)
+            start += len(step.text)
             words = words[len(pieces) :]
         ids = tuple(token.id for item in rounds for token in item.tokens)
         yield Finish(reason, _stats(rounds, prompt, self.context), ids)
@@ -100,6 +95,13 @@ class ScriptedEngine:
         end = time.monotonic() + self.pause
         while self.pause and time.monotonic() < end and not cancel.is_set():
             time.sleep(0.005)
+
+
+def press_ctrl_c() -> None:
+    """Call the handler of Ctrl+C. A real signal may meet a stack that engines of other tests spoiled."""
+    handler = signal.getsignal(signal.SIGINT)
+    assert callable(handler)
+    handler(signal.SIGINT, None)
 
 
 @dataclass
@@ -126,13 +128,6 @@ def _scored(pieces: tuple[Piece, ...], start: int, likeliest: int) -> tuple[Scor
     tokens = [Likelihood(tuple(piece.text.encode()), -0.25) for piece in pieces]
     starts = accumulate((len(piece.text) for piece in pieces), initial=start)
     return tuple(Scored(token, at, (token, HALF)[:likeliest]) for token, at in zip(tokens, starts, strict=False))
-
-
-def _round(pieces: tuple[Piece, ...]) -> Round:
-    tokens = tuple(Token(sum(piece.text.encode()), piece.origin) for piece in pieces)
-    drafter = pieces[0].origin
-    accepted = sum(piece.origin is not Origin.TARGET for piece in pieces)
-    return Round(tokens, _DRAFTED[drafter], accepted, drafter, _TIMING[drafter])
 
 
 def _stats(rounds: list[Round], prompt: int, context: int) -> Stats:

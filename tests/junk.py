@@ -1,4 +1,4 @@
-"""What a file or a request may hold instead of what belongs there, for tests with hypothesis."""
+"""Malformed files and requests for hypothesis."""
 
 import copy
 import os
@@ -35,7 +35,7 @@ def places(value: object) -> list[tuple[Any, Any]]:
 
 
 def changed(data: st.DataObject, source: dict[str, Any], junk: st.SearchStrategy[Any]) -> dict[str, Any]:
-    """The same with something else in one to three places, or with a place missing."""
+    """Return the data with another value in one to three places, or without a place."""
     content = copy.deepcopy(source)
     for _ in range(data.draw(st.integers(1, 3))):
         there = places(content)

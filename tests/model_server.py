@@ -25,7 +25,7 @@ class Broken(Exception):  # noqa: N818 - it is no error of a test
 
 @dataclass
 class Script:
-    """What the server has and says. `refusals` come first, one for each try."""
+    """The models and answers of the server. `refusals` come first, one for each try."""
 
     words: tuple[str, ...] = ("Hello", " there", "!")
     models: tuple[dict[str, Any], ...] | None = ({"id": "small"},)  # None: it has no such list

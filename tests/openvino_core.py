@@ -22,13 +22,13 @@ class FakeCore:
         return list(self.devices)
 
     def get_versions(self, kind: str) -> dict[str, SimpleNamespace]:
-        """As a plugin does, or fails to."""
+        """Return the versions of a plugin, or fail like one."""
         if kind in self.broken:
             raise RuntimeError(self.broken[kind])
         return {kind: SimpleNamespace(build_number="2026.4.1-1")}
 
     def get_property(self, device: str, name: str) -> object:
-        """One answer; unknown names are refused as OpenVINO refuses them."""
+        """Return a property; unknown names are refused as OpenVINO refuses them."""
         try:
             return self.devices[device][name]
         except KeyError:
@@ -51,6 +51,6 @@ NO_OPENCL = (
 
 
 def plug_in(monkeypatch: pytest.MonkeyPatch, core: FakeCore) -> None:
-    """From now on this is the one Core."""
+    """Make this the one Core."""
     monkeypatch.setattr("headstart.engine.devices.core", lambda: core)
     monkeypatch.setattr("headstart.engine.runtime.core", lambda: core)

@@ -10,7 +10,7 @@ SOURCE_ROOTS = {"headstart": ROOT / "app", "headstart_export": ROOT / "export"}
 
 @dataclass(frozen=True)
 class Module:
-    """One file: its dotted name, where it lies and what it says."""
+    """A file: its dotted name, its path and its text."""
 
     name: str
     path: Path
@@ -22,7 +22,7 @@ class Module:
         return ast.parse(self.text)
 
     def is_in(self, package: str) -> bool:
-        """Whether this is `package` or lies inside it."""
+        """Return whether this is `package` or lies inside it."""
         return self.name == package or self.name.startswith(package + ".")
 
 

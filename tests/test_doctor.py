@@ -34,35 +34,32 @@ def _said(findings: Iterable[Finding], level: Level) -> list[str]:
     return [f"{found.text} -> {found.remedy}" for found in findings if found.level is level]
 
 
-def test_this_installation_is_sound_and_sends_nothing() -> None:
+def test_this_installation_is_sound() -> None:
     found = list(doctor.check_software(doctor.runtime_fault()))
     assert {finding.level for finding in found} == {Level.OK}
     assert "openvino-genai 20" in found[0].text
-    assert found[-1].text.endswith("none of it is in this process.")
 
 
 def test_loaded_telemetry_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openvino_telemetry", ModuleType("openvino_telemetry"))
     (said,) = _said(doctor.check_software(""), Level.PROBLEM)
-    assert said.startswith("OpenVINO's telemetry is loaded (openvino_telemetry)")
+    assert "(openvino_telemetry)" in said
 
 
-def test_a_runtime_that_does_not_load_is_named_and_the_other_checks_still_run(
-    monkeypatch: pytest.MonkeyPatch, capsys: Captured
-) -> None:
+def test_unloadable_runtime_is_named_and_other_checks_run(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     monkeypatch.setattr("headstart.engine.runtime.openvino", failing(ImportError("libtbb.so.12:\ncannot open")))
     assert main(["doctor", "--json"]) == 1
     found = json.loads(capsys.readouterr().out)["findings"]
     assert {each["section"] for each in found} == set(SECTIONS) - {"devices"}
     (problem,) = [each for each in found if each["section"] == "software" and each["level"] == "problem"]
-    assert problem["text"] == "OpenVINO does not load (libtbb.so.12: cannot open)."
-    assert problem["remedy"] == "Install Headstart again."
+    assert "(libtbb.so.12: cannot open)" in problem["text"]
+    assert problem["remedy"]
 
 
 def test_packages_of_two_releases_are_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "package_versions", lambda: {"openvino": "2026.4.1", "openvino-genai": "2026.3.0.0"})
     (said,) = _said(doctor.check_software(""), Level.PROBLEM)
-    assert said.startswith("OpenVINO's packages are of different releases (2026.3.0, 2026.4.1).")
+    assert "(2026.3.0, 2026.4.1)" in said
 
 
 @pytest.mark.parametrize(
@@ -84,29 +81,29 @@ def test_instruction_sets_are_read(
     assert computer.processor() == "A: B"
 
 
-def test_a_system_that_counts_nothing_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_swap_counters_are_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("psutil.swap_memory", failing(RuntimeError("Performance counters may be disabled.")))
     assert not [text for text in _said(doctor.check_computer(), Level.NOTE) if "swapped" in text]
 
 
-def test_an_old_processor_a_silent_one_and_swapping_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_processor_and_swapping_are_notes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("psutil.swap_memory", lambda: SimpleNamespace(used=10**15))
     monkeypatch.setattr(computer, "instruction_sets", lambda: ())
     slow, swapped = _said(doctor.check_computer(), Level.NOTE)
-    assert slow.endswith("Without AVX2 or NEON models are slow. -> Choose a small model.")
-    assert "is swapped to disk" in swapped
+    assert "AVX2" in slow
+    assert "swapped" in swapped
     monkeypatch.setattr(computer, "instruction_sets", lambda: None)
-    assert any("does not report the instruction sets" in said for said in _said(doctor.check_computer(), Level.OK))
+    assert any("instruction sets" in said for said in _said(doctor.check_computer(), Level.OK))
 
 
-def test_huge_pages_are_told_where_the_system_does(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_huge_pages_are_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(doctor, "_HUGE_PAGES", tmp_path / "enabled")
     assert not [found for found in doctor.check_computer() if "huge" in found.text]
     (tmp_path / "enabled").write_text("always madvise [never]\n", encoding="ascii")
     assert [found.text for found in doctor.check_computer()][-1] == "Transparent huge pages: never."
 
 
-def test_folders_are_named_with_their_room_and_none_is_made(headstart_home: Path) -> None:
+def test_folders_are_reported_and_not_created(headstart_home: Path) -> None:
     found = list(doctor.check_folders())
     assert {finding.level for finding in found} == {Level.OK}
     assert found[0].text.startswith(f"models: {headstart_home / 'models'}, not made yet, ")
@@ -117,29 +114,27 @@ def test_folders_are_named_with_their_room_and_none_is_made(headstart_home: Path
     ("free", "level", "words"),
     [(10**9, Level.NOTE, "little for a model"), (10**6, Level.PROBLEM, "nothing can be saved")],
 )
-def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch, free: int, level: Level, words: str) -> None:
+def test_full_disk_is_reported(monkeypatch: pytest.MonkeyPatch, free: int, level: Level, words: str) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda _path: SimpleNamespace(free=free))
     assert words in _said(doctor.check_folders(), level)[0]
 
 
-def test_a_folder_that_cannot_be_written_is_a_problem(monkeypatch: pytest.MonkeyPatch, headstart_home: Path) -> None:
+def test_unwritable_folder_is_a_problem(monkeypatch: pytest.MonkeyPatch, headstart_home: Path) -> None:
     headstart_home.mkdir()
     monkeypatch.setattr("os.access", lambda _path, _mode: False)
     said = _said(doctor.check_folders(), Level.PROBLEM)
     assert len(said) == 6
-    assert f"cannot be written: {headstart_home} does not let you" in said[0]
+    assert str(headstart_home) in said[0]
 
 
-def test_a_file_in_a_folders_place_is_a_problem(headstart_home: Path) -> None:
+def test_file_in_place_of_a_folder_is_a_problem(headstart_home: Path) -> None:
     headstart_home.mkdir()
     (headstart_home / "models").touch()
     (said,) = _said(doctor.check_folders(), Level.PROBLEM)
-    assert said.endswith("is a file. -> Move that file away.")
+    assert str(headstart_home / "models") in said
 
 
-def test_what_killed_exports_have_left_is_told_and_removed_where_that_is_wished(
-    headstart_home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_leftovers_of_exports_are_reported_and_removed(headstart_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     models = headstart_home / "models"
     dead, alive = (Unfinished(models / f".headstart-export-qwen-3-{letters}") for letters in ("abc_1234", "xyz_1234"))
     for each in (dead, alive):
@@ -148,7 +143,7 @@ def test_what_killed_exports_have_left_is_told_and_removed_where_that_is_wished(
     (dead.replaced).mkdir()
     alive.own()
     (said,) = _said(doctor.check_folders(), Level.NOTE)
-    assert f"A killed export of qwen-3 has left 1 MB in {dead.root}. -> Run `headstart doctor --clean`" in said
+    assert all(part in said for part in ("qwen-3", "1 MB", str(dead.root), "`headstart doctor --clean`"))
     monkeypatch.setattr(doctor, "examine", doctor.check_folders)
     assert main(["doctor"]) == 0
     assert dead.root.exists()
@@ -159,7 +154,7 @@ def test_what_killed_exports_have_left_is_told_and_removed_where_that_is_wished(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other rights")
-def test_chats_that_others_can_list_are_told() -> None:
+def test_readable_history_folder_is_a_note() -> None:
     paths.history_folder().mkdir(parents=True)
     paths.history_folder().chmod(0o755)
     (said,) = _said(doctor.check_folders(), Level.NOTE)
@@ -168,29 +163,28 @@ def test_chats_that_others_can_list_are_told() -> None:
     assert not _said(doctor.check_folders(), Level.NOTE)
 
 
-def test_without_a_model_the_first_export_is_named() -> None:
-    assert _said(doctor.check_models(), Level.NOTE) == [
-        "No model is installed yet. -> Run `headstart-export smollm2-135m-instruct` to get a small one."
-    ]
+def test_empty_library_names_the_first_export() -> None:
+    (said,) = _said(doctor.check_models(), Level.NOTE)
+    assert "`headstart-export smollm2-135m-instruct`" in said
 
 
-def test_the_largest_pair_that_fits_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_largest_fitting_pair_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "free_memory", lambda: 10**11)
     write_model(paths.models_folder() / "single")
     write_pair(paths.models_folder() / "couple")
     found = list(doctor.check_models())
     assert {finding.level for finding in found} == {Level.OK}
-    assert found[-1].text == "The largest pair that fits into free memory is couple."
+    assert found[-1].text.endswith(" couple.")
 
 
-def test_models_that_do_not_fit_are_told_with_the_context_that_would(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_model_is_a_note_with_a_context(monkeypatch: pytest.MonkeyPatch) -> None:
     write_model(paths.models_folder() / "single")
     monkeypatch.setattr(doctor, "free_memory", lambda: 2_000_000_000)
     (said,) = _said(doctor.check_models(), Level.NOTE)
-    assert "takes about 2.1 GB with 4096 tokens, but 2.0 GB is free." in said
-    assert said.endswith("no context is short enough.")
+    assert all(figure in said for figure in ("2.1 GB", "4096 tokens", "2.0 GB"))
+    assert "--context" not in said
     monkeypatch.setattr("headstart.engine.memory.largest_context", lambda _models, _free: 1024)
-    assert _said(doctor.check_models(), Level.NOTE)[0].endswith("; --context 1024 would fit.")
+    assert _said(doctor.check_models(), Level.NOTE)[0].count("--context 1024 ") == 1
 
 
 def test_broken_models_and_mismatched_pairs_are_problems() -> None:
@@ -202,17 +196,17 @@ def test_broken_models_and_mismatched_pairs_are_problems() -> None:
     draft.rmdir()
     write_model(draft, {"x": 0, "y": 1})
     broken, couple = _said(doctor.check_models(), Level.PROBLEM)
-    assert broken.startswith("broken cannot be used (broken is damaged: ")
-    assert couple.startswith("couple is no pair: draft couple/draft does not fit couple/target: id 0 is ")
+    assert broken.startswith("broken ")
+    assert all(part in couple for part in ("couple/draft", "couple/target", "id 0"))
 
 
-def test_the_engine_starts_and_takes_an_order() -> None:
+def test_engine_starts_and_takes_an_order() -> None:
     found, kernels = doctor.check_engine()
-    assert found.text.startswith("Its process starts, takes an order and ends (")
-    assert (kernels.level, selftest.proven() is not None) == (Level.OK, True)
+    assert found.level is kernels.level is Level.OK
+    assert selftest.proven() is not None
 
 
-def test_kernels_that_are_not_used_are_told_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unused_kernels_are_a_note_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selftest, "obstacle", lambda: "they were not compiled")
     _, kernels = doctor.check_engine()
     assert kernels.level is Level.NOTE
@@ -223,32 +217,30 @@ def test_kernels_that_are_not_used_are_told_with_the_reason(monkeypatch: pytest.
     ("command", "words"),
     [(("/no/such/program",), "cannot be started"), ((sys.executable, "-c", ""), "stopped unexpect")],
 )
-def test_an_engine_that_does_not_start_is_a_problem(command: tuple[str, ...], words: str) -> None:
+def test_engine_that_does_not_start_is_a_problem(command: tuple[str, ...], words: str) -> None:
     (said,) = _said(doctor.check_engine(command), Level.PROBLEM)
     assert words in said
 
 
-def test_a_missing_library_of_the_window_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_library_of_the_window_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     _break_qt(monkeypatch, "libEGL.so.1: cannot open shared object file: No such file or directory")
     monkeypatch.setenv("DISPLAY", ":0")
-    assert _said(doctor.check_window(), Level.PROBLEM) == [
-        "The window cannot open: the system has no libEGL.so.1. -> Install libEGL.so.1 (Debian, Ubuntu: apt install "
-        "libegl1 libgl1 libxkbcommon0 libxkbcommon-x11-0 libxcb-cursor0 libxcb-icccm4 libxcb-keysyms1 libdbus-1-3 "
-        "libfontconfig1 libglib2.0-0), or use `headstart chat`."
-    ]
+    (said,) = _said(doctor.check_window(), Level.PROBLEM)
+    assert "no libEGL.so.1." in said
+    assert "apt install libegl1 " in said
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere there is always a display")
-def test_without_a_display_nothing_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_display_is_no_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     _break_qt(monkeypatch, "libodd.so.9: cannot open shared object file")
     missing, display = _said(doctor.check_window(), Level.NOTE)
-    assert missing.endswith("Install libodd.so.9, or use `headstart chat`.")
-    assert display.startswith("There is no display")
+    assert "Install libodd.so.9," in missing
+    assert "no display" in display
 
 
-def test_qt_loads_here_and_a_plugin_that_does_not_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unloadable_qt_plugin_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setattr("headstart.ui.display.x11_fault", lambda: "libxcb-cursor.so.0: cannot open shared object")
@@ -282,53 +274,48 @@ def _told(monkeypatch: pytest.MonkeyPatch, core: FakeCore) -> list[Finding]:
     return list(doctor.check_devices())
 
 
-def test_a_machine_with_only_a_processor_has_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_machine_without_accelerators_has_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     found = _told(monkeypatch, FakeCore({"CPU": CPU}, {"GPU": NO_OPENCL}))
     assert {finding.level for finding in found} == {Level.OK}
     described, judged, gpu, npu = (finding.text for finding in found)
-    assert described == (
-        "CPU: A Processor; plugin 2026.4.1-1; shares the computer's memory; OpenVINO's capabilities: FP32, INT8."
-    )
-    assert judged.startswith("CPU runs everything: ")
-    assert gpu == "No GPU (libOpenCL.so.1: cannot open shared object file). Run on real hardware: not yet."
-    assert npu == "No NPU (its plugin loads but finds no device). Run on real hardware: not yet."
+    assert all(part in described for part in ("CPU: A Processor;", "2026.4.1-1", "FP32, INT8"))
+    assert judged.startswith("CPU ")
+    assert gpu.startswith("No GPU (libOpenCL.so.1: ")
+    assert npu.startswith("No NPU (")
 
 
 @pytest.mark.parametrize(("machine", "seen"), [("AMD64", "yes"), ("arm64", "not yet on this kind of processor")])
-def test_only_what_was_run_is_said_to_have_run(monkeypatch: pytest.MonkeyPatch, machine: str, seen: str) -> None:
+def test_report_says_what_was_run_on_real_hardware(monkeypatch: pytest.MonkeyPatch, machine: str, seen: str) -> None:
     monkeypatch.setattr("platform.machine", lambda: machine)
     assert _told(monkeypatch, FakeCore({"CPU": CPU}))[1].text.endswith(f"Run on real hardware: {seen}.")
 
 
-def test_a_gpu_is_described_and_marked_as_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpu_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
     found = _told(monkeypatch, FakeCore({"CPU": CPU, "GPU.0": GPU}))
-    assert found[2].text == (
-        "GPU.0: A Graphics Card (dGPU); plugin 2026.4.1-1; driver 25.9; 12.0 GB of its own memory; "
-        "OpenVINO's capabilities: FP16, GPU_HW_MATMUL."
-    )
+    parts = ("GPU.0: A Graphics Card (dGPU);", "2026.4.1-1", "driver 25.9", "12.0 GB", "FP16, GPU_HW_MATMUL")
+    assert all(part in found[2].text for part in parts)
     assert found[3].level is Level.NOTE
-    assert found[3].text.endswith("Run on real hardware: not yet.")
     assert "--device GPU.0" in found[3].remedy
     assert not [finding for finding in found if finding.text.startswith("No GPU")]
 
 
-def test_a_device_that_tells_nothing_is_still_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_device_without_properties_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     found = _told(monkeypatch, FakeCore({"CPU": CPU, "GPU": {}, "XPU": {}}, {"XPU": "", "GPU": ""}))
-    assert found[2].text.startswith("GPU: GPU; plugin of unknown version; driver of unknown version; shares")
-    assert found[5].text == "XPU is a kind of device that Headstart does not know."
+    assert found[2].text.startswith("GPU: GPU;")
+    assert found[5].text.startswith("XPU ")
 
 
-def test_an_accelerator_without_a_driver_has_a_remedy(monkeypatch: pytest.MonkeyPatch, nodes: Path) -> None:
+def test_accelerator_without_a_driver_has_a_remedy(monkeypatch: pytest.MonkeyPatch, nodes: Path) -> None:
     (nodes / "GPU128").touch()
     (nodes / "NPU0").touch()
     gpu, npu = _told(monkeypatch, FakeCore({"CPU": CPU}, {"GPU": NO_OPENCL}))[2:]
     assert (gpu.level, npu.level) == (Level.NOTE, Level.NOTE)
-    assert gpu.text.startswith("No GPU for OpenVINO, though the system has one: libOpenCL.so.1")
+    assert "libOpenCL.so.1" in gpu.text
     assert "compute runtime" in gpu.remedy
     assert "Level Zero" in npu.remedy
 
 
-def test_an_accelerator_that_the_user_may_not_open_is_named(monkeypatch: pytest.MonkeyPatch, nodes: Path) -> None:
+def test_inaccessible_accelerator_is_named(monkeypatch: pytest.MonkeyPatch, nodes: Path) -> None:
     (nodes / "GPU128").touch()
     monkeypatch.setattr("os.access", lambda _path, _mode: False)
     gpu = _told(monkeypatch, FakeCore({"CPU": CPU}))[2]
@@ -336,23 +323,24 @@ def test_an_accelerator_that_the_user_may_not_open_is_named(monkeypatch: pytest.
     assert "render" in gpu.remedy
 
 
-def test_no_processor_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_cpu_device_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     found = _told(monkeypatch, FakeCore({}, {"CPU": "Exception from core.cpp:1:\n"}))[0]
-    assert (found.level, found.remedy) == (Level.PROBLEM, "Install Headstart again.")
-    assert found.text == "OpenVINO has no CPU device (its plugin does not load)."
+    assert found.level is Level.PROBLEM
+    assert "CPU" in found.text
 
 
-def test_a_list_that_cannot_be_made_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_device_list_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headstart.engine.devices.core", failing(RuntimeError("no plugins.xml\nat all")))
     (found,) = doctor.check_devices()
-    assert (found.level, found.text) == (Level.PROBLEM, "OpenVINO cannot list the devices (no plugins.xml at all).")
+    assert found.level is Level.PROBLEM
+    assert "(no plugins.xml at all)" in found.text
 
 
 def _find(monkeypatch: pytest.MonkeyPatch, *findings: Finding) -> None:
     monkeypatch.setattr("headstart.cli.doctor.examine", lambda: iter(findings))
 
 
-def test_the_whole_examination_runs_here_and_makes_no_folder(headstart_home: Path, capsys: Captured) -> None:
+def test_examination_runs_here_and_creates_no_folder(headstart_home: Path, capsys: Captured) -> None:
     code = main(["doctor", "--json"])
     report = json.loads(capsys.readouterr().out)
     assert list(dict.fromkeys(found["section"] for found in report["findings"])) == SECTIONS
@@ -361,9 +349,7 @@ def test_the_whole_examination_runs_here_and_makes_no_folder(headstart_home: Pat
     assert not headstart_home.exists()
 
 
-def test_the_report_is_for_people_and_a_problem_is_the_exit_code(
-    monkeypatch: pytest.MonkeyPatch, capsys: Captured
-) -> None:
+def test_report_is_readable_and_problems_set_the_exit_code(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     _find(monkeypatch, Finding("a", Level.OK, "Fine."), Finding("a", Level.NOTE, "Odd\x1b\nthing.", "Look."))
     assert main(["doctor"]) == 0
     shown = capsys.readouterr().out
@@ -373,7 +359,7 @@ def test_the_report_is_for_people_and_a_problem_is_the_exit_code(
     assert "1 problem, 0 notes." in capsys.readouterr().out
 
 
-def test_no_report_names_its_user(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+def test_report_hides_the_user(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     monkeypatch.setattr(Path, "home", lambda: Path("/home/ada"))
     monkeypatch.setattr(getpass, "getuser", lambda: "ada")
     text = "/home/ada/.local, /home/ada: /media/ada/disk, /home/ada2 and canada"
@@ -384,7 +370,7 @@ def test_no_report_names_its_user(monkeypatch: pytest.MonkeyPatch, capsys: Captu
     assert "chmod 700 ~/x" in out
 
 
-def test_a_user_without_a_name_gets_a_report(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+def test_report_of_a_user_without_a_name(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     monkeypatch.setattr(Path, "home", lambda: Path("/"))
     monkeypatch.setattr(getpass, "getuser", failing(KeyError("uid not found")))
     _find(monkeypatch, Finding("a", Level.OK, "/data is there."))

@@ -6,22 +6,22 @@ from headstart.cli import main
 from headstart.errors import DeviceError, HeadstartError, SettingsError, UnfitError
 
 
-def test_a_sentence_is_its_template_with_the_values_put_in() -> None:
+def test_translatable_is_its_filled_template() -> None:
     error = HeadstartError("{name} has {count:,} tokens.", name="a", count=12345)
     assert str(error) == "a has 12,345 tokens."
     assert (error.text.template, error.text.values) == ("{name} has {count:,} tokens.", {"name": "a", "count": 12345})
 
 
-def test_braces_of_a_sentence_without_values_are_left_alone() -> None:
+def test_braces_without_values_are_text() -> None:
     assert str(HeadstartError('Send one object such as {"a": 1}.')) == 'Send one object such as {"a": 1}.'
 
 
-def test_an_unfit_device_has_its_reason() -> None:
+def test_unfit_error_has_its_reason() -> None:
     assert UnfitError("{device} refuses ({reason}).", device="NPU", reason="no paging").reason == "no paging"
 
 
 @pytest.mark.parametrize(("error", "code"), [(SettingsError("Ask otherwise."), 2), (DeviceError("No device."), 1)])
-def test_a_command_ends_with_the_code_of_its_error_and_one_sentence(
+def test_command_ends_with_the_exit_code_of_its_error(
     error: HeadstartError, code: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def window(_: object) -> int:

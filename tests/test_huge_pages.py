@@ -28,24 +28,26 @@ def on_demand(tmp_path: Path) -> Path:
         ({VARIABLE: "glibc.malloc.hugetlb=0"}, {}),
     ],
 )
-def test_a_process_asks_where_nobody_decided(on_demand: Path, known: dict[str, str], asked: dict[str, str]) -> None:
+def test_huge_pages_are_requested_where_undecided(
+    on_demand: Path, known: dict[str, str], asked: dict[str, str]
+) -> None:
     assert tunables(known, on_demand) == asked
 
 
 @pytest.mark.parametrize("words", ["[always] madvise never", "always madvise [never]", ""])
-def test_nobody_asks_where_it_changes_nothing(tmp_path: Path, words: str) -> None:
+def test_huge_pages_are_not_requested_in_vain(tmp_path: Path, words: str) -> None:
     state = tmp_path / "enabled"
     assert tunables({}, state) == {}  # no such file
     state.write_text(words)
     assert tunables({}, state) == {}
 
 
-def test_nobody_asks_on_another_system(on_demand: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_huge_pages_are_not_requested_elsewhere(on_demand: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     assert tunables({}, on_demand) == {}
 
 
-def test_a_program_starts_itself_again_once_with_its_arguments(on_demand: Path) -> None:
+def test_program_restarts_once_with_its_arguments(on_demand: Path) -> None:
     code = f"""
 import json, os, sys
 from pathlib import Path

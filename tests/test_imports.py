@@ -1,4 +1,4 @@
-"""What importing does, in fresh interpreters. Which module may import which is in pyproject.toml."""
+"""Effects of importing, in fresh interpreters. pyproject.toml says which module may import which."""
 
 import json
 import os
@@ -36,7 +36,7 @@ MADE_OF_OTHERS = (
 
 
 @pytest.mark.parametrize("package", ["headstart", "headstart_export"])
-def test_importing_every_module_does_nothing(package: str, tmp_path: Path) -> None:
+def test_imports_have_no_effect(package: str, tmp_path: Path) -> None:
     names = [each.name for each in source_tree.modules(package) if not any(map(each.is_in, MADE_OF_OTHERS))]
     found = _in_fresh_interpreter(WATCH_IMPORTS, tmp_path, *names)
     assert found == {"environment": True, "hook": True, "handlers": [], "threads": 1, "heavy": []}
@@ -61,14 +61,14 @@ print(json.dumps({
 """
 
 
-def test_the_door_to_openvino_keeps_telemetry_out(tmp_path: Path) -> None:
+def test_runtime_import_keeps_telemetry_out(tmp_path: Path) -> None:
     found = _in_fresh_interpreter(WATCH_OPENVINO, tmp_path)
     assert found == {"loaded": ["openvino", "openvino_genai"], "telemetry": [], "seen": [], "children": 0}
     assert not list(tmp_path.rglob("*"))
 
 
 def _in_fresh_interpreter(script: str, home: Path, *arguments: str) -> dict[str, object]:
-    """What `script` prints as JSON, run where the home and current folders are empty and nothing says "CI"."""
+    """Return what `script` prints as JSON, run where the home and current folders are empty and nothing says "CI"."""
     variables = {name: value for name, value in os.environ.items() if name not in {"CI", "HEADSTART_HOME"}}
     variables |= {"HOME": str(home), "USERPROFILE": str(home), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(

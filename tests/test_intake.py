@@ -28,7 +28,7 @@ def always(_done: int, _total: int) -> bool:
     return True
 
 
-def test_a_model_is_copied_with_progress_and_found(root: Path, away: Path) -> None:
+def test_model_is_copied_with_progress(root: Path, away: Path) -> None:
     folder = write_model(away / "smol")
     (folder / "notes.txt").write_text("not of the model")
     told: list[tuple[int, int]] = []
@@ -44,14 +44,14 @@ def test_a_model_is_copied_with_progress_and_found(root: Path, away: Path) -> No
     assert [path.name for path in root.iterdir()] == ["smol"]
 
 
-def test_a_pair_comes_with_both_models(root: Path, away: Path) -> None:
+def test_pair_is_copied_with_both_models(root: Path, away: Path) -> None:
     intake.take_in(write_pair(away / "both"), always)
     entry = library.find("both")
     assert isinstance(entry, Pair)
     assert intake.check(entry, always) == []
 
 
-def test_a_changed_file_is_refused_and_nothing_stays(root: Path, away: Path) -> None:
+def test_changed_file_is_refused_and_nothing_stays(root: Path, away: Path) -> None:
     folder = write_model(away / "smol")
     (folder / "openvino_model.bin").write_bytes(bytes(256))
     with pytest.raises(BrokenModelError, match=r"openvino_model\.bin does not have the content"):
@@ -59,7 +59,7 @@ def test_a_changed_file_is_refused_and_nothing_stays(root: Path, away: Path) -> 
     assert list(root.iterdir()) == []
 
 
-def test_a_name_that_leads_out_of_the_folder_is_refused(root: Path, away: Path) -> None:
+def test_name_outside_the_folder_is_refused(root: Path, away: Path) -> None:
     folder = write_model(away / "smol")
     (away / "outside").write_bytes(b"x")
     read = manifest.read_model(folder)
@@ -70,21 +70,21 @@ def test_a_name_that_leads_out_of_the_folder_is_refused(root: Path, away: Path) 
     assert not root.exists()
 
 
-def test_stopping_keeps_nothing(root: Path, away: Path) -> None:
+def test_cancelled_copy_leaves_nothing(root: Path, away: Path) -> None:
     folder = write_model(away / "smol")
     with pytest.raises(intake.Stopped):
         intake.take_in(folder, lambda done, total: False)
     assert list(root.iterdir()) == []
 
 
-def test_without_room_both_numbers_are_told(root: Path, away: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_refused_with_both_sizes(root: Path, away: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_model(away / "smol")
     monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=0))
     with pytest.raises(NotEnoughSpaceError, match=r"smol needs 0 MB of disk space at .*, but only 0 MB is free"):
         intake.take_in(folder, always)
 
 
-def test_what_is_there_already_is_not_overwritten(root: Path, away: Path) -> None:
+def test_existing_model_is_not_overwritten(root: Path, away: Path) -> None:
     installed = write_model(root / "smol")
     with pytest.raises(SettingsError, match="it lies in the folder of the models"):
         intake.take_in(installed, always)
@@ -92,13 +92,13 @@ def test_what_is_there_already_is_not_overwritten(root: Path, away: Path) -> Non
         intake.take_in(write_model(away / "smol"), always)
 
 
-def test_a_folder_that_is_no_model_is_refused(away: Path) -> None:
+def test_folder_without_a_model_is_refused(away: Path) -> None:
     away.mkdir()
     with pytest.raises(BrokenModelError, match="is not a Headstart model"):
         intake.take_in(away, always)
 
 
-def test_a_linked_folder_is_checked_and_copied_under_its_own_name(root: Path, away: Path) -> None:
+def test_linked_folder_is_copied_under_its_own_name(root: Path, away: Path) -> None:
     folder = write_pair(away / "both")
     root.mkdir(parents=True)
     (root / "linked").symlink_to(folder)
@@ -110,7 +110,7 @@ def test_a_linked_folder_is_checked_and_copied_under_its_own_name(root: Path, aw
     assert not (root / "alias").is_symlink()
 
 
-def test_a_check_names_what_changed(root: Path) -> None:
+def test_check_names_changed_files(root: Path) -> None:
     folder = write_model(root / "smol")
     entry = library.find("smol")
     (folder / "openvino_model.bin").write_bytes(bytes(256))

@@ -1,4 +1,4 @@
-"""Whatever stands in a file or a request, it is read or refused in a sentence; hypothesis chooses what."""
+"""Malformed files and requests, which are read or refused in a sentence."""
 
 import dataclasses
 import json
@@ -69,7 +69,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @fuzz("manifests")
 @given(st.data())
-def test_a_manifest_is_read_or_refused(model: Path, data: st.DataObject) -> None:
+def test_any_manifest_is_read_or_refused(model: Path, data: st.DataObject) -> None:
     kinds: tuple[Manifest | PairManifest, ...] = (describe(model), PairManifest("p", 600, CREATED))
     whole = dataclasses.asdict(data.draw(st.sampled_from(kinds)))
     content = json.loads(json.dumps(whole))
@@ -86,7 +86,7 @@ def test_a_manifest_is_read_or_refused(model: Path, data: st.DataObject) -> None
 
 @fuzz("recipes")
 @given(st.data())
-def test_a_recipe_is_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:
+def test_any_recipe_is_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:
     source = data.draw(st.sampled_from(RECIPES))
     content = tomlkit.parse(source.read_text(encoding="utf-8")).unwrap()
     path = tmp_path / source.name
@@ -117,7 +117,7 @@ HUB = 'source = [{kind = "hub", id = "a/b", revision = "c", bytes = 1}]'
         ("source = 5", "source"),
     ],
 )
-def test_finds_in_recipes_stay_found(tmp_path: Path, wrong: str, reason: str) -> None:
+def test_found_recipes_stay_fixed(tmp_path: Path, wrong: str, reason: str) -> None:
     path = tmp_path / "r.toml"
     whole = 'title = "t"\nlicence = "l"\nrole = "target"\nweights = "int8"\nparameters = 1\nchecked = "run"\n'
     path.write_text(whole + wrong.replace("HASH", "0" * 64), encoding="utf-8")
@@ -127,7 +127,7 @@ def test_finds_in_recipes_stay_found(tmp_path: Path, wrong: str, reason: str) ->
 
 @fuzz("settings", 25)  # tomlkit takes its time
 @given(st.data())
-def test_settings_are_used_as_far_as_they_make_sense(tmp_path: Path, data: st.DataObject) -> None:
+def test_any_settings_are_read(tmp_path: Path, data: st.DataObject) -> None:
     path = tmp_path / "settings.toml"
     path.write_text(tomlkit.dumps(changed(data, SETTINGS, TOML_JUNK)), encoding="utf-8")
     found = settings_file.load(path)
@@ -137,7 +137,7 @@ def test_settings_are_used_as_far_as_they_make_sense(tmp_path: Path, data: st.Da
 
 @fuzz("settings")
 @given(st.data())
-def test_servers_are_known_as_far_as_they_make_sense(tmp_path: Path, data: st.DataObject) -> None:
+def test_any_servers_are_read(tmp_path: Path, data: st.DataObject) -> None:
     path = tmp_path / "remotes.toml"
     path.write_text(tomlkit.dumps(changed(data, SERVERS, TOML_JUNK)), encoding="utf-8")
     for server in remotes.configured(path):
@@ -146,7 +146,7 @@ def test_servers_are_known_as_far_as_they_make_sense(tmp_path: Path, data: st.Da
 
 @fuzz("settings", 60)
 @given(st.binary(max_size=60) | st.text("=[]\"'{}.#\n\\ua1-:", max_size=40).map(str.encode))
-def test_bytes_are_no_settings(tmp_path: Path, content: bytes) -> None:
+def test_any_bytes_are_no_settings(tmp_path: Path, content: bytes) -> None:
     for name in ("settings.toml", "remotes.toml"):
         (tmp_path / name).write_bytes(content)
     assert isinstance(settings_file.load(tmp_path / "settings.toml"), Settings)
@@ -157,7 +157,7 @@ def test_bytes_are_no_settings(tmp_path: Path, content: bytes) -> None:
 
 @fuzz("requests to the server")
 @given(st.data())
-def test_a_request_is_understood_or_refused(data: st.DataObject) -> None:
+def test_any_request_is_read_or_refused(data: st.DataObject) -> None:
     content = changed(data, data.draw(st.sampled_from([CHAT, TEXT])), JUNK)
     body = json.dumps(content).encode("utf-8", "surrogatepass")
     with suppress(RefusedError):
@@ -171,7 +171,7 @@ def test_a_request_is_understood_or_refused(data: st.DataObject) -> None:
     st.binary(max_size=80)
     | st.sampled_from([b"[" * 100_000, b'{"a":' * 50_000, b"\xff{}", b"1e999", b'"' + b"\\" * 99])
 )
-def test_bytes_are_no_request(body: bytes) -> None:
+def test_any_bytes_are_no_request(body: bytes) -> None:
     with suppress(RefusedError):
         parsed(body, ChatRequest)
     with suppress(RefusedError):
@@ -194,6 +194,6 @@ def test_any_text_is_markdown(source: str, size: int) -> None:
 @pytest.mark.parametrize(
     "part", ["> ", "- ", "1. ", "[", "**", "![", "$$", "`", "|", "((", "<a>", "\\[", "&#x202e;", "#"]
 )
-def test_a_lot_of_one_sign_comes_to_an_end(part: str) -> None:
+def test_long_runs_of_a_sign_end(part: str) -> None:
     parse(part * 1500)
     parse((part + "\n") * 500)

@@ -1,4 +1,4 @@
-"""Where the key of a server is kept and found, with a keyring and without one."""
+"""Keys of servers, with a keyring and without one."""
 
 import os
 from collections.abc import Iterator
@@ -43,7 +43,7 @@ def ring() -> Iterator[MemoryKeyring]:
     keyring.set_keyring(before)
 
 
-def test_a_keyring_takes_the_key(ring: MemoryKeyring, headstart_home: Path) -> None:
+def test_keyring_stores_the_key(ring: MemoryKeyring, headstart_home: Path) -> None:
     assert keys.keep("office", "secret").place is Place.KEYRING
     assert ring.kept == {("headstart", "office"): "secret"}
     found = keys.find("office")
@@ -54,7 +54,7 @@ def test_a_keyring_takes_the_key(ring: MemoryKeyring, headstart_home: Path) -> N
     assert keys.find("office") is None
 
 
-def test_without_a_keyring_a_file_of_its_owner_alone_does(headstart_home: Path) -> None:
+def test_private_file_replaces_a_missing_keyring(headstart_home: Path) -> None:
     kept = keys.keep("office", "secret")
     path = headstart_home / "keys" / "office"
     assert (kept.place, kept.where) == (Place.FILE, str(path))
@@ -67,14 +67,14 @@ def test_without_a_keyring_a_file_of_its_owner_alone_does(headstart_home: Path) 
     keys.forget("office")
 
 
-def test_a_keyring_that_comes_later_takes_over_from_the_file(request: pytest.FixtureRequest) -> None:
+def test_later_keyring_takes_over_from_the_file(request: pytest.FixtureRequest) -> None:
     keys.keep("office", "old")
     request.getfixturevalue("ring")
     keys.keep("office", "new")
     assert not keys.file_of("office").exists()
 
 
-def test_the_environment_goes_before_everything(ring: MemoryKeyring, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_goes_first(ring: MemoryKeyring, monkeypatch: pytest.MonkeyPatch) -> None:
     keys.keep("my-office.2", "kept")
     monkeypatch.setenv("HEADSTART_KEY_MY_OFFICE_2", " given \n")
     found = keys.find("my-office.2")
@@ -82,28 +82,26 @@ def test_the_environment_goes_before_everything(ring: MemoryKeyring, monkeypatch
     assert (found.secret, found.place) == ("given", Place.ENVIRONMENT)
 
 
-def test_a_key_is_in_no_text_made_of_it() -> None:
+def test_key_is_in_no_repr() -> None:
     assert "secret" not in repr(keys.keep("office", "secret"))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="other systems have no such modes")
-def test_a_file_that_others_may_read_is_refused() -> None:
+def test_readable_key_file_is_refused() -> None:
     keys.keep("office", "secret")
     keys.file_of("office").chmod(0o644)
     with pytest.raises(SettingsError, match=r"Others may read the key in .*run `chmod 600"):
         keys.find("office")
 
 
-def test_where_nothing_can_be_written_the_environment_is_named(headstart_home: Path) -> None:
+def test_unwritable_key_names_the_environment(headstart_home: Path) -> None:
     headstart_home.write_text("a file where the folder should be")
     with pytest.raises(SettingsError, match="HEADSTART_KEY_OFFICE"):
         keys.keep("office", "secret")
 
 
 @pytest.mark.parametrize("secret", ["two\nlines", "schlüssel"])
-def test_a_key_that_no_request_can_carry_is_refused_without_being_quoted(
-    secret: str, ring: MemoryKeyring, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unsendable_key_is_refused_unquoted(secret: str, ring: MemoryKeyring, monkeypatch: pytest.MonkeyPatch) -> None:
     ring.set_password("headstart", "office", secret)
     keys.file_of("home").parent.mkdir(parents=True)
     keys.file_of("home").write_text(secret, encoding="utf-8")

@@ -20,7 +20,7 @@ def root(headstart_home: Path) -> Path:
     return headstart_home / "models"
 
 
-def test_models_pairs_and_broken_folders_are_listed_by_name(root: Path) -> None:
+def test_library_lists_models_pairs_and_broken_folders(root: Path) -> None:
     write_pair(root / "b-pair")
     write_model(root / "c-model")
     write_model(root / "a-broken")
@@ -38,14 +38,14 @@ def test_models_pairs_and_broken_folders_are_listed_by_name(root: Path) -> None:
     assert model.folder == root / "c-model"
 
 
-def test_a_pair_with_a_damaged_half_is_broken(root: Path) -> None:
+def test_pair_with_a_damaged_half_is_broken(root: Path) -> None:
     (write_pair(root / "pair") / "draft" / "openvino_model.bin").write_bytes(b"")
     (entry,) = library.installed()
     assert isinstance(entry, Broken)
     assert entry.reason.startswith("pair/draft is damaged: openvino_model.bin has 0 bytes instead of 256")
 
 
-def test_a_pair_cannot_point_outside_itself(root: Path) -> None:
+def test_pair_cannot_point_outside_itself(root: Path) -> None:
     write_model(root / "model")
     folder = write_pair(root / "pair")
     written = manifest.read(folder)
@@ -55,7 +55,7 @@ def test_a_pair_cannot_point_outside_itself(root: Path) -> None:
         library.find("pair")
 
 
-def test_a_pair_gives_both_and_its_parts_are_models(root: Path) -> None:
+def test_pair_has_both_models(root: Path) -> None:
     folder = write_pair(root / "pair")
     choice = library.choose("pair")
     assert choice.draft is not None
@@ -66,7 +66,7 @@ def test_a_pair_gives_both_and_its_parts_are_models(root: Path) -> None:
         assert (choice.target.folder, choice.draft) == (folder / part, None)
 
 
-def test_a_folder_may_be_named_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folder_is_chosen_by_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_model(tmp_path / "elsewhere" / "model")
     assert library.choose(str(folder)).target.folder == folder
     monkeypatch.chdir(folder.parent)
@@ -74,16 +74,14 @@ def test_a_folder_may_be_named_by_its_path(tmp_path: Path, monkeypatch: pytest.M
     assert library.choose("model").target.folder == folder
 
 
-def test_an_installed_name_wins_over_a_folder_here(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_installed_name_wins_over_a_local_folder(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_model(tmp_path / "model")
     write_model(root / "model")
     monkeypatch.chdir(tmp_path)
     assert library.choose("model").target.folder == root / "model"
 
 
-def test_a_folder_here_that_is_no_model_does_not_hide_a_misspelling(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_local_folder_does_not_hide_a_misspelling(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_model(root / "model")
     (tmp_path / "modle").mkdir()
     monkeypatch.chdir(tmp_path)
@@ -91,12 +89,12 @@ def test_a_folder_here_that_is_no_model_does_not_hide_a_misspelling(
         library.choose("modle")
 
 
-def test_a_path_without_a_model_says_what_is_missing(tmp_path: Path) -> None:
+def test_path_without_a_model_says_what_is_missing(tmp_path: Path) -> None:
     with pytest.raises(BrokenModelError, match=r"manifest\.json is missing"):
         library.choose(str(tmp_path))
 
 
-def test_an_unknown_name_lists_what_exists(root: Path) -> None:
+def test_unknown_name_lists_what_exists(root: Path) -> None:
     write_model(root / "one")
     write_pair(root / "two")
     with pytest.raises(ModelNotFoundError, match=r"There is no model 'three'; installed are one, two\."):
@@ -104,14 +102,14 @@ def test_an_unknown_name_lists_what_exists(root: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["three", None])
-def test_an_empty_library_names_the_command_to_run(root: Path, name: str | None) -> None:
+def test_empty_library_names_the_command_to_run(root: Path, name: str | None) -> None:
     with pytest.raises(ModelNotFoundError, match="run `headstart-export smollm2-135m-instruct`"):
         library.choose(name)
     assert library.installed() == ()
     assert not root.exists()
 
 
-def test_only_a_single_sound_model_needs_no_name(root: Path) -> None:
+def test_single_model_needs_no_name(root: Path) -> None:
     (write_model(root / "ruin") / "manifest.json").write_text("{", encoding="utf-8")
     with pytest.raises(ModelNotFoundError, match="No installed model can be used; `headstart models` says why"):
         library.choose(None)
@@ -123,7 +121,7 @@ def test_only_a_single_sound_model_needs_no_name(root: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["big", "pair"])
-def test_a_draft_with_the_same_vocabulary_fits_also_in_place_of_the_one_of_a_pair(root: Path, name: str) -> None:
+def test_draft_of_the_same_vocabulary_fits(root: Path, name: str) -> None:
     write_model(root / "big")
     write_pair(root / "pair")
     small = write_model(root / "small", rows=4)
@@ -132,7 +130,7 @@ def test_a_draft_with_the_same_vocabulary_fits_also_in_place_of_the_one_of_a_pai
     assert choice.draft.folder == small
 
 
-def test_a_mismatched_draft_is_refused_with_the_first_differing_id(root: Path) -> None:
+def test_mismatched_draft_is_refused_with_the_first_differing_id(root: Path) -> None:
     write_model(root / "big")
     write_model(root / "small", OTHER_WORDS)
     with pytest.raises(MismatchedDraftError) as refusal:
@@ -142,14 +140,14 @@ def test_a_mismatched_draft_is_refused_with_the_first_differing_id(root: Path) -
     )
 
 
-def test_ids_that_are_padding_rows_of_the_other_are_no_difference(root: Path) -> None:
+def test_padding_rows_are_no_difference(root: Path) -> None:
     write_model(root / "one", {**WORDS, "<think>": 4, "</think>": 6}, rows=8)
     write_model(root / "two", rows=7)
     assert library.choose("one", "two").draft is not None
     assert library.choose("two", "one").draft is not None
 
 
-def test_a_hole_in_the_middle_is_no_padding(root: Path) -> None:
+def test_hole_in_the_middle_is_no_padding(root: Path) -> None:
     write_model(root / "big")
     write_model(root / "small", {"a": 0, "Ġof": 2, "Ġand": 3, "Ġthe": 4})
     with pytest.raises(MismatchedDraftError, match="id 1 is nothing here and 'Ġthe' there"):
@@ -157,21 +155,21 @@ def test_a_hole_in_the_middle_is_no_padding(root: Path) -> None:
 
 
 @pytest.mark.parametrize(("target", "draft"), [("wide", "narrow"), ("narrow", "wide")])
-def test_an_id_beyond_the_rows_of_the_other_is_a_difference(root: Path, target: str, draft: str) -> None:
+def test_id_beyond_the_rows_is_a_difference(root: Path, target: str, draft: str) -> None:
     write_model(root / "wide", {**WORDS, "<think>": 6}, rows=8)
     write_model(root / "narrow", rows=6)
     with pytest.raises(MismatchedDraftError, match=r"id 6 is ('<think>' here and nothing|nothing here and '<think>')"):
         library.choose(target, draft)
 
 
-def test_a_pair_is_no_draft(root: Path) -> None:
+def test_pair_is_no_draft(root: Path) -> None:
     write_model(root / "big")
     write_pair(root / "pair")
     with pytest.raises(SettingsError, match="pair is a pair; name one model of it as the draft: pair/draft"):
         library.choose("big", "pair")
 
 
-def test_a_pair_inside_a_pair_is_refused(root: Path) -> None:
+def test_pair_inside_a_pair_is_refused(root: Path) -> None:
     folder = write_pair(root / "pair")
     path = folder / "draft" / "manifest.json"
     path.write_text(json.dumps({"kind": "pair", "schema": 1, "name": "x", "shared_ids": 1, "created": "now"}))
@@ -179,7 +177,7 @@ def test_a_pair_inside_a_pair_is_refused(root: Path) -> None:
         library.find("pair")
 
 
-def test_models_that_came_with_the_program_are_installed_unless_there_are_newer_ones(
+def test_bundled_models_are_installed_unless_newer(
     headstart_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = headstart_home / "models"

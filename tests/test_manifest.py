@@ -21,7 +21,7 @@ def folder(tmp_path: Path) -> Path:
     return write_model(tmp_path / "model")
 
 
-def test_what_is_written_comes_back(folder: Path) -> None:
+def test_manifest_is_read_back(folder: Path) -> None:
     assert manifest.read(folder) == describe(folder)
     written = dataclasses.replace(describe(folder), quality=None, notes=("not run in CI", "中文"))
     before = set(folder.iterdir())
@@ -30,7 +30,7 @@ def test_what_is_written_comes_back(folder: Path) -> None:
     assert set(folder.iterdir()) == before  # no temporary file
 
 
-def test_a_pair_comes_back_and_is_no_model(tmp_path: Path) -> None:
+def test_pair_manifest_is_read_back(tmp_path: Path) -> None:
     folder = write_pair(tmp_path / "pair")
     assert manifest.read(folder) == PairManifest("pair", 4, CREATED)
     with pytest.raises(BrokenModelError, match=r"holds a pair; name its target or draft folder"):
@@ -43,12 +43,12 @@ def test_perplexity_ratio_is_above_one_when_compression_costs(folder: Path) -> N
     assert read.quality.perplexity_ratio == pytest.approx(8.2 / 8.1)
 
 
-def test_unknown_keys_of_a_later_version_are_ignored(folder: Path) -> None:
+def test_unknown_keys_are_ignored(folder: Path) -> None:
     _edit(folder, lambda data: data.update(colour="green") or data["precision"].update(bits=8))
     assert manifest.read(folder) == describe(folder)
 
 
-def test_a_whole_number_may_stand_where_a_float_belongs(folder: Path) -> None:
+def test_integer_is_read_as_a_float(folder: Path) -> None:
     _edit(folder, lambda data: data["precision"].update(ratio=1))
     assert manifest.read_model(folder).precision == Precision("int8", "int8_asym", ratio=1.0)
 
@@ -66,7 +66,7 @@ def test_a_whole_number_may_stand_where_a_float_belongs(folder: Path) -> None:
         (lambda data: data.update(source=None), r"\.source"),
     ],
 )
-def test_what_does_not_fit_is_named(folder: Path, edit: Edit, reason: str) -> None:
+def test_unfit_field_is_named(folder: Path, edit: Edit, reason: str) -> None:
     _edit(folder, edit)
     with pytest.raises(BrokenModelError, match=rf"is damaged \(.*{reason}.*\); export the model again"):
         manifest.read(folder)
@@ -79,20 +79,20 @@ def test_what_does_not_fit_is_named(folder: Path, edit: Edit, reason: str) -> No
         *((content, "written for another version of Headstart") for content in (b"[]", b'{"schema": 2}')),
     ],
 )
-def test_what_is_no_manifest_of_this_version_is_refused(folder: Path, content: bytes, reason: str) -> None:
+def test_other_version_is_refused(folder: Path, content: bytes, reason: str) -> None:
     (folder / manifest.FILE_NAME).write_bytes(content)
     with pytest.raises(BrokenModelError, match=reason):
         manifest.read(folder)
 
 
-def test_a_folder_without_manifest_names_the_exporter(tmp_path: Path) -> None:
+def test_missing_manifest_names_the_exporter(tmp_path: Path) -> None:
     with pytest.raises(
         BrokenModelError, match=r"is not a Headstart model: manifest\.json is missing.*headstart-export"
     ):
         manifest.read(tmp_path)
 
 
-def test_every_file_but_the_manifest_is_hashed_by_its_posix_path(folder: Path) -> None:
+def test_files_are_hashed_by_posix_path(folder: Path) -> None:
     (folder / "inner").mkdir()
     (folder / "inner" / "empty").touch()
     hashed = manifest.hash_files(folder)
@@ -115,19 +115,19 @@ SENTENCE = (
 
 
 def misreading(folder: Path, patterns: bytes, source: manifest.Source | None = None) -> str:
-    """Of a model whose OpenVINO tokenizer has these patterns."""
+    """Return the fault of a model whose OpenVINO tokenizer has these patterns."""
     (folder / manifest.TOKENIZER_FILE).write_bytes(bytes(40) + patterns + bytes(40))
     found = describe(folder)
     return manifest.misreading(folder, dataclasses.replace(found, source=source or found.source))
 
 
-def test_joined_patterns_of_earlier_exports_are_told_with_the_remedy(folder: Path) -> None:
+def test_joined_patterns_of_earlier_exports_are_told(folder: Path) -> None:
     packages, hub = manifest.Source("packages", "some"), manifest.Source("hub", "org/model", "c0ffee")
     assert misreading(folder, JOINED, packages) == f"model {SENTENCE} with `headstart-export model --force`."
     assert misreading(folder, JOINED, hub) == f"model {SENTENCE} with `headstart-export org/model --force`."
 
 
-def test_digits_among_words_are_wrong_only_where_the_source_has_them_apart(folder: Path) -> None:
+def test_digits_in_words_are_compared_with_the_source(folder: Path) -> None:
     assert misreading(folder, DIGITS_AMONG_WORDS) == ""
     digits = {"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Digits", "individual_digits": True}]}}
     plain = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
@@ -135,7 +135,7 @@ def test_digits_among_words_are_wrong_only_where_the_source_has_them_apart(folde
     assert SENTENCE in misreading(folder, DIGITS_AMONG_WORDS)
 
 
-def test_a_sound_or_proven_or_missing_tokenizer_is_not_complained_about(folder: Path) -> None:
+def test_sound_or_proven_tokenizer_is_accepted(folder: Path) -> None:
     assert misreading(folder, WORDS_ALONE) == ""
     assert misreading(folder, rb"\p{N}" + WORDS_ALONE) == ""  # two patterns, one after the other
     assert SENTENCE in misreading(folder, JOINED)

@@ -18,12 +18,12 @@ from headstart.server.requests import with_parameters
 
 @dataclass(frozen=True)
 class MoreParams(SamplingParams):
-    """With another parameter."""
+    """Parameters of sampling with one more."""
 
     warmth: float = parameter(0.5, "How warm the words are.", low=0.0, high=2.0)
 
 
-def test_it_is_a_flag_with_bounds_and_help() -> None:
+def test_parameter_is_a_flag() -> None:
     (option,) = [each for each in settings_of(MoreParams) if each.name == "warmth"]
     assert option.help == "How warm the words are (between 0 and 2; default: 0.5)"
     asked: list[object] = []
@@ -43,7 +43,7 @@ def test_it_is_a_flag_with_bounds_and_help() -> None:
         Command(run).main(["--warmth", "hot"], standalone_mode=False)
 
 
-def test_it_is_a_setting_of_the_file_and_of_the_window() -> None:
+def test_parameter_is_a_setting() -> None:
     class Plain:
         """Settings of nothing else."""
 
@@ -56,7 +56,7 @@ def test_it_is_a_setting_of_the_file_and_of_the_window() -> None:
     assert (about.low, about.high, about.per_chat) == (0.0, 2.0, True)
 
 
-def test_it_is_a_field_of_a_body() -> None:
+def test_parameter_is_a_field_of_the_api() -> None:
     class Plain:
         """A body of nothing else."""
 
@@ -68,30 +68,30 @@ def test_it_is_a_field_of_a_body() -> None:
         msgspec.convert({"warmth": 3.0}, body)
 
 
-def test_every_parameter_of_sampling_is_sent_to_other_servers() -> None:
+def test_sampling_parameters_are_sent_to_remote_servers() -> None:
     sent = _body(Request((Message("user", "Hi"),), sampling=SamplingParams(temperature=0.5)), "m")
     assert {each.name for each in parameters.declared(SamplingParams)} <= sent.keys()
 
 
-def test_values_come_back_as_they_were_told() -> None:
+def test_values_are_read_back() -> None:
     values = told(filled(MoreParams, {"warmth": 1.0, "top_k": 5}))
     assert (values["warmth"], values["top_k"], values["temperature"]) == (1.0, 5, None)
 
 
 @pytest.mark.parametrize("warmth", [-0.1, 2.1, float("nan")])
-def test_what_is_out_of_bounds_is_refused(warmth: float) -> None:
+def test_value_out_of_bounds_is_refused(warmth: float) -> None:
     with pytest.raises(SettingsError, match="warmth must be between 0 and 2, not"):
         MoreParams(warmth=warmth)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MoreConfig(parameters.EngineConfig):
-    """With something else that is chosen at loading."""
+    """Load options with one more."""
 
     threads: int | None = parameter(None, "How many threads compute.", low=1)
 
 
-def test_what_is_chosen_at_loading_is_a_flag_and_a_setting() -> None:
+def test_load_option_is_a_flag_and_a_setting() -> None:
     asked: list[MoreConfig] = []
 
     def run(arguments: MoreConfig, _load: Load) -> int:

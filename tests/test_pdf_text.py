@@ -49,12 +49,12 @@ def _blank(path: Path, count: int = 1, locked_with: str = "") -> Path:
     return path
 
 
-def test_the_text_is_printed(hello: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pdf_text_is_printed(hello: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["dev", "text", str(hello)]) == 0
     assert capsys.readouterr().out == "Hello tiger\n"
 
 
-def test_programs_get_lines(hello: Path) -> None:
+def test_pdf_text_is_sent_as_lines(hello: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-m", "headstart", "dev", "text", "--lines", hello],
         capture_output=True,
@@ -64,7 +64,7 @@ def test_programs_get_lines(hello: Path) -> None:
     assert [json.loads(line) for line in run.stdout.splitlines()] == [{"page": 1, "pages": 1}, {"text": "Hello tiger"}]
 
 
-def test_programs_get_the_reason_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pdf_error_is_sent_as_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["dev", "text", "--lines", str(tmp_path / "gone.pdf")]) == 1
     assert "cannot be read" in Translatable.from_data(json.loads(capsys.readouterr().out)["error"])
 
@@ -77,13 +77,13 @@ def test_programs_get_the_reason_too(tmp_path: Path, capsys: pytest.CaptureFixtu
         (MOST_PAGES + 1, "", r"^a\.pdf has 501 pages, and 500 is the most"),
     ],
 )
-def test_what_has_no_text_to_read_is_refused(tmp_path: Path, count: int, password: str, reason: str) -> None:
+def test_pdf_without_text_is_refused(tmp_path: Path, count: int, password: str, reason: str) -> None:
     path = _blank(tmp_path / "a.pdf", count, password)
     with pytest.raises(AttachmentError, match=reason):
         list(pages(path, open_pdf(path)))
 
 
-def test_too_large_a_file_is_refused_with_numbers(hello: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_pdf_is_refused_with_numbers(hello: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with hello.open("r+b") as file:
         file.truncate(pdf_text.LARGEST + 10_000_000)
     with pytest.raises(AttachmentError, match=r"has 60\.0 MB, and 50 MB is the most for a PDF"):
@@ -93,7 +93,7 @@ def test_too_large_a_file_is_refused_with_numbers(hello: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     "content", [b"", b"hello", b"%PDF-1.4\n", HELLO_PDF[:150], HELLO_PDF.replace(b"Pages", b"Dress")]
 )
-def test_damage_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_damaged_pdf_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.pdf"
     path.write_bytes(content)
     with pytest.raises(AttachmentError, match=r"^a\.pdf is damaged"):
@@ -102,14 +102,14 @@ def test_damage_is_refused(tmp_path: Path, content: bytes) -> None:
 
 @fuzz("PDF files")
 @given(scarred(HELLO_PDF))
-def test_a_scarred_file_is_read_or_refused(tmp_path: Path, content: bytes) -> None:
+def test_any_damaged_pdf_is_read_or_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.pdf"
     path.write_bytes(content)
     with suppress(AttachmentError):
         list(pages(path, open_pdf(path)))
 
 
-def test_a_damaged_page_is_named(tmp_path: Path) -> None:
+def test_damaged_page_is_named(tmp_path: Path) -> None:
     path = tmp_path / "a.pdf"
     path.write_bytes(HELLO_PDF.replace(b"/Length 40", b"/Length 40/Filter/None"))
     with pytest.raises(AttachmentError, match="is damaged on page 1"):

@@ -13,7 +13,7 @@ OFFICE = Remote("office", "https://office.example:8443/v1", "team/large", Path("
 HOME = Remote("home", "http://192.168.1.5:8000/v1")
 
 
-def test_servers_are_kept_and_found_by_name() -> None:
+def test_servers_are_stored_by_name() -> None:
     remotes.add(OFFICE)
     remotes.add(HOME)
     assert remotes.configured() == (HOME, OFFICE)
@@ -26,9 +26,7 @@ def test_servers_are_kept_and_found_by_name() -> None:
     assert [server.name for server in remotes.configured()] == ["home"]
 
 
-def test_the_file_can_be_edited_and_mistakes_in_it_are_left_out(
-    headstart_home: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_mistakes_in_the_file_are_skipped(headstart_home: Path, caplog: pytest.LogCaptureFixture) -> None:
     remotes.add(HOME)
     path = headstart_home / remotes.FILE_NAME
     assert path.read_text() == 'version = 1\n\n[servers.home]\nurl = "http://192.168.1.5:8000/v1"\n'
@@ -40,7 +38,7 @@ def test_the_file_can_be_edited_and_mistakes_in_it_are_left_out(
     assert remotes.configured() == ()
 
 
-def test_an_unknown_server_is_told_with_those_that_there_are() -> None:
+def test_unknown_server_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ModelNotFoundError, match="no server 'office'; none is known yet"):
         remotes.find("remote:office/large")
     remotes.add(HOME)
@@ -57,7 +55,7 @@ def test_an_unknown_server_is_told_with_those_that_there_are() -> None:
         ("http://[::1]:8000/api/v1", "http://[::1]:8000/api/v1"),
     ],
 )
-def test_an_address_gets_its_usual_form(written: str, meant: str) -> None:
+def test_address_is_normalized(written: str, meant: str) -> None:
     assert remotes.checked(Remote("a", written)).url == meant
 
 
@@ -80,12 +78,12 @@ def test_an_address_gets_its_usual_form(written: str, meant: str) -> None:
         *((name, "http://host/v1", "A server's name") for name in ("", "a/b", "../keys", "-a", "a b", "x" * 41)),
     ],
 )
-def test_a_name_or_an_address_that_cannot_be_used_is_refused(name: str, url: str, reason: str) -> None:
+def test_invalid_name_or_address_is_refused(name: str, url: str, reason: str) -> None:
     with pytest.raises(SettingsError, match=reason):
         remotes.checked(Remote(name, url))
 
 
-def test_who_can_read_along_is_known() -> None:
+def test_reach_of_a_server_is_known() -> None:
     assert remotes.is_exposed(HOME)
     assert not remotes.is_exposed(OFFICE)
     for host in ("localhost", "127.0.0.1", "[::1]"):
@@ -94,6 +92,6 @@ def test_who_can_read_along_is_known() -> None:
         assert not remotes.is_exposed(server)
 
 
-def test_the_library_has_no_model_of_another_computer() -> None:
+def test_library_has_no_remote_model() -> None:
     with pytest.raises(SettingsError, match="remote:office is on another computer and can only chat"):
         library.find("remote:office")

@@ -1,4 +1,4 @@
-"""SECURITY.md: every test that it names is there, and what it says of files of ours holds for a whole profile."""
+"""Files that nobody else may read, and archives and pickles that are never unpacked."""
 
 import re
 import sys
@@ -11,19 +11,9 @@ from headstart import intake
 from headstart.errors import ModelNotFoundError
 from tests.source_tree import ROOT
 
-NAMED = re.compile(r"`(test_\w+)`")
-TEST = re.compile(r"^def (test_\w+)\(", re.MULTILINE)
-
-
-def test_every_test_that_the_threat_model_names_is_there() -> None:
-    named = NAMED.findall((ROOT / "SECURITY.md").read_text(encoding="utf-8"))
-    sources = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
-    assert len(named) > 20
-    assert set(named) - set(TEST.findall(sources)) == set()
-
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a person's folders are their own there")
-def test_nobody_else_can_look_into_what_the_window_makes(tmp_path: Path) -> None:
+def test_window_makes_private_files(tmp_path: Path) -> None:
     from tests.faults.profile import Window  # noqa: PLC0415 - where there are signals
 
     home = tmp_path / "deep" / "home"
@@ -39,7 +29,7 @@ def test_nobody_else_can_look_into_what_the_window_makes(tmp_path: Path) -> None
     assert [path.name for path in history if path.stat().st_mode & 0o077] == []
 
 
-def test_an_archive_is_never_unpacked(headstart_home: Path, tmp_path: Path) -> None:
+def test_archive_is_never_unpacked(headstart_home: Path, tmp_path: Path) -> None:
     archive = tmp_path / "model.zip"
     with zipfile.ZipFile(archive, "w") as made:
         made.writestr("../../escaped", "x")
@@ -50,7 +40,7 @@ def test_an_archive_is_never_unpacked(headstart_home: Path, tmp_path: Path) -> N
     assert [path.name for path in tmp_path.iterdir()] == ["model.zip"]
 
 
-def test_nothing_of_ours_unpacks_an_archive_or_a_pickle() -> None:
+def test_source_unpacks_no_archive_or_pickle() -> None:
     opened = re.compile(
         r"\b(extractall|extract\(|unpack_archive|tarfile|pickle\.loads?|marshal|shelve|allow_pickle=True)"
     )

@@ -21,7 +21,7 @@ NAMES = list(defaults())
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where the settings of a test are; the folder does not exist yet."""
+    """The path of the settings, whose folder does not exist yet."""
     return tmp_path / "config" / "settings.toml"
 
 
@@ -31,7 +31,7 @@ def _write(path: Path, text: str) -> Path:
     return path
 
 
-def test_every_setting_says_what_it_means() -> None:
+def test_every_setting_is_described() -> None:
     assert list(about()) == NAMES
     assert all(known.meaning.endswith(".") and known.section for known in about().values())
     for name, default in defaults().items():
@@ -51,7 +51,7 @@ OTHERS = Settings(
 )
 
 
-def test_what_is_saved_is_loaded(path: Path) -> None:
+def test_saved_settings_are_loaded(path: Path) -> None:
     settings_file.save(OTHERS, path)
     assert settings_file.load(path) == OTHERS
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -95,7 +95,7 @@ a = 1
 """
 
 
-def test_comments_and_strange_keys_stay(path: Path) -> None:
+def test_comments_and_unknown_keys_stay(path: Path) -> None:
     _write(path, EDITED)
     settings_file.save(dataclasses.replace(settings_file.load(path), theme="dark"), path)
     text = path.read_text(encoding="utf-8")
@@ -126,7 +126,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("section", "line", "name", "reason"), BAD)
-def test_a_bad_value_costs_only_itself(
+def test_bad_value_costs_only_itself(
     path: Path, caplog: pytest.LogCaptureFixture, section: str, line: str, name: str, reason: str
 ) -> None:
     _write(path, f"[model]\ndraft = 'none'\n\n[{section}]\n{line}\n")
@@ -137,7 +137,7 @@ def test_a_bad_value_costs_only_itself(
     assert getattr(read, name) == defaults()[name]
 
 
-def test_a_section_that_is_no_table_costs_only_itself(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_bad_section_costs_only_itself(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     _write(path, "appearance = 3\nprompts = 4\n[model]\ndraft = 'none'\n")
     with caplog.at_level(logging.WARNING):
         read = settings_file.load(path)
@@ -148,7 +148,7 @@ def test_a_section_that_is_no_table_costs_only_itself(path: Path, caplog: pytest
 
 
 @pytest.mark.parametrize("content", [b"theme = ", b"\xff\xfe", b"[a]\n[a]\n"])
-def test_a_file_that_is_no_toml_is_put_aside(path: Path, caplog: pytest.LogCaptureFixture, content: bytes) -> None:
+def test_malformed_file_is_put_aside(path: Path, caplog: pytest.LogCaptureFixture, content: bytes) -> None:
     path.parent.mkdir()
     path.write_bytes(content)
     with caplog.at_level(logging.WARNING):
@@ -159,7 +159,7 @@ def test_a_file_that_is_no_toml_is_put_aside(path: Path, caplog: pytest.LogCaptu
     assert settings_file.load(path) == OTHERS
 
 
-def test_a_file_of_another_version_is_used_and_keeps_its_number(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_file_of_another_version_keeps_its_number(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     _write(path, 'version = 99\n[appearance]\ntheme = "dark"\n')
     with caplog.at_level(logging.WARNING):
         read = settings_file.load(path)
@@ -169,7 +169,7 @@ def test_a_file_of_another_version_is_used_and_keeps_its_number(path: Path, capl
     assert tomllib.loads(path.read_text(encoding="utf-8"))["version"] == 99
 
 
-def test_values_out_of_bounds_are_refused_in_code_too() -> None:
+def test_values_out_of_bounds_are_refused_in_code() -> None:
     with pytest.raises(SettingsError, match="font_size must be at least 7"):
         Settings(font_size=1)
     fixed: dict[str, Any] = {"speculation": "fixed"}
@@ -177,21 +177,21 @@ def test_values_out_of_bounds_are_refused_in_code_too() -> None:
         Settings(**fixed)
 
 
-def test_a_chat_has_its_own_settings_over_these(caplog: pytest.LogCaptureFixture) -> None:
+def test_chat_settings_override_these(caplog: pytest.LogCaptureFixture) -> None:
     own = {"temperature": 1, "stop": ["x"], "theme": "dark", "seed": "bad", "unknown": 1, "num_assistant_tokens": None}
     merged = Settings().with_values({"num_assistant_tokens": 3}).for_chat(own)
     assert merged == Settings(stop=("x",)).with_values({"temperature": 1.0})
     assert "seed must be" in caplog.text
 
 
-def test_a_chat_keeps_how_an_answer_was_made() -> None:
+def test_chat_stores_the_settings_of_an_answer() -> None:
     values = OTHERS.chat_values()
     assert tuple(values) == per_chat()
     assert "theme" not in values
     assert Settings().for_chat(values).chat_values() == values
 
 
-def test_the_file_lies_in_the_chosen_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_lies_in_the_chosen_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADSTART_HOME", str(tmp_path))
     assert settings_file.default_path() == tmp_path / "settings.toml"
     assert paths.history_folder() == tmp_path / "history"

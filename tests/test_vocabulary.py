@@ -23,7 +23,7 @@ def test_unigram_rows_are_numbered(tmp_path: Path) -> None:
     assert vocabulary.read(tmp_path) == {0: "<unk>", 1: "▁the"}
 
 
-def test_the_fingerprint_depends_on_ids_and_texts_only(tmp_path: Path) -> None:
+def test_fingerprint_depends_on_ids_and_texts_only(tmp_path: Path) -> None:
     def fingerprint(words: Mapping[str, int]) -> str:
         write_tokenizer(tmp_path, words)
         return vocabulary.fingerprint(tmp_path)
@@ -43,13 +43,13 @@ def test_the_fingerprint_depends_on_ids_and_texts_only(tmp_path: Path) -> None:
         ({}, {}, None),
     ],
 )
-def test_the_lowest_differing_id_is_found(
+def test_lowest_differing_id_is_found(
     first: dict[int, str], second: dict[int, str], difference: Difference | None
 ) -> None:
     assert vocabulary.first_difference(first, second) == difference
 
 
-def test_a_missing_tokenizer_is_said(tmp_path: Path) -> None:
+def test_missing_tokenizer_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(BrokenModelError, match=r"tokenizer\.json is missing; export the model again"):
         vocabulary.read(tmp_path)
 
@@ -57,7 +57,7 @@ def test_a_missing_tokenizer_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", ["{}", '{"model": {}}', '{"model": {"vocab": [1]}}', '{"model": {"vocab": {"a": "x"}}}', "[]", "{"]
 )
-def test_a_damaged_tokenizer_is_said(tmp_path: Path, content: str) -> None:
+def test_damaged_tokenizer_is_an_error(tmp_path: Path, content: str) -> None:
     (tmp_path / vocabulary.FILE_NAME).write_text(content, encoding="utf-8")
     with pytest.raises(BrokenModelError, match="export the model again"):
         vocabulary.read(tmp_path)
@@ -68,7 +68,7 @@ def _write(folder: Path, data: object) -> None:
 
 
 @pytest.mark.parametrize("added", ['{"content": 1}', '[{"id": 3}]', "[7]"])
-def test_damaged_added_tokens_are_told_in_a_sentence(tmp_path: Path, added: str) -> None:
+def test_damaged_added_tokens_are_an_error(tmp_path: Path, added: str) -> None:
     (tmp_path / "tokenizer.json").write_text(f'{{"model": {{"vocab": {{}}}}, "added_tokens": {added}}}')
     with pytest.raises(BrokenModelError, match="export the model again"):
         vocabulary.reading(tmp_path)
@@ -86,12 +86,12 @@ def test_damaged_added_tokens_are_told_in_a_sentence(tmp_path: Path, added: str)
         ("NFC", False),
     ],
 )
-def test_whether_characters_are_composed_is_told(tmp_path: Path, normalizer: object, *, composes: bool) -> None:
+def test_composition_of_characters_is_read(tmp_path: Path, normalizer: object, *, composes: bool) -> None:
     _write(tmp_path, {"normalizer": normalizer})
     assert vocabulary.reading(tmp_path).composes is composes
 
 
-def test_absurdly_nested_json_is_told_in_a_sentence(tmp_path: Path) -> None:
+def test_deeply_nested_json_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text("[" * 100_000)
     with pytest.raises(BrokenModelError, match="cannot be read"):
         vocabulary.read(tmp_path)

@@ -28,7 +28,7 @@ LICENCE_TEXT = Path(__file__).resolve().parent.parent / "LICENSE"
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What one tiny model is made of. `noise` is the share by which its weights differ from its seed's."""
+    """The plan of a tiny model. `noise` is the share by which its weights differ from its seed's."""
 
     name: str
     role: str

@@ -42,7 +42,6 @@ class ToyRunner:
         rows: int = 1,
         cancel: CancelEvent | None = None,
     ) -> Logits:
-        """See Runner.forward."""
         assert 1 <= rows <= len(ids) <= self.context - len(self._tokens)
         assert all(0 <= token < self.vocabulary for token in ids)
         assert self.can_branch or not branches
@@ -54,15 +53,12 @@ class ToyRunner:
         return np.stack([self.row(self._tokens[:length]) for length in range(end - rows + 1, end + 1)])
 
     def rollback(self, length: int, branch: int | None = None) -> None:
-        """See Runner.rollback."""
         del self._tokens[length:]
 
     def save(self, start: int, stop: int) -> Saved:
-        """See Runner.save."""
         raise NotImplementedError
 
     def restore(self, tokens: Sequence[int], saved: Saved) -> bool:
-        """See Runner.restore."""
         raise NotImplementedError
 
     def row(self, prefix: Sequence[int]) -> Logits:
@@ -88,7 +84,6 @@ class BranchingToy(ToyRunner):
         rows: int = 1,
         cancel: CancelEvent | None = None,
     ) -> Logits:
-        """See Runner.forward."""
         past = list(self._tokens)
         assert len(past) + len(ids) + len(branches) <= self.context
         in_line = super().forward(ids, (), rows, cancel)
@@ -96,7 +91,6 @@ class BranchingToy(ToyRunner):
         return np.stack([*in_line, *(self.row([*before, token]) for before, token in self._fork)])
 
     def rollback(self, length: int, branch: int | None = None) -> None:
-        """See Runner.rollback."""
         super().rollback(length)
         if branch is not None:
             before, token = self._fork[branch]
@@ -106,12 +100,11 @@ class BranchingToy(ToyRunner):
 
 
 class RememberingToy(ToyRunner):
-    """Its logits follow from what its cache holds of each token: a hash of the token and all before it."""
+    """A toy whose logits follow from what its cache holds of each token: a hash of the token and all before it."""
 
     can_save = True
 
     def __init__(self) -> None:
-        """It has read nothing yet."""
         super().__init__(vocabulary=6, context=64)
         self.values: list[int] = []
 
@@ -122,23 +115,19 @@ class RememberingToy(ToyRunner):
         rows: int = 1,
         cancel: CancelEvent | None = None,
     ) -> Logits:
-        """See Runner.forward."""
         for token in ids:
             self.values.append(hash((self.values[-1] if self.values else 0, token)))
         super().forward(ids, branches, rows, cancel)
         return np.array([self.values[-rows:]], np.float32)
 
     def rollback(self, length: int, branch: int | None = None) -> None:
-        """See Runner.rollback."""
         super().rollback(length, branch)
         del self.values[length:]
 
     def save(self, start: int, stop: int) -> Saved:
-        """See Runner.save."""
         return np.array(self.values[start:stop], np.int64).view(np.uint8)
 
     def restore(self, tokens: Sequence[int], saved: Saved) -> bool:
-        """See Runner.restore."""
         if saved.size % 8 or saved.size // 8 < len(tokens):
             return False
         self._tokens.extend(tokens)
@@ -158,5 +147,5 @@ def read(runner: RememberingToy, cache: PrefixCache, prompt: Sequence[int], chat
 
 
 def toy_drafters(target: ToyRunner, draft: ToyRunner | None = None) -> list[Drafter]:
-    """Those of a target without a folder."""
+    """Return the drafters of a target without a folder."""
     return drafters_of(Sources(target, draft=draft))

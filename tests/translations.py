@@ -45,7 +45,7 @@ def fault_sources() -> list[Module]:
 
 
 def fault_calls(module: Module) -> Iterator[ast.Call]:
-    """Where it makes an error, or a part of the sentence of one."""
+    """Return the calls that make an error, or a part of the sentence of one."""
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
             name = node.func.id
@@ -61,7 +61,7 @@ def faults() -> list[str]:
 
 
 def is_of_a_terminal(text: str) -> bool:
-    """Whether it names flags or commands, of which a window has none."""
+    """Return whether a text names flags or commands, of which a window has none."""
     return bool(_OF_A_TERMINAL.search(text))
 
 
@@ -104,7 +104,7 @@ def stale(folder: Path = FOLDER) -> list[str]:
 
 
 def messages(catalogue: Path, *, unfinished: bool = False) -> set[Message]:
-    """What a .ts file has, or of that what still lacks its translation."""
+    """Return the messages of a .ts file, or those that lack their translation."""
     found = set()
     for context in ET.parse(catalogue).getroot().iter("context"):  # noqa: S314 - our own file
         for message in context.iter("message"):
@@ -115,7 +115,7 @@ def messages(catalogue: Path, *, unfinished: bool = False) -> set[Message]:
 
 
 def words(catalogue: Path) -> dict[Message, str]:
-    """What a .ts file says for each text."""
+    """Return the translation of each text in a .ts file."""
     return {
         (context.findtext("name", ""), message.findtext("source", "")): message.findtext("translation", "")
         for context in ET.parse(catalogue).getroot().iter("context")  # noqa: S314 - our own file

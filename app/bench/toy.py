@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import accumulate, cycle
@@ -88,8 +88,8 @@ PROGRAM = (sys.executable, "-P", __file__)  # takes the arguments of the engine'
 CONTEXT = 2048  # words
 _TALE = ("The", "toy", "engine", "guesses", "a", "few", "words", "ahead", "and", "keeps", "those", "that", "hold.")
 _Rounds = tuple[tuple[Origin, ...], ...]
-# Rounds: the target alone; two draft tokens and a bonus; two n-gram tokens of three and the target's own.
-_ROUNDS = (
+# The target alone; two draft tokens and a bonus; two n-gram tokens of three and the target's own.
+ROUNDS = (
     (Origin.TARGET,),
     (Origin.DRAFT, Origin.DRAFT, Origin.TARGET),
     (Origin.NGRAM, Origin.NGRAM, Origin.TARGET),
@@ -129,7 +129,7 @@ class ToyEngine:
             words, repeats = words[:_ENOUGH], _ENOUGH
         stopped = cancel or threading.Event()
         ids, shown = list[int](), 0
-        plans = _PLAIN if request.speculation.mode is Mode.OFF else _ROUNDS
+        plans = _PLAIN if request.speculation.mode is Mode.OFF else ROUNDS
         for step in self._steps(words[: request.max_new_tokens], plans, stopped):
             tally.add(step.round)
             ids += [token.id for token in step.round.tokens]
@@ -147,10 +147,9 @@ class ToyEngine:
         plans = cycle(rounds)
         while words and not cancel.wait(self._pace):
             started = time.perf_counter()
-            origins = next(plans)[: len(words)]
-            pieces = tuple(Piece(word, origin) for word, origin in zip(words, origins, strict=False))
+            pieces = pieces_of(words, next(plans))
             words = words[len(pieces) :]
-            yield _step(pieces, (time.perf_counter() - started) * 1000.0)
+            yield step_of(pieces, Timing(other_ms=(time.perf_counter() - started) * 1000.0))
 
 
 class ToyModels:
@@ -263,12 +262,18 @@ def _answer(question: str) -> list[str]:
     return ["Done. "]
 
 
-def _step(pieces: tuple[Piece, ...], milliseconds: float) -> Step:
+def pieces_of(words: Sequence[str], origins: Sequence[Origin]) -> tuple[Piece, ...]:
+    """Return the first words, one for each origin."""
+    return tuple(Piece(word, origin) for word, origin in zip(words, origins, strict=False))
+
+
+def step_of(pieces: tuple[Piece, ...], timing: Timing) -> Step:
+    """Return the step of a round whose tokens are these words."""
     tokens = tuple(Token(sum(piece.text.encode()), piece.origin) for piece in pieces)
     drafter = pieces[0].origin
     accepted = sum(piece.origin is not Origin.TARGET for piece in pieces)
-    made = Round(tokens, _DRAFTED[drafter], accepted, drafter, Timing(other_ms=milliseconds))
-    return Step("".join(piece.text for piece in pieces), made, pieces)
+    done = Round(tokens, _DRAFTED[drafter], accepted, drafter, timing)
+    return Step("".join(piece.text for piece in pieces), done, pieces)
 
 
 def _certain(step: Step, shown: int, likeliest: int) -> tuple[Scored, ...]:

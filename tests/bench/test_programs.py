@@ -36,7 +36,7 @@ WORDS = "one two three"
 
 
 def run(name: str, *words: str) -> dict[str, Any]:
-    """What a program of the window prints."""
+    """Return what a program of the window prints."""
     variables = {**os.environ, "PYTHONPATH": str(ROOT / "app"), "QT_QPA_PLATFORM": "offscreen"}
     command = [sys.executable, str(ROOT / "app" / "bench" / name), *words]
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
@@ -45,7 +45,7 @@ def run(name: str, *words: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_everything_of_the_window_is_measured_and_has_its_row() -> None:
+def test_window_benchmark_has_a_row_for_each_action() -> None:
     found = run("ui.py", "--messages", "4", "--tokens", "20", "--history", "50", "--repeats", "1")
     assert found["messages"]["4"]["updates"] > 10
     assert len(found["search"]) > 10
@@ -59,7 +59,7 @@ def test_everything_of_the_window_is_measured_and_has_its_row() -> None:
 
 
 @pytest.mark.slow
-def test_a_small_load_is_measured_and_its_history_kept(tmp_path: Path) -> None:
+def test_small_load_is_measured_with_its_history(tmp_path: Path) -> None:
     words = ["--chats", "8", "--tokens", "1200", "--repeats", "1", "--long", "60", "--history", str(tmp_path / "kept")]
     found = run("load.py", *words)
     assert found["history"]["chats"] == 8
@@ -73,7 +73,7 @@ def test_a_small_load_is_measured_and_its_history_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_short_soak_counts_what_both_processes_hold() -> None:
+def test_soak_counts_the_memory_of_both_processes() -> None:
     found = run("soak.py", "--answers", "20")
     assert (found["engine"], found["answers"]) == ("toy", 20)
     assert found["end"]["window_mb"] > 20
@@ -81,12 +81,12 @@ def test_a_short_soak_counts_what_both_processes_hold() -> None:
     assert found["per_1000_answers"].keys() == found["end"].keys() - {"answers"}
 
 
-def test_a_slope_is_what_a_thousand_answers_add() -> None:
+def test_slope_is_per_thousand_answers() -> None:
     samples = [{"answers": n, "window_mb": 100.0 + n / 50, "handles": 14 + n // 100} for n in range(0, 1000, 100)]
     assert slopes(samples) == {"window_mb": 20.0, "handles": 10.0}
 
 
-def test_a_request_that_is_sent_away_comes_again_and_is_answered() -> None:
+def test_refused_request_is_retried_and_answered() -> None:
     with serving(ScriptedEngine([WORDS], pause=0.05), Limits(waiting=1)) as running:
         found = measure(running.url, KEY, row=3, together=6)
     assert [found["in_a_row"][name] for name in ("requests", "answered", "lost")] == [3, 3, 0]
@@ -94,16 +94,14 @@ def test_a_request_that_is_sent_away_comes_again_and_is_answered() -> None:
     assert found["at_once"]["sent_away_and_back"] > 0
 
 
-def test_clients_at_once_are_compared_with_one_alone() -> None:
+def test_parallel_clients_are_compared_with_one() -> None:
     with serving(ScriptedEngine([WORDS], pause=0.02), Limits(parallel=4)) as running:
         found = throughput(running.url, KEY, [4], tokens=3, repeats=2)
     assert found["clients"][4]["from"] > 1.5
     assert [run[4]["tokens"] for run in found["runs"]] == [24, 24]
 
 
-def test_a_client_that_is_missing_is_left_out_and_one_that_fails_is_told(
-    monkeypatch: pytest.MonkeyPatch, capsys: Captured
-) -> None:
+def test_missing_client_is_skipped_and_failing_one_told(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     call = '<tool_call>\n{"name": "weather", "arguments": {"city": "Paris"}}\n</tool_call>'
     answers = [call, "Sunny, 21 degrees.", "I cannot."]
     missing = clients.Case(clients.openai_whole, "no-such-client")
@@ -119,9 +117,7 @@ def test_a_client_that_is_missing_is_left_out_and_one_that_fails_is_told(
 
 
 @pytest.mark.slow
-def test_the_clients_that_are_here_call_tools_of_a_real_model(
-    real_pair: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
-) -> None:
+def test_clients_call_tools_of_a_real_model(real_pair: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     pair = library.choose(str(real_pair), None)
     assert pair.draft
     monkeypatch.setattr(clients, "KEY", KEY)
@@ -134,7 +130,7 @@ def test_the_clients_that_are_here_call_tools_of_a_real_model(
     assert len(capsys.readouterr().out.splitlines()) >= 4  # of the one that the tests have
 
 
-def test_an_answer_that_fails_is_counted_as_lost() -> None:
+def test_failed_answer_is_counted_as_lost() -> None:
     with serving(ScriptedEngine([WORDS, BrokenModelError("Export it again."), WORDS])) as running:
         found = measure(running.url, KEY, row=3, together=6)
     assert (found["in_a_row"]["answered"], found["in_a_row"]["lost"], found["at_once"]["lost"]) == (2, 1, 0)
@@ -142,7 +138,7 @@ def test_an_answer_that_fails_is_counted_as_lost() -> None:
 
 
 def answer(text: str, reason: FinishReason = FinishReason.STOP) -> Answer:
-    """One to some question."""
+    """Return an answer to some question."""
     return Answer("some", "kind", "What?", text, len(text.split()), reason)
 
 
@@ -153,11 +149,11 @@ def answer(text: str, reason: FinishReason = FinishReason.STOP) -> Answer:
         *((text, False) for text in ("Yes.", "你好！🙂🙂🙂", "def f():\n\treturn 1\n", "long text " * 100 + "\ufffd")),
     ],
 )
-def test_an_answer_that_nobody_can_read_is_broken(text: str, *, broken: bool) -> None:
+def test_unreadable_answer_is_broken(text: str, *, broken: bool) -> None:
     assert answer(text).is_broken is broken
 
 
-def test_an_open_answer_is_judged_by_its_end_and_the_share_of_new_words() -> None:
+def test_open_answer_is_judged_by_end_and_new_words() -> None:
     assert answer("one two three four five six").freshness == answer("short").freshness == 1.0
     assert answer("so it goes on " * 5).freshness == pytest.approx(4 / 17)
     given = [answer("a b c d"), answer("a " * 9, FinishReason.REPETITION), answer("", FinishReason.LENGTH)]
@@ -189,9 +185,7 @@ open({log!r}, "a").write({name!r} + " ")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the programs are scripts")
-def test_two_checkouts_take_turns_and_are_compared(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
-) -> None:
+def test_checkouts_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     for name, auto in (("old", 40.0), ("new", 20.0)):
         program = tmp_path / name / ".venv/bin/headstart"
         program.parent.mkdir(parents=True)
@@ -207,9 +201,7 @@ def test_two_checkouts_take_turns_and_are_compared(
     assert (tmp_path / "log").read_text().split() == ["old", "new", "new", "old"]
 
 
-def test_two_models_answer_in_turns_and_are_compared_by_class(
-    monkeypatch: pytest.MonkeyPatch, capsys: Captured
-) -> None:
+def test_models_take_turns_and_are_compared_by_kind(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     asked = []
 
     @dataclass(frozen=True)
@@ -242,7 +234,7 @@ def test_two_models_answer_in_turns_and_are_compared_by_class(
     assert asked[:9] == [*warmed_up, *warmed_up, *(("story-1", name) for name in ("new", "old", PLAIN))]
 
 
-def test_the_search_for_passages_finds_most_answers_and_is_the_best_way() -> None:
+def test_passage_search_finds_most_answers() -> None:
     for question in passages.questions():  # else it could not be found at all
         assert passages._flat(question["answer"]) in passages._flat(passages.texts()[question["text"]].text)
     found = {way: passages.measure(make) for way, make in list(passages.WAYS.items())[:3]}

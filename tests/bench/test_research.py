@@ -35,19 +35,19 @@ def tuned(module: ModuleType) -> set[str]:
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.rsplit(".", 1)[-1])
-def test_every_constant_of_the_policy_is_measured(module: ModuleType) -> None:
+def test_every_policy_constant_is_measured(module: ModuleType) -> None:
     assert tuned(module) - OTHERS == {each.name for each in CONSTANTS if each.module is module}
 
 
 @pytest.mark.slow
-def test_a_rule_that_is_spoilt_is_slower_and_comes_back() -> None:
+def test_spoilt_rule_is_slower() -> None:
     spoilt = Constant(policy, "LONGEST", kind="count")
     (row,) = policy_constants.measure([spoilt], seeds=(1,))["constants"]
     assert row["half"]["mean"] < 0.0
     assert policy.LONGEST == spoilt.value == 15
 
 
-def test_every_rule_is_listed_with_mean_worst_and_best(capsys: Captured, tmp_path: Path) -> None:
+def test_rules_are_listed_with_mean_worst_and_best(capsys: Captured, tmp_path: Path) -> None:
     assert main([str(TRACE), "--json", str(tmp_path / "figures.json")]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert shown[0] == "1 answers, times plain decoding: geometric mean (worst to best)"
@@ -60,7 +60,7 @@ def test_every_rule_is_listed_with_mean_worst_and_best(capsys: Captured, tmp_pat
     ]
 
 
-def test_files_are_told_apart_in_a_table(capsys: Captured) -> None:
+def test_table_names_its_files(capsys: Captured) -> None:
     assert main([str(TRACE), str(TRACE.with_name("qa.jsonl")), "--markdown"]) == 0
     head, _, *rows = (line.strip("|").split("|") for line in capsys.readouterr().out.splitlines())
     assert [row[0].strip() for row in rows] == ["edit", "qa", "all"]
@@ -69,7 +69,7 @@ def test_files_are_told_apart_in_a_table(capsys: Captured) -> None:
         assert by_rule["best fixed length"] < by_rule["oracle"] > by_rule["auto with hindsight"] > 1.0
 
 
-def test_a_file_that_is_no_trace_is_refused(capsys: Captured, tmp_path: Path) -> None:
+def test_other_file_is_refused(capsys: Captured, tmp_path: Path) -> None:
     assert main([str(tmp_path / "none")]) == 1
     assert "cannot be read" in capsys.readouterr().err
 

@@ -11,12 +11,12 @@ from headstart.chat.store import Store, open_store
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where the history of a test is."""
+    """The folder of the history."""
     return tmp_path / "history"
 
 
 @pytest.fixture
 def store(folder: Path) -> Iterator[Store]:
-    """That history, open."""
+    """The open history."""
     with closing(open_store(folder)) as opened:
         yield opened

@@ -50,7 +50,7 @@ def readable(folder: Path) -> set[str]:
 
 
 def faults(folder: Path) -> list[str]:
-    """What is wrong with a history after a kill."""
+    """Return what is wrong with a history after a kill."""
     with closing(opened(folder)) as store:
         found = [] if len(store.search(WORD.decode())) == 2 * CHATS else ["chats are lost"]
         if store.key:

@@ -49,7 +49,7 @@ def _last(conversation: Conversation) -> Message:
     return conversation.last
 
 
-def test_an_answer_grows_and_ends() -> None:
+def test_answer_grows_and_ends() -> None:
     begun = _talk("why").begin_answer("pair", {"temperature": 0.5})
     id_ = _last(begun).id
     part = begun.write(id_, "be", [Run(2, "draft")])
@@ -60,13 +60,13 @@ def test_an_answer_grows_and_ends() -> None:
     assert _last(done).stats == {"rounds": 3}
 
 
-def test_a_finished_answer_takes_no_more_text() -> None:
+def test_finished_answer_takes_no_more_text() -> None:
     done = _talk("why", "because")
     with pytest.raises(AssertionError):
         done.write(_last(done).id, "late")
 
 
-def test_regenerating_adds_a_version_and_keeps_the_old_one() -> None:
+def test_regenerate_adds_a_version() -> None:
     first = _talk("why", "because")
     again = first.regenerate(_last(first).id, "other")
     again = again.finish(_last(again).id, Outcome("so"))
@@ -75,7 +75,7 @@ def test_regenerating_adds_a_version_and_keeps_the_old_one() -> None:
     assert _texts(again.walk(_last(again).id, -1)) == ["why", "because"]
 
 
-def test_walking_ends_at_the_ends_and_remembers_what_was_below() -> None:
+def test_walk_stops_at_the_ends_and_remembers_the_path() -> None:
     first = _talk("a", "b", "c", "d")
     edited = first.edit(1, "A")
     assert _texts(edited) == ["A"]
@@ -84,20 +84,20 @@ def test_walking_ends_at_the_ends_and_remembers_what_was_below() -> None:
     assert _texts(back.walk(1, -1)) == ["a", "b", "c", "d"]
 
 
-def test_an_edited_answer_is_marked_and_keeps_its_model() -> None:
+def test_edited_answer_is_marked_and_keeps_its_model() -> None:
     edited = _talk("why", "because").edit(2, "no")
     assert (_last(edited).edited, _last(edited).model, _last(edited).origins) == (True, "pair", ())
     assert not _last(_talk("why").edit(1, "how")).edited
 
 
-def test_editing_a_question_keeps_its_attachments_unless_told() -> None:
+def test_edited_question_keeps_its_attachments() -> None:
     files = (Attachment("a.txt", "A"),)
     asked = Conversation().ask("read", files)
     assert _last(asked.edit(1, "read again")).attachments == files
     assert _last(asked.edit(1, "read nothing", ())).attachments == ()
 
 
-def test_continuing_goes_on_in_the_same_version() -> None:
+def test_continue_extends_the_same_version() -> None:
     stopped = _talk("why", "be")
     resumed = stopped.resume(2)
     assert (_last(resumed).text, _last(resumed).state) == ("be", State.STREAMING)
@@ -106,18 +106,18 @@ def test_continuing_goes_on_in_the_same_version() -> None:
     assert done.version(2) == (1, 1)
 
 
-def test_what_said_how_an_answer_ended_goes_when_it_is_continued() -> None:
+def test_continue_removes_the_ending() -> None:
     stopped = _talk("why").begin_answer("pair", {})
     stopped = stopped.finish(2, Outcome("be", State.INTERRUPTED, stats={"notice": "the engine died", "rounds": 3}))
     assert _last(stopped.resume(2, "notice")).stats == {"rounds": 3}
 
 
-def test_showing_a_hit_in_another_branch_shows_what_leads_there() -> None:
+def test_show_selects_the_branch_of_a_hit() -> None:
     tree = _talk("a", "b", "c", "d").edit(1, "A")
     assert _texts(tree.show(3)) == ["a", "b", "c", "d"]
 
 
-def test_a_fork_holds_the_way_to_the_message_and_nothing_else() -> None:
+def test_fork_has_the_path_to_the_message() -> None:
     tree = _talk("a", "b", "c", "d").edit(1, "A")
     fork = tree.fork(3)
     assert _texts(fork) == ["a", "b", "c"]
@@ -125,25 +125,25 @@ def test_a_fork_holds_the_way_to_the_message_and_nothing_else() -> None:
     assert list(fork.messages) == [1, 2, 3]
 
 
-def test_removing_the_only_version_moves_up_what_follows() -> None:
+def test_remove_of_the_only_version_moves_up_its_replies() -> None:
     assert _texts(_talk("a", "b", "c", "d").remove(2)) == ["a", "c", "d"]
     assert _texts(_talk("a", "b", "c", "d").remove(1)) == ["b", "c", "d"]
     assert _texts(_talk("a", "b", "c", "d").remove(4)) == ["a", "b", "c"]
 
 
-def test_removing_one_of_several_versions_takes_its_branch_along() -> None:
+def test_remove_of_a_version_removes_its_branch() -> None:
     tree = _talk("a", "b", "c").edit(1, "A")
     assert _texts(tree.remove(1)) == ["A"]
     assert _texts(tree.remove(_last(tree).id)) == ["a", "b", "c"]
     assert tree.branch(1) == {1, 2, 3}
 
 
-def test_a_branch_goes_whole() -> None:
+def test_remove_branch_removes_all_below() -> None:
     assert _texts(_talk("a", "b", "c", "d").remove_branch(2)) == ["a"]
     assert _talk("a", "b").remove_branch(1) == Conversation()
 
 
-def test_operations_leave_the_old_value_as_it_was() -> None:
+def test_operations_leave_the_old_tree_unchanged() -> None:
     tree = _talk("a", "b", "c", "d")
     before = dict(tree.messages), dict(tree.chosen), tree.path
     tree.edit(1, "x"), tree.remove(2), tree.regenerate(2), tree.fork(3)
@@ -157,7 +157,7 @@ def test_runs_of_one_origin_join() -> None:
 
 @PATIENT
 @given(histories())
-def test_no_operation_breaks_the_tree(history: list[Conversation]) -> None:
+def test_operations_keep_the_tree_valid(history: list[Conversation]) -> None:
     for conversation in history:
         messages, chosen = conversation.messages, conversation.chosen
         assert list(messages) == sorted(messages)
@@ -197,7 +197,7 @@ def test_attachments_come_before_the_text() -> None:
 
 @PATIENT
 @given(st.text(alphabet="`~\na", max_size=20))
-def test_no_attachment_closes_its_own_fence(text: str) -> None:
+def test_attachment_cannot_close_its_fence(text: str) -> None:
     fence, *body, end = fenced(Attachment("n", text)).split("\n")
     assert fence == end
     assert not any(line.strip().startswith(fence) for line in body)
@@ -225,7 +225,7 @@ def test_roles_alternate(conversation: Conversation) -> None:
         ("", ""),
     ],
 )
-def test_a_title_is_the_first_line_that_says_something(text: str, title: str) -> None:
+def test_title_is_the_first_line_with_words(text: str, title: str) -> None:
     assert propose_title(text) == title
 
 
@@ -240,18 +240,18 @@ def test_a_title_is_the_first_line_that_says_something(text: str, title: str) ->
         (" ", "x", ""),
     ],
 )
-def test_a_title_is_taken_out_of_an_answer(answer: str, question: str, title: str) -> None:
+def test_title_is_read_from_an_answer(answer: str, question: str, title: str) -> None:
     assert title_of(answer, question) == title
 
 
-def test_a_chat_is_called_after_its_first_message_or_its_files() -> None:
+def test_chat_is_named_after_its_first_message_or_files() -> None:
     assert first_title(Conversation().ask("# Hello\nworld")) == "Hello"
     assert first_title(Conversation().ask("", [Attachment("a.txt", "x"), Attachment("b.txt", "y")])) == "a.txt, b.txt"
 
 
 @PATIENT
 @given(st.text())
-def test_a_title_is_one_short_line(text: str) -> None:
+def test_title_is_one_short_line(text: str) -> None:
     title = propose_title(text)
     assert len(title) <= TITLE_COLUMNS
     assert title == " ".join(title.split())

@@ -43,19 +43,19 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def encrypted(folder: Path) -> Path:
-    """The same, encrypted."""
+    """An encrypted history."""
     encryption.encrypt(folder, PASSPHRASE)
     return folder
 
 
 @pytest.fixture
 def store(encrypted: Path) -> Iterator[Store]:
-    """That history, open."""
+    """The open history."""
     with closing(killing.opened(encrypted)) as opened:
         yield opened
 
 
-def test_an_encrypted_history_is_searched_changed_and_backed_up_like_another(store: Store) -> None:
+def test_encrypted_history_works_like_a_plain_one(store: Store) -> None:
     folder = store.path.parent
     assert backups.keep_up(store.path.parent, store.key)
     chat = store.create_chat("the walrus speaks")
@@ -72,7 +72,7 @@ def test_an_encrypted_history_is_searched_changed_and_backed_up_like_another(sto
     assert store.path.with_name(f"{database.FILE_NAME}-wal").stat().st_size
 
 
-def test_nothing_is_opened_without_the_passphrase(encrypted: Path) -> None:
+def test_wrong_passphrase_opens_nothing(encrypted: Path) -> None:
     with pytest.raises(LockedHistoryError, match="is encrypted; open it in the window"):
         open_store(encrypted)
     with pytest.raises(WrongPassphraseError, match="This is not the passphrase"):
@@ -86,7 +86,7 @@ def _plainly(folder: Path) -> sqlite3.Connection:
     return sqlite3.connect(folder / database.FILE_NAME)
 
 
-def test_the_daily_copy_beside_the_window_is_encrypted_and_can_be_given_up(
+def test_daily_backup_is_encrypted_and_can_be_cancelled(
     encrypted: Path, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(backups, "_PAGES", 1)
@@ -101,13 +101,13 @@ def test_the_daily_copy_beside_the_window_is_encrypted_and_can_be_given_up(
         assert copy.execute("SELECT count(*) FROM chat").fetchone()[0] == CHATS
 
 
-def test_the_key_is_in_no_text_made_of_it(encrypted: Path) -> None:
+def test_key_is_in_no_repr(encrypted: Path) -> None:
     key = encryption.unlock(encrypted, PASSPHRASE)
     assert key.raw.hex() not in f"{key!r} {key}"
     assert repr(key.raw) not in f"{key!r} {key}"
 
 
-def test_what_was_not_encrypted_is_gone_and_so_is_the_key_afterwards(folder: Path) -> None:
+def test_encryption_deletes_plain_files_and_decryption_the_key(folder: Path) -> None:
     assert {"history.db", "damaged-1.db"} < killing.readable(folder)
     encryption.encrypt(folder, PASSPHRASE)
     assert {path.name for path in folder.iterdir()} == {"history.db", "history.key", "backups"}
@@ -120,14 +120,14 @@ def test_what_was_not_encrypted_is_gone_and_so_is_the_key_afterwards(folder: Pat
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="rights are other ones there")
-def test_only_the_owner_may_read_what_is_made(store: Store) -> None:
+def test_encrypted_files_are_private(store: Store) -> None:
     backups.keep_up(store.path.parent, store.key)
     made = [path for path in store.path.parent.rglob("*") if path.is_file()]
     assert {"history.db", "history.key"} <= {path.name for path in made}
     assert [path.name for path in made if path.stat().st_mode & 0o077] == []
 
 
-def test_another_passphrase_opens_it_and_its_backups_and_the_old_one_nothing(encrypted: Path) -> None:
+def test_new_passphrase_replaces_the_old_one(encrypted: Path) -> None:
     with closing(killing.opened(encrypted)) as store:
         backup = backups.keep_up(store.path.parent, store.key)
     encryption.change_passphrase(encrypted, PASSPHRASE, "another one")
@@ -140,7 +140,7 @@ def test_another_passphrase_opens_it_and_its_backups_and_the_old_one_nothing(enc
     assert killing.readable(encrypted) == set()
 
 
-def test_a_guess_is_as_dear_as_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_passphrase_guess_takes_the_stated_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     path = tmp_path / key_file.FILE_NAME
     key_file.lock(path, key_file.new_key(), PASSPHRASE)
@@ -148,18 +148,18 @@ def test_a_guess_is_as_dear_as_is_said(tmp_path: Path, monkeypatch: pytest.Monke
     assert said["cost"] == {"memory": 256 * 1024, "passes": 3, "lanes": 4}
 
 
-def test_a_short_passphrase_is_refused_and_nothing_changed(folder: Path, store: Store) -> None:
+def test_short_passphrase_is_refused(folder: Path, store: Store) -> None:
     with pytest.raises(HistoryError, match="at least 8 characters"):
         encryption.change_passphrase(folder, PASSPHRASE, "short")
     assert encryption.unlock(folder, PASSPHRASE) == store.key
 
 
-def test_one_sign_is_the_same_however_a_keyboard_makes_it(encrypted: Path) -> None:
+def test_passphrase_is_normalized(encrypted: Path) -> None:
     encryption.change_passphrase(encrypted, PASSPHRASE, "cr\u00e8me brul\u00e9e")
     encryption.unlock(encrypted, "cre\u0300me brule\u0301e")
 
 
-def test_a_damaged_or_lost_key_file_is_made_again_from_its_copy(encrypted: Path) -> None:
+def test_key_file_is_restored_from_its_copy(encrypted: Path) -> None:
     path = encrypted / key_file.FILE_NAME
     key = encryption.unlock(encrypted, PASSPHRASE)
     content = path.read_bytes()
@@ -176,7 +176,7 @@ def test_a_damaged_or_lost_key_file_is_made_again_from_its_copy(encrypted: Path)
         encryption.unlock(encrypted, PASSPHRASE)
 
 
-def test_a_key_file_cannot_ask_for_all_the_memory(encrypted: Path) -> None:
+def test_key_file_cannot_request_all_memory(encrypted: Path) -> None:
     path = encrypted / key_file.FILE_NAME
     said = json.loads(path.read_text(encoding="ascii"))
     del said["check"]
@@ -186,7 +186,7 @@ def test_a_key_file_cannot_ask_for_all_the_memory(encrypted: Path) -> None:
         encryption.unlock(encrypted, PASSPHRASE)
 
 
-def test_a_changed_page_is_told_and_a_backup_takes_its_place(encrypted: Path) -> None:
+def test_damaged_page_is_told_and_replaced_by_a_backup(encrypted: Path) -> None:
     with closing(killing.opened(encrypted)) as store:
         key, backup = store.key, backups.keep_up(store.path.parent, store.key)
     path = encrypted / database.FILE_NAME
@@ -205,7 +205,7 @@ def test_a_changed_page_is_told_and_a_backup_takes_its_place(encrypted: Path) ->
     assert killing.readable(encrypted) == set()
 
 
-def test_a_plain_copy_does_not_take_the_place_of_an_encrypted_history(folder: Path) -> None:
+def test_plain_backup_cannot_replace_an_encrypted_history(folder: Path) -> None:
     (backup,) = backups.list_backups(folder)
     kept = shutil.copy(backup.path, folder.parent)
     key = encryption.encrypt(folder, PASSPHRASE)
@@ -229,7 +229,7 @@ store.close()
 
 
 @pytest.mark.parametrize("change", [encryption.encrypt, encryption.decrypt])
-def test_a_history_that_is_open_elsewhere_stays_as_it_is(
+def test_history_open_elsewhere_is_not_changed(
     folder: Path, change: Callable[[Path, str], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.1)
@@ -250,7 +250,7 @@ def test_a_history_that_is_open_elsewhere_stays_as_it_is(
 
 
 @pytest.mark.parametrize("change", [encryption.encrypt, encryption.decrypt])
-def test_a_copy_that_differs_replaces_nothing(
+def test_differing_copy_replaces_nothing(
     folder: Path, change: Callable[[Path, str], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if change is encryption.decrypt:
@@ -272,9 +272,7 @@ def test_a_copy_that_differs_replaces_nothing(
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the length of files is not bounded there")
 @pytest.mark.parametrize("change", [encryption.encrypt, encryption.decrypt])
-def test_where_there_is_no_room_for_a_second_file_nothing_is_changed(
-    folder: Path, change: Callable[[Path, str], object]
-) -> None:
+def test_full_disk_leaves_the_history_unchanged(folder: Path, change: Callable[[Path, str], object]) -> None:
     import resource  # noqa: PLC0415 - only there
 
     with closing(open_store(folder)) as store:
@@ -295,7 +293,7 @@ def test_where_there_is_no_room_for_a_second_file_nothing_is_changed(
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a process is not forked there")
-def test_a_kill_at_any_line_leaves_one_whole_history() -> None:
+def test_kill_at_any_line_leaves_a_whole_history() -> None:
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as scratch:
         command = [sys.executable, "-m", "tests.chat.killing", scratch, "4"]
         done = subprocess.run(command, env=_ENVIRONMENT, capture_output=True, text=True, check=True)
@@ -305,7 +303,7 @@ def test_a_kill_at_any_line_leaves_one_whole_history() -> None:
     assert int(more) > 30
 
 
-def test_a_search_in_another_thread_is_interrupted_without_a_fault(store: Store) -> None:
+def test_interrupted_search_raises_nothing(store: Store) -> None:
     with closing(open_reader(store.path.parent, store.key)) as reader:
         thread = threading.Timer(0.0, reader.interrupt)
         thread.start()
@@ -314,9 +312,7 @@ def test_a_search_in_another_thread_is_interrupted_without_a_fault(store: Store)
         thread.join()
 
 
-def test_where_the_packages_are_missing_a_sentence_says_what_to_do(
-    encrypted: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_packages_are_named(encrypted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "has_cipher", lambda: False)
     with pytest.raises(HistoryError, match="pip install sqlcipher3 cryptography"):
         encryption.unlock(encrypted, PASSPHRASE)

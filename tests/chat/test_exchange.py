@@ -38,7 +38,7 @@ def _talk(question: str, answer: str) -> Conversation:
 
 @PATIENT
 @given(CONVERSATIONS)
-def test_what_is_exported_as_json_is_imported_as_it_was(conversation: Conversation) -> None:
+def test_json_export_is_imported_unchanged(conversation: Conversation) -> None:
     text = to_json([(CHAT, conversation)])
     ((chat, read),) = parse(text.encode()).chats
     assert read == conversation
@@ -58,19 +58,19 @@ def test_several_chats_are_one_document() -> None:
     assert to_html_all([], WORDS).count("<body>") == 1
 
 
-def test_an_answer_being_written_is_imported_as_cut_short() -> None:
+def test_unfinished_answer_is_imported_as_interrupted() -> None:
     begun = Conversation().ask("why").begin_answer().write(2, "be")
     ((_, read),) = parse(to_json([(CHAT, begun)]).encode()).chats
     assert (read.messages[2].text, read.messages[2].state) == ("be", State.INTERRUPTED)
 
 
-def test_numbers_that_json_lacks_become_null() -> None:
+def test_non_finite_numbers_become_null() -> None:
     tree = Conversation().ask("why").begin_answer().finish(2, Outcome("x", stats={"rate": [float("nan"), 1.5]}))
     ((_, read),) = parse(to_json([(CHAT, tree)]).encode()).chats
     assert read.messages[2].stats == {"rate": [None, 1.5]}
 
 
-def test_calls_of_tools_are_in_every_document() -> None:
+def test_tool_calls_are_in_every_document() -> None:
     call = ToolCall(0, "add", '{"a": "<b>"}', "3 <i>")
     tree = Conversation().ask("1 + 2?").begin_answer().finish(2, Outcome("It is 3.", calls=(call,)))
     assert 'Tool: add {"a": "<b>"}\n\n```\n3 <i>\n```\n\nIt is 3.' in to_markdown(CHAT, tree, WORDS)
@@ -81,7 +81,7 @@ def test_calls_of_tools_are_in_every_document() -> None:
 
 
 @pytest.mark.parametrize("arguments", ["[]", "{", "[" * 100_000])
-def test_calls_that_are_none_are_refused(arguments: str) -> None:
+def test_malformed_tool_calls_are_refused(arguments: str) -> None:
     tree = Conversation().ask("?").begin_answer().finish(2, Outcome("", calls=(ToolCall(0, "add", arguments, ""),)))
     with pytest.raises(MalformedError):
         parse(to_json([(CHAT, tree)]).encode())
@@ -130,7 +130,7 @@ ATTACKS = [
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
-def test_a_page_runs_and_fetches_nothing(attack: str) -> None:
+def test_page_runs_and_fetches_nothing(attack: str) -> None:
     chat = dataclasses.replace(CHAT, title=attack, settings={})
     page = _Tags(to_html(chat, _talk(attack, attack), dataclasses.replace(WORDS, user=attack)))
     assert page.tags <= HARMLESS
@@ -148,14 +148,14 @@ def test_no_text_makes_a_page_run_anything(text: str) -> None:
     assert "src" not in {name for name, _ in page.attributes}
 
 
-def test_a_page_shows_markdown_and_folds_thinking() -> None:
+def test_page_shows_markdown_and_folds_thinking() -> None:
     page = to_html(CHAT, _talk("q", "<think>hm *so*</think>\n\n**Yes** <b>"), WORDS)
     assert "<details><summary>Thinking</summary><p>hm <em>so</em></p>" in page
     assert "<strong>Yes</strong> &lt;b&gt;" in page
     assert "<h1>On &lt;tigers&gt;</h1>" in page
 
 
-def test_an_export_is_private_and_whole_or_not_there(tmp_path: Path) -> None:
+def test_export_is_private_and_atomic(tmp_path: Path) -> None:
     path = tmp_path / "chat.md"
     write_export(path, "tiger 虎\n")
     assert path.read_bytes() == "tiger 虎\n".encode()
@@ -198,7 +198,7 @@ def _imported(content: object) -> list[tuple[Chat, Conversation]]:
     return list(parse(json.dumps(content).encode()).chats)
 
 
-def test_a_chatgpt_export_keeps_its_versions() -> None:
+def test_chatgpt_export_keeps_its_versions() -> None:
     ((chat, tree),) = _imported([CHATGPT, {"mapping": {}}, "odd"])
     assert (chat.title, chat.created, chat.updated) == ("About tigers", 1700000000.123, 1700000000.123)
     assert [message.text for message in tree.path] == ["Do they sleep?\n\n[image]", "They do."]
@@ -207,7 +207,7 @@ def test_a_chatgpt_export_keeps_its_versions() -> None:
     assert [message.role for message in tree.path] == [Role.USER, Role.ASSISTANT]
 
 
-def test_an_export_in_circles_comes_to_an_end() -> None:
+def test_chatgpt_export_with_a_cycle_ends() -> None:
     first, second = _said("user", "a"), _said("assistant", "b")
     mapping = {"r": _node("r", None, ["x", "x", "r"], first), "x": _node("x", "r", ["r", "x"], second)}
     ((_, tree),) = _imported([{"mapping": mapping}])
@@ -216,7 +216,7 @@ def test_an_export_in_circles_comes_to_an_end() -> None:
 
 @fuzz("imported chats")
 @given(st.data())
-def test_an_export_with_strange_parts_is_read_or_refused(data: st.DataObject) -> None:
+def test_odd_export_is_read_or_refused(data: st.DataObject) -> None:
     source = [CHATGPT] if data.draw(st.booleans()) else json.loads(to_json([(CHAT, _talk("q", "a"))]))
     content = json.loads(json.dumps(source))
     holder, key = data.draw(st.sampled_from(places(content)))
@@ -245,7 +245,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("content", "reason"), REFUSED)
-def test_what_is_no_export_is_refused_in_one_sentence(tmp_path: Path, content: bytes, reason: str) -> None:
+def test_other_file_is_refused_with_a_sentence(tmp_path: Path, content: bytes, reason: str) -> None:
     path = tmp_path / "import.json"
     path.write_bytes(content)
     with pytest.raises(ExchangeError, match=reason) as refusal:
@@ -254,19 +254,19 @@ def test_what_is_no_export_is_refused_in_one_sentence(tmp_path: Path, content: b
     assert "\n" not in str(refusal.value)
 
 
-def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+def test_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ExchangeError, match="cannot be read"):
         read_chats(tmp_path / "missing.json")
 
 
-def test_a_message_that_does_not_follow_its_parent_is_refused() -> None:
+def test_message_without_its_parent_is_refused() -> None:
     content = json.loads(to_json([(CHAT, _talk("q", "a"))]))
     content["chats"][0]["messages"].reverse()
     with pytest.raises(MalformedError, match="does not follow its parent"):
         _imported(content)
 
 
-def test_tags_come_back_and_a_folder_of_an_older_file_becomes_one() -> None:
+def test_tags_are_imported_and_older_folders_become_tags() -> None:
     document = json.loads(to_json([(CHAT, Conversation())]))
     (entry,) = document["chats"]
     assert _imported(document)[0][0].tags == CHAT.tags
@@ -278,7 +278,7 @@ def test_tags_come_back_and_a_folder_of_an_older_file_becomes_one() -> None:
         _imported(document)
 
 
-def test_what_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "large.json"
     path.write_text(to_json([(CHAT, _talk("q" * 100, "a"))]), encoding="utf-8")
     assert len(read_chats(path)) == 1

@@ -42,7 +42,7 @@ def _break(folder: Path) -> None:
         file.write(b"\xa5" * 4096)
 
 
-def test_a_history_of_version_1_is_brought_up_to_date(tmp_path: Path) -> None:
+def test_version_1_is_migrated(tmp_path: Path) -> None:
     store = open_store(_write(tmp_path, VERSION_1))
     (chat,) = store.chats()
     assert (chat.id, chat.title, chat.pinned, chat.tags) == ("old", "老虎 and others", True, ("zoo",))
@@ -63,7 +63,7 @@ def test_a_history_of_version_1_is_brought_up_to_date(tmp_path: Path) -> None:
     store.close()
 
 
-def test_the_old_file_is_kept_as_it_was(tmp_path: Path) -> None:
+def test_migration_keeps_the_old_file(tmp_path: Path) -> None:
     open_store(_write(tmp_path, VERSION_1)).close()
     (backup,) = backups.list_backups(tmp_path)
     connection = sqlite3.connect(backup.path)
@@ -72,14 +72,14 @@ def test_the_old_file_is_kept_as_it_was(tmp_path: Path) -> None:
     connection.close()
 
 
-def test_nothing_is_backed_up_where_nothing_is(tmp_path: Path) -> None:
+def test_empty_history_is_not_backed_up(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     assert backups.keep_up(store.path.parent, store.key) is None
     store.close()
     assert backups.list_backups(tmp_path) == ()
 
 
-def test_a_migration_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_migration_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _write(tmp_path, VERSION_1)
     broken = (*migrations.STEPS[:1], (*migrations.STEPS[1], "CREATE NONSENSE"))
     with monkeypatch.context() as patch:
@@ -95,7 +95,7 @@ def test_a_migration_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch:
     store.close()
 
 
-def test_a_history_of_a_newer_program_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_newer_history_is_refused_and_unchanged(tmp_path: Path) -> None:
     open_store(tmp_path).close()
     _write(tmp_path, f"PRAGMA user_version = {migrations.NEWEST + 1}")
     before = (tmp_path / FILE_NAME).read_bytes()
@@ -115,7 +115,7 @@ def test_every_version_leads_to_the_same_schema(tmp_path: Path) -> None:
     assert schema(_write(tmp_path / "old", VERSION_1)) == schema(tmp_path / "new")
 
 
-def test_an_index_of_other_words_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_index_of_another_tokenizer_is_rebuilt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = open_store(tmp_path)
     store.create_chat("tiger")
     store.close()
@@ -128,7 +128,7 @@ def test_an_index_of_other_words_is_made_again(tmp_path: Path, monkeypatch: pyte
     store.close()
 
 
-def test_a_broken_file_is_refused_and_a_backup_takes_its_place(tmp_path: Path) -> None:
+def test_broken_file_is_replaced_by_a_backup(tmp_path: Path) -> None:
     store = _filled(tmp_path)
     backup = backups.keep_up(store.path.parent, store.key)
     store.create_chat("later")
@@ -149,7 +149,7 @@ def test_a_broken_file_is_refused_and_a_backup_takes_its_place(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("content", [b"not a database at all" * 100, b"SQLite format 3\x00" + b"\xff" * 5000, None])
-def test_a_file_that_is_no_database_or_cut_short_is_refused(tmp_path: Path, content: bytes | None) -> None:
+def test_truncated_file_is_refused(tmp_path: Path, content: bytes | None) -> None:
     _filled(tmp_path).close()
     content = content or (tmp_path / FILE_NAME).read_bytes()[:20_000]
     (tmp_path / FILE_NAME).write_bytes(content)
@@ -162,7 +162,7 @@ def test_a_file_that_is_no_database_or_cut_short_is_refused(tmp_path: Path, cont
     store.close()
 
 
-def test_damage_met_later_is_told_in_the_same_words(tmp_path: Path) -> None:
+def test_later_damage_is_the_same_error(tmp_path: Path) -> None:
     _filled(tmp_path).close()
     with closing(open_store(tmp_path)) as store:
         (chat, *_) = store.chats()
@@ -172,7 +172,7 @@ def test_damage_met_later_is_told_in_the_same_words(tmp_path: Path) -> None:
             store.conversation(chat.id)
 
 
-def test_a_row_that_makes_no_sense_is_damage(tmp_path: Path) -> None:
+def test_malformed_row_is_damage(tmp_path: Path) -> None:
     store = _filled(tmp_path, 1)
     (chat,) = store.chats()
     store._connection.execute("UPDATE message SET settings = '{half'")
@@ -200,7 +200,7 @@ def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_large_history_is_not_read_through_at_the_start_but_before_it_is_copied(large: Path) -> None:
+def test_large_history_is_checked_before_its_backup(large: Path) -> None:
     (copied,) = [backups.keep_up(large, None)]
     assert copied == backups.list_backups(large)[0]
     assert backups.keep_up(large, None) is None
@@ -218,7 +218,7 @@ def test_a_large_history_is_not_read_through_at_the_start_but_before_it_is_copie
     assert not (large / DAMAGE).exists()
 
 
-def test_a_copy_that_nobody_wants_leaves_nothing_behind(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancelled_backup_leaves_nothing(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backups, "_PAGES", 1)
     looks = iter([True] * 3)
     assert backups.keep_up(large, None, lambda: next(looks, False)) is None
@@ -226,7 +226,7 @@ def test_a_copy_that_nobody_wants_leaves_nothing_behind(large: Path, monkeypatch
     assert backups.is_due(large)
 
 
-def test_what_is_written_while_a_copy_is_made_is_in_the_next_one(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changes_during_a_backup_are_in_the_next_one(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backups, "_PAGES", 1)
     store = open_store(large)
 
@@ -244,7 +244,7 @@ def test_what_is_written_while_a_copy_is_made_is_in_the_next_one(large: Path, mo
     store.close()
 
 
-def test_fewer_copies_are_kept_of_what_is_large(large: Path) -> None:
+def test_large_history_has_fewer_backups(large: Path) -> None:
     store = open_store(large)
     for number in range(backups.KEPT):
         backups.back_up(store._connection, large, str(number))

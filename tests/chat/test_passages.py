@@ -20,12 +20,12 @@ CHINESE = Attachment(
 
 
 def texts(file: Attachment, passages: tuple[Passage, ...] | list[Passage]) -> list[str]:
-    """What stands in them."""
+    """Return the texts of passages."""
     return [file.text[place.start : place.end] for place in passages]
 
 
 @pytest.mark.parametrize("text", [BOOK.text, CHINESE.text, "x" * 5000, "one line " * 900, "🐯" * 2000, "\n\n  \n", ""])
-def test_every_letter_is_in_one_passage_that_is_not_too_long(text: str) -> None:
+def test_passages_cover_the_text_and_are_bounded(text: str) -> None:
     found = cut(text)
     assert "".join("".join(text[start:end].split()) for start, end in found) == "".join(text.split())
     assert all(len(text[start:end].encode()) <= SIZE for start, end in found)
@@ -38,7 +38,7 @@ def test_texts_are_cut_between_paragraphs_and_words() -> None:
     assert all(words[start:end].rsplit(maxsplit=1)[-1] in ("these", "are", "words") for start, end in cut(words))
 
 
-def test_the_passage_that_fits_a_question_is_found() -> None:
+def test_passage_for_a_question_is_found() -> None:
     index = PassageIndex([(1, 0, BOOK)])
     assert "walrus" in texts(BOOK, index.best("When does the walrus sleep?", 1))[0]
     assert "tigers" in texts(BOOK, index.best("Who charges a tiger?", 1))[0]  # by the stems of the words
@@ -46,12 +46,12 @@ def test_the_passage_that_fits_a_question_is_found() -> None:
     assert not index.best("zebra", 3)
 
 
-def test_chinese_is_found_without_spaces() -> None:
+def test_passage_in_chinese_is_found() -> None:
     index = PassageIndex([(1, 0, CHINESE)])
     assert "老虎" in texts(CHINESE, index.best("老虎什么时候睡觉？", 1))[0]
 
 
-def test_where_nothing_fits_the_beginning_is_taken_and_all_stand_in_reading_order() -> None:
+def test_passages_without_a_match_are_the_first_ones() -> None:
     index = PassageIndex([(1, 0, BOOK), (3, 1, CHINESE)])
     assert index.find("zebra", 2) == tuple(Passage(1, 0, *place) for place in cut(BOOK.text)[:2])
     found = index.find("老虎 or walrus", 4)
@@ -59,7 +59,7 @@ def test_where_nothing_fits_the_beginning_is_taken_and_all_stand_in_reading_orde
     assert {place.message for place in found} == {1, 3}
 
 
-def test_files_of_a_few_passages_are_not_long() -> None:
+def test_file_of_a_few_passages_is_not_long() -> None:
     assert is_long(BOOK)
     assert not is_long(Attachment("a.txt", "x" * 5 * SIZE))
 
@@ -72,7 +72,7 @@ def asked() -> Conversation:
     return answered.ask("tigers?", (), [*index.best("tigers", 1), *index.best("walrus", 1)])
 
 
-def test_the_model_gets_a_passage_once_and_short_files_whole() -> None:
+def test_request_has_each_passage_once_and_short_files_whole() -> None:
     first, _, second = (turn.content for turn in turns(asked().path))
     assert first.startswith("a.txt:\n```\nshort\n```\n\nPassages of book.txt:\n```\nNothing")
     assert "walrus sleeps" in first
@@ -88,20 +88,20 @@ def test_passages_of_one_file_are_told_apart() -> None:
     assert turn.content == "Passages of book.txt:\n```\nNothing\n[…]\nthis\n```"
 
 
-def test_a_passage_whose_file_is_gone_is_left_out() -> None:
+def test_passage_without_its_file_is_left_out() -> None:
     tree = asked()
     assert turns(tree.remove(1).path)[-1].content == "tigers?"
     assert file_of(Passage(1, 7, 0, 1), tree.messages) is None
 
 
-def test_a_fork_has_passages_of_its_own_files() -> None:
+def test_fork_has_passages_of_its_own_files() -> None:
     tree = Conversation().ask("other").edit(1, "walrus?", [BOOK], [Passage(2, 0, 0, 7)])
     (forked,) = tree.fork(2).path
     assert forked.passages == (Passage(1, 0, 0, 7),)
     assert forked.in_parts == {0}
 
 
-def test_passages_are_kept_and_exported(tmp_path: Path) -> None:
+def test_passages_are_stored_and_exported(tmp_path: Path) -> None:
     store, tree = open_store(tmp_path), asked()
     chat = store.create_chat()
     store.save(chat.id, Conversation(), tree)

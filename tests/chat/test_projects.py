@@ -23,7 +23,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
     made.close()
 
 
-def test_a_project_keeps_settings_and_files(store: Store) -> None:
+def test_project_keeps_settings_and_files(store: Store) -> None:
     assert store.add_project(THESIS) == "Thesis"
     assert store.project("thesis") == THESIS
     assert store.project("other") is None
@@ -50,7 +50,7 @@ def test_chats_are_moved_and_listed_by_project(store: Store) -> None:
     assert found.project == "Home"
 
 
-def test_the_search_stays_within_a_project(store: Store) -> None:
+def test_search_stays_within_a_project(store: Store) -> None:
     for name in ("Zoo", "Home"):
         chat = store.create_chat(f"walrus of {name}")
         store.save(chat.id, Conversation(), Conversation().ask("a walrus", [Attachment("w.txt", "walrus")]))
@@ -63,7 +63,7 @@ def test_the_search_stays_within_a_project(store: Store) -> None:
     ]
 
 
-def test_a_project_is_changed_and_the_name_of_another_is_refused(store: Store) -> None:
+def test_project_cannot_take_the_name_of_another(store: Store) -> None:
     store.add_project(THESIS)
     store.add_project(Project("Home"))
     chat = store.create_chat("a")
@@ -77,7 +77,7 @@ def test_a_project_is_changed_and_the_name_of_another_is_refused(store: Store) -
         store.change_project("Thesis", THESIS)
 
 
-def test_deleting_a_project_keeps_its_chats(store: Store) -> None:
+def test_deleted_project_keeps_its_chats(store: Store) -> None:
     chat = store.create_chat("a")
     store.move([chat.id], "Thesis")
     store.delete_project("Thesis")
@@ -85,7 +85,7 @@ def test_deleting_a_project_keeps_its_chats(store: Store) -> None:
     assert [(each.title, each.project) for each in store.chats()] == [("a", "")]
 
 
-def test_an_export_carries_projects(store: Store) -> None:
+def test_export_has_projects(store: Store) -> None:
     store.add_project(THESIS)
     chat = store.create_chat("a")
     store.move([chat.id], "Thesis")
@@ -103,7 +103,7 @@ def test_an_export_carries_projects(store: Store) -> None:
 
 
 @pytest.mark.parametrize("projects", ["3", '[{"settings": {}}]', '[{"name": "x", "files": 3}]', '["x"]'])
-def test_projects_that_are_none_are_refused(projects: str, store: Store) -> None:
+def test_malformed_projects_are_refused(projects: str, store: Store) -> None:
     chat = store.create_chat("a")
     text = to_json([(chat, Conversation().ask("why"))])
     with pytest.raises(MalformedError):
@@ -111,7 +111,7 @@ def test_projects_that_are_none_are_refused(projects: str, store: Store) -> None
     assert parse(text.encode()).chats[0][0].project == ""
 
 
-def test_a_backup_carries_projects(tmp_path: Path, store: Store) -> None:
+def test_backup_has_projects(tmp_path: Path, store: Store) -> None:
     store.add_project(THESIS)
     store.create_chat("a")
     assert backups.keep_up(tmp_path, None)

@@ -68,7 +68,7 @@ NOT_FOUND = [
 
 
 @pytest.mark.parametrize(("text", "query", "marked"), FOUND)
-def test_a_text_is_found_and_the_words_marked(store: Store, text: str, query: str, marked: list[str]) -> None:
+def test_text_is_found_and_its_words_are_marked(store: Store, text: str, query: str, marked: list[str]) -> None:
     _tell(store, "other words entirely", text)
     (hit,) = store.search(query)
     assert hit.message == 2
@@ -76,7 +76,7 @@ def test_a_text_is_found_and_the_words_marked(store: Store, text: str, query: st
 
 
 @pytest.mark.parametrize(("text", "query"), NOT_FOUND)
-def test_what_is_not_there_is_not_found(store: Store, text: str, query: str) -> None:
+def test_missing_words_are_not_found(store: Store, text: str, query: str) -> None:
     _tell(store, text)
     assert store.search(query) == ()
 
@@ -85,7 +85,7 @@ def test_what_is_not_there_is_not_found(store: Store, text: str, query: str) -> 
     "text", ["Ｗｈａｔ？！", "wait… don’t", "‼ “so”", "c﹖", "ＡＢ１％", "plain ascii?!", "漢字，？！（a）", "é ﬁne!"]
 )
 @pytest.mark.parametrize("query", ["?!", "...", "don't", "!!", "'\"so", "c?", "B1%", "(a)", ",", "Ne!", "é!", "，"])
-def test_looking_for_signs_quickly_finds_what_full_folding_finds(text: str, query: str) -> None:
+def test_literal_search_equals_full_folding(text: str, query: str) -> None:
     for literal in search.literals(query):
         assert search.holds(text, literal) == (literal in search._flat(text))
 
@@ -95,7 +95,7 @@ ODD = st.text("\"*()^:-+{}[]~'\\;,.&|!?%_ \x00\n\ud800ab虎👍ANDORNTE", max_si
 
 @fuzz("searches", 60)
 @given(query=ODD)
-def test_whatever_is_typed_is_no_fault(query: str) -> None:
+def test_any_query_is_valid(query: str) -> None:
     assert _odd_store().search(query) is not None
 
 
@@ -129,7 +129,7 @@ def test_titles_come_before_messages(store: Store) -> None:
     assert _marked(hits[0].snippet) == ["Tiger"]
 
 
-def test_newest_messages_come_first_and_a_limit_holds(store: Store) -> None:
+def test_newest_messages_come_first_up_to_a_limit(store: Store) -> None:
     _tell(store, *(f"needle {number}" for number in range(5)))
     assert [hit.snippet.text for hit in store.search("needle", limit=2)] == ["needle 4", "needle 3"]
 
@@ -150,7 +150,7 @@ def test_search_follows_every_change(store: Store) -> None:
     assert not store.search("second")
 
 
-def test_an_answer_is_found_once_it_is_finished(store: Store) -> None:
+def test_answer_is_found_once_finished(store: Store) -> None:
     chat = store.create_chat()
     begun = Conversation().ask("why").begin_answer()
     store.save(chat.id, Conversation(), begun)
@@ -166,7 +166,7 @@ def test_an_answer_is_found_once_it_is_finished(store: Store) -> None:
     assert [len(store.search(query)) for query in ("tigers", "here", "well")] == [1, 1, 0]
 
 
-def test_a_long_text_is_shown_around_its_first_hit(store: Store) -> None:
+def test_snippet_is_around_the_first_hit(store: Store) -> None:
     _tell(store, f"{'before ' * 50}needle\n{'after ' * 50}")
     (hit,) = store.search("needle")
     assert hit.snippet.text.startswith("…")
@@ -175,7 +175,7 @@ def test_a_long_text_is_shown_around_its_first_hit(store: Store) -> None:
     assert _marked(hit.snippet) == ["needle"]
 
 
-def test_a_hit_in_a_table_is_shown_without_its_bars(store: Store) -> None:
+def test_snippet_of_a_table_has_no_bars(store: Store) -> None:
     _tell(store, "| Animal | Legs |\n| --- | ---: |\n| Tiger | 4 |")
     (hit,) = store.search("tiger")
     assert hit.snippet.text == " Animal Legs Tiger 4 "
@@ -184,7 +184,7 @@ def test_a_hit_in_a_table_is_shown_without_its_bars(store: Store) -> None:
     assert _marked(asked_for.snippet) == ["Tiger |"]
 
 
-def test_an_index_can_be_made_again(store: Store) -> None:
+def test_index_can_be_rebuilt(store: Store) -> None:
     _tell(store, "tigers", title="about tigers")
     store.rebuild_index()
     store.rebuild_index()
@@ -210,7 +210,7 @@ def _attach(store: Store, *files: Attachment, text: str = "see this") -> str:
     return chat.id
 
 
-def test_a_word_in_an_attached_file_says_in_which(store: Store) -> None:
+def test_hit_in_an_attachment_names_the_file(store: Store) -> None:
     _attach(store, Attachment("a.txt", "cats"), Attachment("zoo.md", "# Zoo\nThe walrus sleeps, 老虎 eat.C++"))
     for query, marked in (("walr", "walr"), ("虎", "虎"), ("C++", "C++")):
         (hit,) = store.search(query)
@@ -222,7 +222,7 @@ def test_a_word_in_an_attached_file_says_in_which(store: Store) -> None:
     assert [hit.file for hit in store.search("see", tag="none")] == []
 
 
-def test_the_index_of_files_follows_what_is_changed_and_deleted(store: Store) -> None:
+def test_index_of_attachments_follows_changes(store: Store) -> None:
     id_ = _attach(store, Attachment("a.txt", "walrus"))
     before = store.conversation(id_)
     after = before.edit(1, "see that", [Attachment("b.txt", "crab")])

@@ -29,7 +29,7 @@ BEGUN = Conversation().ask("why").begin_answer("pair", {"temperature": 0.5})
 @settings(
     max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
 )
-def test_any_change_is_read_back_as_it_was(store: Store, history: list[Conversation]) -> None:
+def test_any_change_is_read_back_unchanged(store: Store, history: list[Conversation]) -> None:
     chat = store.create_chat()
     for before, after in itertools.pairwise(history):
         store.save(chat.id, before, after)
@@ -39,14 +39,14 @@ def test_any_change_is_read_back_as_it_was(store: Store, history: list[Conversat
     assert store._connection.execute("PRAGMA foreign_key_check").fetchall() == []
 
 
-def test_what_a_file_cannot_hold_is_replaced(store: Store) -> None:
+def test_unstorable_characters_are_replaced(store: Store) -> None:
     chat = store.create_chat("half \ud83d", settings={"a": "\ud83d"})
     store.save(chat.id, Conversation(), Conversation().ask("pair \ud83d\ude00, half \ud83d"))
     assert store.conversation(chat.id).messages[1].text == "pair 😀, half \ufffd"
     assert store.chats()[0].title == "half \ufffd"
 
 
-def test_a_chat_keeps_what_is_known_of_it(store: Store) -> None:
+def test_chat_keeps_its_fields(store: Store) -> None:
     imported = Chat(new_id(), "first", 1.0, 2.0, archived=True, settings={"temperature": 0.5})
     chat = store.add(imported, Conversation())
     store.rename(chat.id, "second")
@@ -78,7 +78,7 @@ def test_files_stay_with_the_draft_and_go_with_the_chat(store: Store) -> None:
         store.save_draft_files(chat.id, files)
 
 
-def test_a_chat_begins_with_its_first_messages_or_not_at_all(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chat_is_created_with_its_first_messages(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     new, files = Chat(new_id(), "", 0.0, 0.0, draft="why"), (Attachment("notes.txt", "all of it"),)
     store.remember(UNSENT, "why")
     store.save_draft_files(None, files)
@@ -98,7 +98,7 @@ def full(*_: object, **__: object) -> dict[str, object]:
     raise sqlite3.OperationalError("database or disk is full")
 
 
-def test_chats_come_last_changed_first(store: Store) -> None:
+def test_chats_are_sorted_by_their_last_change(store: Store) -> None:
     chats = [store.create_chat(title) for title in ("a", "b", "c")]
     time.sleep(0.002)
     store.save(chats[0].id, Conversation(), Conversation().ask("hello"))
@@ -107,7 +107,7 @@ def test_chats_come_last_changed_first(store: Store) -> None:
     assert [chat.title for chat in store.chats()] == ["a", "c", "b"]
 
 
-def test_of_many_chats_the_pinned_and_the_newest_are_listed(store: Store) -> None:
+def test_pinned_and_newest_chats_are_listed(store: Store) -> None:
     ids = [store.create_chat(title).id for title in ("a", "b", "c", "d")]
     store.pin(ids[0], pinned=True)
     store.create_tag("home", ids[1:3])
@@ -118,7 +118,7 @@ def test_of_many_chats_the_pinned_and_the_newest_are_listed(store: Store) -> Non
     assert store.titles() == tuple((id_, title) for id_, title in zip(ids[2::-1], "cba", strict=True))
 
 
-def test_a_deleted_chat_can_be_taken_back_until_it_is_purged(store: Store) -> None:
+def test_deleted_chat_can_be_restored_until_purged(store: Store) -> None:
     chat = store.create_chat("a")
     store.save(chat.id, Conversation(), BEGUN)
     store.delete(chat.id)
@@ -134,7 +134,7 @@ def test_a_deleted_chat_can_be_taken_back_until_it_is_purged(store: Store) -> No
     assert store._connection.execute("SELECT count(*) FROM message").fetchone()[0] == 0
 
 
-def test_a_chat_that_is_gone_is_said_to_be_gone(store: Store) -> None:
+def test_missing_chat_is_an_error(store: Store) -> None:
     with pytest.raises(HistoryError, match="no longer exists"):
         store.save("gone", Conversation(), BEGUN)
     with pytest.raises(HistoryError, match="no longer exists"):
@@ -151,7 +151,7 @@ def test_text_being_written_survives_and_is_marked(store: Store, folder: Path) -
     assert (message.text, message.origins, message.state) == ("beca", (Run(4, "draft"),), State.INTERRUPTED)
 
 
-def test_walking_while_an_answer_is_written_does_not_undo_its_text(store: Store) -> None:
+def test_walk_during_an_answer_keeps_its_text(store: Store) -> None:
     chat = store.create_chat()
     again = BEGUN.finish(2, Outcome("first")).regenerate(2)
     store.save(chat.id, Conversation(), again)
@@ -170,7 +170,7 @@ def test_late_text_does_not_overwrite_a_finished_answer(store: Store) -> None:
     assert store.conversation(chat.id) == done
 
 
-def test_a_fork_is_a_chat_of_its_own(store: Store) -> None:
+def test_fork_is_a_new_chat(store: Store) -> None:
     chat = store.create_chat("a")
     store.save(chat.id, Conversation(), BEGUN)
     fork = store.add(dataclasses.replace(chat, id=new_id(), title="b", tags=("zoo",)), BEGUN.fork(1))
@@ -179,7 +179,7 @@ def test_a_fork_is_a_chat_of_its_own(store: Store) -> None:
     assert store.tags() == (Group("zoo", 1),)
 
 
-def test_a_reader_cannot_write(store: Store, folder: Path) -> None:
+def test_reader_cannot_write(store: Store, folder: Path) -> None:
     reader = open_reader(folder)
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
         reader._connection.execute("DELETE FROM chat")
@@ -188,7 +188,7 @@ def test_a_reader_cannot_write(store: Store, folder: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of files are of POSIX")
-def test_only_the_owner_can_read_the_history(tmp_path: Path) -> None:
+def test_history_is_private(tmp_path: Path) -> None:
     folder = tmp_path / "open"
     folder.mkdir(mode=0o755)
     store = open_store(folder)
@@ -201,7 +201,7 @@ def test_only_the_owner_can_read_the_history(tmp_path: Path) -> None:
     assert not [path for path, mode in modes.items() if mode == 0o700 and not path.is_dir()]
 
 
-def test_a_full_disk_loses_only_the_last_change(store: Store, folder: Path) -> None:
+def test_full_disk_loses_only_the_last_change(store: Store, folder: Path) -> None:
     chat = store.create_chat()
     store.save(chat.id, Conversation(), BEGUN)
     pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
@@ -215,7 +215,7 @@ def test_a_full_disk_loses_only_the_last_change(store: Store, folder: Path) -> N
     assert store.conversation(chat.id) == bigger
 
 
-def test_a_busy_history_is_said_to_be_busy(store: Store, folder: Path) -> None:
+def test_busy_history_is_an_error(store: Store, folder: Path) -> None:
     store._connection.execute("PRAGMA busy_timeout = 10")
     other = sqlite3.connect(folder / FILE_NAME, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -225,7 +225,7 @@ def test_a_busy_history_is_said_to_be_busy(store: Store, folder: Path) -> None:
     assert store.create_chat().title == ""
 
 
-def test_a_history_that_became_read_only_says_so(store: Store) -> None:
+def test_read_only_history_is_an_error(store: Store) -> None:
     chat = store.create_chat("kept")
     store._connection.execute("PRAGMA query_only = ON")
     with pytest.raises(HistoryError, match="cannot be written; make the folder"):
@@ -233,14 +233,14 @@ def test_a_history_that_became_read_only_says_so(store: Store) -> None:
     assert store.chats() == (chat,)
 
 
-def test_a_folder_that_is_a_file_is_refused_with_a_sentence(tmp_path: Path) -> None:
+def test_file_in_place_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", encoding="utf-8")
     with pytest.raises(HistoryError, match="cannot be used"):
         open_store(tmp_path / "file" / "history")
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="the superuser may write everywhere")
-def test_a_folder_that_cannot_be_written_is_refused_with_a_sentence(tmp_path: Path) -> None:
+def test_unwritable_folder_is_refused(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(HistoryError, match="make the folder"):
         open_store(tmp_path / "history")
@@ -257,7 +257,7 @@ def _tags(store: Store, chat: str) -> tuple[str, ...]:
     return found.tags
 
 
-def test_a_chat_has_several_tags_and_a_tag_several_chats(store: Store) -> None:
+def test_chat_has_several_tags(store: Store) -> None:
     a, b = _chats(store, "a", "b")
     store.create_tag("work", [a, b])
     store.create_tag("home", [a])
@@ -268,7 +268,7 @@ def test_a_chat_has_several_tags_and_a_tag_several_chats(store: Store) -> None:
     assert _tags(store, a) == ("home",)
 
 
-def test_case_and_spaces_make_no_other_tag(store: Store) -> None:
+def test_tag_names_ignore_case_and_spaces(store: Store) -> None:
     a, b = _chats(store, "a", "b")
     assert store.create_tag("  My \n work ", [a]) == "My work"
     store.create_tag("my WORK", [b])
@@ -278,7 +278,7 @@ def test_case_and_spaces_make_no_other_tag(store: Store) -> None:
         store.create_tag(" \t ")
 
 
-def test_a_tag_is_renamed_but_never_into_another(store: Store) -> None:
+def test_tag_cannot_take_the_name_of_another(store: Store) -> None:
     (a,) = _chats(store, "a")
     store.create_tag("work", [a])
     store.create_tag("home")
@@ -290,7 +290,7 @@ def test_a_tag_is_renamed_but_never_into_another(store: Store) -> None:
     assert _tags(store, a) == ("Work",)
 
 
-def test_removing_a_tag_leaves_the_chats_and_can_be_undone(store: Store) -> None:
+def test_removed_tag_leaves_its_chats_and_can_be_restored(store: Store) -> None:
     chats = _chats(store, "a", "b", "c")
     store.create_tag("work", chats[:2])
     had = store.delete_tag("work")
@@ -301,7 +301,7 @@ def test_removing_a_tag_leaves_the_chats_and_can_be_undone(store: Store) -> None
     assert _tags(store, chats[1]) == ("work",)
 
 
-def test_a_deleted_chat_counts_for_no_tag_and_comes_back_with_its_own(store: Store) -> None:
+def test_restored_chat_has_its_tags(store: Store) -> None:
     a, b = _chats(store, "a", "b")
     store.create_tag("work", [a, b])
     store.delete(a, b)
@@ -313,7 +313,7 @@ def test_a_deleted_chat_counts_for_no_tag_and_comes_back_with_its_own(store: Sto
     assert store.tags() == (Group("work", 1),)
 
 
-def test_search_can_stay_within_a_tag_and_hits_name_theirs(store: Store) -> None:
+def test_search_stays_within_a_tag(store: Store) -> None:
     a, b = _chats(store, "tiger a", "tiger b")
     for chat in (a, b):
         store.save(chat, Conversation(), Conversation().ask("a tiger sleeps?!"))
@@ -323,7 +323,7 @@ def test_search_can_stay_within_a_tag_and_hits_name_theirs(store: Store) -> None
         assert {(hit.chat.id, hit.chat.tags) for hit in store.search(query, tag="zoo")} == {(a, ("zoo",))}
 
 
-def test_a_search_ends_early_when_interrupted(store: Store) -> None:
+def test_interrupted_search_ends_early(store: Store) -> None:
     (chat,) = _chats(store, "talk")
     tree = Conversation()
     for number in range(300):
@@ -357,7 +357,7 @@ while True:
 
 
 @pytest.mark.slow
-def test_a_kill_at_any_moment_loses_nothing_that_was_saved(folder: Path) -> None:
+def test_kill_at_any_moment_loses_nothing_saved(folder: Path) -> None:
     first = open_store(folder)
     chat = first.create_chat("killed")
     first.close()

@@ -30,7 +30,7 @@ def any_message(conversation: Conversation, draw: st.DrawFn) -> int:
 
 
 def edited(conversation: Conversation, draw: st.DrawFn) -> Conversation:
-    """After one random operation that is possible."""
+    """Return the tree after one random operation that is possible."""
     step = draw(st.sampled_from(STEPS)) if conversation.messages else "ask"
     if step == "ask":
         return conversation.ask(draw(TEXT), draw(FILES))
@@ -55,7 +55,7 @@ def answered_again(conversation: Conversation, id_: int, step: str, draw: st.Dra
 
 
 def finished(conversation: Conversation, draw: st.DrawFn) -> Conversation:
-    """With an end to the answers being written."""
+    """End the answers that are being written."""
     for message in conversation.messages.values():
         if message.state is State.STREAMING:
             outcome = Outcome(message.text + draw(TEXT), draw(ENDS), draw(RUNS), draw(JSON), draw(CALLS))

@@ -21,10 +21,10 @@ from headstart.cli.batch import Answers, BadLine, Defaults, Identity, Task, read
 from headstart.cli.options import Settings
 from headstart.engine import generation_config
 from headstart.engine.backends.genai import batching
-from headstart.engine.engine import Event, LoadOptions, Message, Mode, Request, Speculation, Step
+from headstart.engine.engine import Event, LoadOptions, Message, Mode, Request, Speculation
 from headstart.engine.generation_config import USUAL
 from headstart.errors import BatchError, DeviceError, EngineLostError, SettingsError
-from tests.fakes import RecordingLoad, ScriptedEngine
+from tests.fakes import RecordingLoad, ScriptedEngine, press_ctrl_c
 from tests.model_folders import write_model, write_pair
 
 Captured = pytest.CaptureFixture[str]
@@ -104,7 +104,7 @@ def contents(requests: Sequence[Request]) -> list[str]:
     return [request.messages[-1].content for request in requests]
 
 
-def test_every_prompt_gets_a_line(place: Place, capsys: Captured) -> None:
+def test_batch_writes_a_line_for_each_prompt(place: Place, capsys: Captured) -> None:
     place.ask({"id": "a", "prompt": "Hi", "max_new_tokens": 2}, {"id": 7, "prompt": "Ho", "system": "Be brief."})
     assert place.run("--temperature", "0.5") == 0
     first, second = place.answers()
@@ -116,12 +116,12 @@ def test_every_prompt_gets_a_line(place: Place, capsys: Captured) -> None:
     assert second["stats"]["output_tokens"] == 9
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert "2 prompts for Headstart's own engine, one after another: as asked." in shown.err
-    assert f"2 answers written to {place.output}." in shown.err
+    assert "2 prompts for Headstart's own engine" in shown.err
+    assert str(place.output) in shown.err
     assert place.load.engine.closed
 
 
-def test_the_values_that_were_used_and_a_repetition_are_written_down(place: Place) -> None:
+def test_batch_writes_used_values_and_repetitions(place: Place) -> None:
     place.ask(
         {"id": 1, "prompt": "toy: repeat 50", "top_p": 0.5},
         {"id": 2, "prompt": "toy: repeat 50", "temperature": 0, "stop_on_repetition": False},
@@ -147,15 +147,13 @@ def test_bad_lines_are_reported_and_stop_nothing(place: Place, capsys: Captured)
     found = {line.get("line"): line for line in place.answers()}
     assert found[1]["id"] is None
     assert found[1]["error"].startswith("it is not JSON")
-    assert found[2] == {"id": 1, "line": 2, "error": "The prompt has 6 tokens and the context only 5."}
-    assert found[4]["error"] == "the id 2 is that of line 3; give each line its own."
-    assert found[None]["id"] == 2
+    assert (found[2]["id"], found[4]["id"], found[None]["id"]) == (1, 2, 2)
     shown = capsys.readouterr().err
-    assert "· line 2: The prompt has 6 tokens and the context only 5.\n" in shown
-    assert "3 lines had no answer" in shown
+    assert f"· line 2: {found[2]['error']}\n" in shown
+    assert "3 lines" in shown
 
 
-def test_a_second_run_answers_only_what_lacks(place: Place, capsys: Captured) -> None:
+def test_second_run_answers_the_missing_lines(place: Place, capsys: Captured) -> None:
     place.ask(*questions(3))
     assert place.run() == 0
     whole = place.output.read_bytes()
@@ -167,7 +165,7 @@ def test_a_second_run_answers_only_what_lacks(place: Place, capsys: Captured) ->
     assert contents(place.load.engine.requests) == ["Question 4"]
     assert place.output.read_bytes().startswith(whole)
     shown = capsys.readouterr().err
-    assert "3 prompts answered before and skipped." in shown
+    assert "3 prompts answered before" in shown
 
     place.ask({"id": 0, "prompt": "Question 0"}, *questions(3), {"id": 4, "prompt": "Question 4"})
     place.load = RecordingLoad()
@@ -181,7 +179,7 @@ def test_a_second_run_answers_only_what_lacks(place: Place, capsys: Captured) ->
     assert place.output.read_bytes() == before
 
 
-def test_prompts_that_begin_alike_are_answered_one_after_another(place: Place) -> None:
+def test_prompts_with_a_common_prefix_are_grouped(place: Place) -> None:
     shared = "Be brief. " * 30
     place.ask(
         {"id": 1, "prompt": "A", "system": shared},
@@ -192,29 +190,15 @@ def test_prompts_that_begin_alike_are_answered_one_after_another(place: Place) -
     assert contents(place.load.engine.requests) == ["A", "B", "Else"]
 
 
-class PressingEngine(ScriptedEngine):
-    """Its user presses Ctrl+C at some rounds of the second answer."""
-
-    presses = 1
-
-    def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
-        """See Engine.generate."""
-        left = self.presses
-        for event in super().generate(request, cancel):
-            yield event
-            if isinstance(event, Step) and len(self.requests) == 2 and left:
-                left -= 1
-                pressed = signal.getsignal(signal.SIGINT)
-                assert callable(pressed)
-                pressed(signal.SIGINT, None)
-
-
 @pytest.mark.parametrize(("presses", "kept"), [(1, [1, 2]), (2, [1])])
-def test_ctrl_c_ends_after_the_present_answer_and_twice_at_once(
+def test_ctrl_c_ends_after_the_answer_and_twice_at_once(
     place: Place, capsys: Captured, presses: int, kept: list[int]
 ) -> None:
-    engine = PressingEngine()
-    engine.presses = presses
+    def press(request: int, number: int) -> None:
+        if request == 2 and 1 < number <= 1 + presses:
+            press_ctrl_c()
+
+    engine = ScriptedEngine(before_round=press)
     place.load = RecordingLoad(engine)
     before = signal.getsignal(signal.SIGINT)
     place.ask(*questions(3))
@@ -223,8 +207,8 @@ def test_ctrl_c_ends_after_the_present_answer_and_twice_at_once(
     assert [line["id"] for line in place.answers()] == kept
     assert all(line["finish_reason"] == "stop" for line in place.answers())
     shown = capsys.readouterr().err
-    assert shown.count("Stopping after the present answer; Ctrl+C again stops at once.") == 1
-    assert "to go. Run the same command again to go on; what is answered will be skipped." in shown
+    assert shown.count("Ctrl+C again") == 1
+    assert "Run the same command again" in shown
     assert engine.closed
     place.load = RecordingLoad()
     assert place.run() == 0
@@ -237,10 +221,10 @@ def test_ctrl_c_while_loading_says_how_to_go_on(place: Place, capsys: Captured) 
 
     place.ask(*questions(3))
     assert main(["chat", "--batch", str(place.prompts), "--batch-engine", "own"], interrupted) == 130
-    assert "Stopped with 3 prompts to go. Run the same command again" in capsys.readouterr().err
+    assert "3 prompts to go." in capsys.readouterr().err
 
 
-def test_a_full_disk_keeps_what_was_answered(place: Place, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_keeps_written_answers(place: Place, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[int] = []
 
     def second_time_full(_descriptor: int) -> None:
@@ -251,16 +235,14 @@ def test_a_full_disk_keeps_what_was_answered(place: Place, capsys: Captured, mon
     monkeypatch.setattr(os, "fsync", second_time_full)
     place.ask(*questions(3))
     assert place.run() == 1
-    assert f"headstart: {place.output} cannot be written (No space left on device)" in capsys.readouterr().err
+    assert f"headstart: {place.output} " in capsys.readouterr().err
     assert [line["id"] for line in place.answers()] == [1]
     assert place.load.engine.closed
     assert place.run() == 0
     assert [line["id"] for line in place.answers()] == [1, 2, 3]
 
 
-def test_a_refused_setting_is_an_error_of_its_line_and_a_lost_engine_ends_the_run(
-    place: Place, capsys: Captured
-) -> None:
+def test_refused_setting_fails_its_line_and_a_lost_engine_the_run(place: Place, capsys: Captured) -> None:
     refusal = SettingsError("It has no table of likely next tokens.")
     place.load.engine.scripts = ("One.", refusal, "Three.", EngineLostError("It is gone."))
     place.ask(*questions(5))
@@ -269,9 +251,7 @@ def test_a_refused_setting_is_an_error_of_its_line_and_a_lost_engine_ends_the_ru
     assert capsys.readouterr().err.endswith("headstart: It is gone.\n")
 
 
-def test_without_a_draft_model_two_prompts_are_enough_for_openvino_genai(
-    place: Place, genai: Genai, capsys: Captured
-) -> None:
+def test_genai_answers_two_prompts_without_a_draft(place: Place, genai: Genai, capsys: Captured) -> None:
     genai.size = 1
     place.ask(*questions(3))
     assert place.run(engine="auto") == 0
@@ -283,15 +263,15 @@ def test_without_a_draft_model_two_prompts_are_enough_for_openvino_genai(
     assert genai.engine.requests[0].sampling.temperature == settings["temperature"] == USUAL.temperature
     assert (settings["engine"], settings["batch_size"], settings["speculation"]) == ("genai", 3, "off")
     shown = capsys.readouterr().err
-    assert "3 prompts for OpenVINO GenAI, 3 at once: usually faster for 2 or more at once." in shown
-    assert "The memory holds 1 at once." in shown
+    assert "3 prompts for OpenVINO GenAI, 3 at once" in shown
+    assert "holds 1 at once" in shown
 
 
 @pytest.mark.parametrize(
     ("prompts", "flags", "at_once"),
     [(7, [], None), (8, [], 8), (20, [], 8), (20, ["--batch-size", "16"], 16), (20, ["--batch-size", "4"], None)],
 )
-def test_with_a_draft_model_openvino_genai_answers_where_many_are_answered_at_once(
+def test_genai_answers_many_prompts_with_a_draft(
     place: Place, genai: Genai, headstart_home: Path, prompts: int, flags: list[str], at_once: int | None
 ) -> None:
     write_pair(headstart_home / "models" / "couple")
@@ -302,9 +282,7 @@ def test_with_a_draft_model_openvino_genai_answers_where_many_are_answered_at_on
     assert len(place.answers()) == prompts
 
 
-def test_what_openvino_genai_does_otherwise_goes_to_our_own_engine(
-    place: Place, genai: Genai, capsys: Captured
-) -> None:
+def test_unsupported_options_go_to_the_own_engine(place: Place, genai: Genai, capsys: Captured) -> None:
     place.ask(
         *questions(3), {"id": 4, "prompt": "Four", "temperature": 1, "seed": 2}, {"id": 5, "prompt": "5", "min_p": 0.1}
     )
@@ -312,14 +290,12 @@ def test_what_openvino_genai_does_otherwise_goes_to_our_own_engine(
     assert contents(genai.engine.requests) == ["Question 1", "Question 2", "Question 3"]
     assert contents(place.load.engine.requests) == ["Four", "5"]
     shown = capsys.readouterr().err
-    assert "3 prompts for OpenVINO GenAI, 2 at once: as asked." in shown
-    assert (
-        "2 prompts for Headstart's own engine, one after another: the batches of OpenVINO GenAI would differ in "
-        "a seed (1), min-p (1)."
-    ) in shown
+    assert "3 prompts for OpenVINO GenAI, 2 at once" in shown
+    assert "2 prompts for Headstart's own engine" in shown
+    assert "a seed (1), min-p (1)." in shown
 
 
-def test_our_own_engine_is_loaded_once_where_it_answers_all(place: Place, genai: Genai) -> None:
+def test_own_engine_is_loaded_once(place: Place, genai: Genai) -> None:
     place.ask({"id": 1, "prompt": "One"}, {"id": 2, "prompt": "Two", "min_p": 0.1})
     assert place.run(engine="auto") == 0
     assert len(place.load.options) == 1
@@ -327,19 +303,17 @@ def test_our_own_engine_is_loaded_once_where_it_answers_all(place: Place, genai:
     assert not genai.opened
 
 
-def test_where_openvino_genai_cannot_run_auto_goes_on_and_a_wish_is_refused(
-    place: Place, genai: Genai, capsys: Captured
-) -> None:
+def test_unavailable_genai_is_replaced_or_refused(place: Place, genai: Genai, capsys: Captured) -> None:
     genai.error = DeviceError("OpenVINO GenAI cannot answer in batches on CPU (reason); use --batch-engine own.")
     place.ask(*questions(3))
     assert place.run(engine="genai") == 1
     assert not place.load.options
     assert place.run(engine="auto") == 0
     assert len(place.load.engine.requests) == 3
-    assert "one after another: OpenVINO GenAI cannot run here." in capsys.readouterr().err
+    assert "3 prompts for Headstart's own engine" in capsys.readouterr().err
 
 
-def test_real_models_answer_through_both_engines(tiny_pair: Path, place: Place) -> None:
+def test_tiny_models_answer_through_both_engines(tiny_pair: Path, place: Place) -> None:
     place.ask(*questions(3), {"id": 4, "prompt": "Question 1", "min_p": 0.1}, {"id": 5, "prompt": "word " * 2000})
     flags = ["--batch-engine", "genai", "--batch-size", "2", "--max-new-tokens", "6", "--greedy"]
     assert main(["chat", "--batch", str(place.prompts), "--model", str(tiny_pair), *flags]) == 1
@@ -358,7 +332,7 @@ FAILED = b'{"id": null, "line": 3, "error": "it is not JSON."}\n'
 
 
 def read_lines(folder: Path, *lines: str | bytes, defaults: Defaults = PLAIN) -> list[Task | BadLine]:
-    """What these lines say."""
+    """Return the questions in these lines."""
     path = folder / "prompts.jsonl"
     path.write_bytes(b"\n".join(line.encode() if isinstance(line, str) else line for line in lines))
     return list(read(path, defaults))
@@ -371,7 +345,7 @@ def one(folder: Path, line: str, defaults: Defaults = PLAIN) -> Task:
     return task
 
 
-def test_a_line_has_settings_of_its_own_or_those_of_the_command_line(tmp_path: Path) -> None:
+def test_line_settings_override_the_command_line(tmp_path: Path) -> None:
     line = (
         '{"id": 3, "messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes"}], '
         '"system": "Be long.", "max_new_tokens": 9, "temperature": 0.25, "seed": 5, "stop": ["a", "b"], '
@@ -391,7 +365,7 @@ def test_a_line_has_settings_of_its_own_or_those_of_the_command_line(tmp_path: P
     assert task.settings.speculation == Speculation(Mode.FIXED, 3)
 
 
-def test_openai_lines_are_understood(tmp_path: Path) -> None:
+def test_openai_lines_are_read(tmp_path: Path) -> None:
     body = {
         "model": "gpt-4o-mini",
         "max_tokens": 5,
@@ -411,7 +385,7 @@ def test_openai_lines_are_understood(tmp_path: Path) -> None:
     assert task.messages == (Message("system", "Be brief."), Message("user", "Hi there"))
 
 
-def test_blank_lines_and_a_byte_order_mark_count_for_nothing(tmp_path: Path) -> None:
+def test_blank_lines_and_byte_order_mark_are_ignored(tmp_path: Path) -> None:
     found = read_lines(tmp_path, b'\xef\xbb\xbf{"id": 1, "prompt": "a"}\r', "", "  ", '{"id": "1", "prompt": "b"}', "")
     assert [(task.line, task.id) for task in found] == [(1, 1), (4, "1")]
 
@@ -448,7 +422,7 @@ def test_blank_lines_and_a_byte_order_mark_count_for_nothing(tmp_path: Path) -> 
         ('{"custom_id": "a", "body": {"stream": true}}', "There is no setting 'stream'"),
     ],
 )
-def test_a_bad_line_is_a_sentence(tmp_path: Path, line: str | bytes, sentence: str) -> None:
+def test_bad_line_is_an_error(tmp_path: Path, line: str | bytes, sentence: str) -> None:
     bad, good = read_lines(tmp_path, line, '{"id": 99, "prompt": "good"}')
     assert isinstance(bad, BadLine)
     assert bad.line == 1
@@ -472,9 +446,7 @@ def file(tmp_path: Path) -> Path:
         (FIRST + b'{"id"\0\0\0', {1}, FIRST),
     ],
 )
-def test_whole_answers_of_an_earlier_run_are_kept_and_nothing_else(
-    file: Path, left: bytes, ids: set[Identity], kept: bytes
-) -> None:
+def test_whole_answers_of_an_earlier_run_are_kept(file: Path, left: bytes, ids: set[Identity], kept: bytes) -> None:
     file.write_bytes(left)
     answers = Answers(file)
     answers.close()
@@ -485,7 +457,7 @@ def test_whole_answers_of_an_earlier_run_are_kept_and_nothing_else(
 @pytest.mark.parametrize(
     "content", [b"my diary\n", b"my diary", FIRST + b"{}\n" + SECOND, b'{"id": 1, "prompt": "Hi"}\n', b"\xff\n", b"[]"]
 )
-def test_a_file_of_something_else_is_refused_and_left_alone(file: Path, content: bytes) -> None:
+def test_other_file_is_refused_and_unchanged(file: Path, content: bytes) -> None:
     file.write_bytes(content)
     with pytest.raises(SettingsError, match="holds something else than answers"):
         Answers(file)
@@ -494,7 +466,7 @@ def test_a_file_of_something_else_is_refused_and_left_alone(file: Path, content:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of a file's size are Unix's")
-def test_a_line_that_fits_only_in_part_is_taken_back(file: Path) -> None:
+def test_partly_written_line_is_removed(file: Path) -> None:
     import resource  # noqa: PLC0415 - exists on Unix only
 
     previous = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -512,7 +484,7 @@ def test_a_line_that_fits_only_in_part_is_taken_back(file: Path) -> None:
     assert file.read_bytes() == before
 
 
-def test_what_is_kept_is_not_lost_where_it_cannot_be_written_anew(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_rewrite_keeps_the_old_file(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_descriptor: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

@@ -57,7 +57,7 @@ def result() -> BenchResult:
     )
 
 
-def test_the_tables_have_auto_by_class_all_contestants_and_auto_against_the_peers() -> None:
+def test_tables_have_kinds_contestants_and_peers() -> None:
     by_class, ranking, peers = bench.sheets(result())
     assert by_class[0] == [
         *("auto", "mean (95 %)", "5th percentile", "worst prompt"),
@@ -79,28 +79,31 @@ def test_the_tables_have_auto_by_class_all_contestants_and_auto_against_the_peer
     ]
 
 
-def test_the_sentences_say_what_the_table_does_not() -> None:
+def figures(sentence: str) -> list[str]:
+    """Return the numbers in a sentence."""
+    return re.findall(r"\d+(?:\.\d+)?", sentence)
+
+
+def test_remarks_have_figures_beside_the_tables() -> None:
     code, story = result().prompts
     scores = {**code.scores, "auto": replace(code.scores["auto"], equals_plain=False)}
     more = replace(
         result(), prompts=(replace(code, scores=scores), story), skipped=("llama.cpp stays out: no reason.",)
     )
     setting, *others = bench.remarks(more)
-    assert setting.startswith(
-        "big with draft small, f32, at most 160 tokens, on A Processor with 2 cores, OpenVINO 2026.4.1."
-    )
-    assert others == [
-        "Plain decoding: 80.0 ms a token.",
-        "Time outside the models with auto: 5.0% of decoding.",
-        "Peak memory of Headstart itself: 2300 MiB; weights 2000, keys and values 10, everything else 290.",
-        "Texts that differ from plain decoding's, of 2 each (auto: 1).",
-        "llama.cpp stays out: no reason.",
+    assert all(part in setting for part in ("big", "small", "f32", "160 tokens", "A Processor", "2 cores", "2026.4.1"))
+    assert [figures(sentence) for sentence in others] == [
+        ["80.0"],
+        ["5.0"],
+        ["2300", "2000", "10", "290"],
+        ["2", "1"],
+        [],
     ]
     bare = replace(result(), memory=Memory(weights=1, kv=1, peak_rss=None))
-    assert bench.remarks(bare)[-1] == "Everyone wrote the same texts as plain decoding."
+    assert [figures(sentence) for sentence in bench.remarks(bare)[1:]] == [["80.0"], ["5.0"], []]
 
 
-def test_the_chart_draws_auto_by_class_and_each_peers_best_setting() -> None:
+def test_chart_has_auto_by_kind_and_the_best_of_each_peer() -> None:
     written = json.loads(json.dumps(as_json(result())))
     speeds = chart.speedups(written, written)
     shown = {kind: {name: f"{mean:.2f}x" for name, mean in each.items()} for kind, each in speeds.items()}
@@ -118,42 +121,23 @@ def slower(prompt: str, *, is_noise: bool | None) -> Slower:
 
 
 @pytest.mark.parametrize(
-    ("kept", "slow", "sentences"),
+    ("kept", "slow", "beginning", "rest"),
     [
-        (
-            True,
-            (),
-            ["held: no prompt was below 0.97x outside the noise, time to first token included."],
-        ),
-        (
-            True,
-            (slower("a-1", is_noise=True),),
-            ["held: no prompt", "The noise explains what else was below 0.97x: a-1 0.90x (0.85–0.95)."],
-        ),
-        (
-            False,
-            (slower("a-1", is_noise=False),),
-            ["did not hold: a-1 0.90x (0.85–0.95) was below 0.97x outside the noise, time to first token included."],
-        ),
-        (
-            None,
-            (slower("a-1", is_noise=None),),
-            ["cannot be judged: too few answers tell slowness from noise on a-1 0.90x (0.85–0.95); use --repeats 3"],
-        ),
+        (True, (), '" held: ', []),
+        (True, (slower("a-1", is_noise=True),), '" held: ', [["0.97", "1", "0.90", "0.85", "0.95"]]),
+        (False, (slower("a-1", is_noise=False),), '" did not hold: a-1 0.90x (0.85–0.95) ', []),
+        (None, (slower("a-1", is_noise=None),), '" cannot be judged: ', []),
     ],
 )
-def test_a_sentence_says_whether_the_promise_held(
-    kept: bool | None, slow: tuple[Slower, ...], sentences: list[str]
+def test_remark_says_whether_the_promise_held(
+    kept: bool | None, slow: tuple[Slower, ...], beginning: str, rest: list[list[str]]
 ) -> None:
     around = Interval(0.9, 1.1)
     promise = Promise(kept, slow, limit=0.88, noise=around, noise_decoding=around)
     noise, verdict, *more = bench.remarks(replace(result(), promise=promise))[2:-3]
-    assert noise == (
-        "Noise: 95 % of the times of plain decoding are 0.90 to 1.10 times those of plain decoding again with the time "
-        "to first token, 0.90 to 1.10 times without it."
-    )
-    assert verdict.startswith(f'The promise "never slower" {sentences[0]}')
-    assert more == ["This noise hides a loss unless every repeat is below 0.88x.", *sentences[1:]]
+    assert figures(noise) == ["95", "0.90", "1.10", "0.90", "1.10"]
+    assert beginning in verdict
+    assert [figures(sentence) for sentence in more] == [["0.88"], *rest]
 
 
 @pytest.fixture
@@ -164,7 +148,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_race_prints_a_table_and_writes_every_figure(
+def test_race_prints_a_table_and_writes_json(
     short: list[str], tiny_pair: Path, tmp_path: Path, capsys: Captured
 ) -> None:
     file = tmp_path / "bench.json"
@@ -185,7 +169,7 @@ def test_a_race_prints_a_table_and_writes_every_figure(
     assert data["memory"]["peak_rss"] is None or data["memory"]["beyond"] is not None
 
 
-def test_first_tokens_are_a_line_for_each_length_and_program() -> None:
+def test_first_token_sheet_has_a_line_for_each_length_and_program() -> None:
     ours = dict.fromkeys(Before, FirstToken(128, 0, (800.0, 820.0, 900.0)))
     ratio = Ratio(0.5, Interval(0.4, 0.61))
     theirs = dict.fromkeys(Before, FirstToken(128, None, (1600.0, 1700.0, 1800.0), ratio))
@@ -198,9 +182,7 @@ def test_first_tokens_are_a_line_for_each_length_and_program() -> None:
         ["512, Headstart", *["820 ms"] * 5],
     ]
     setting, legend, last = bench.first_token_remarks(found)
-    assert setting == (
-        "big with draft small, f32, on A Processor with 2 cores, OpenVINO 2026.4.1. Medians of 3 repeats."
-    )
+    assert setting.endswith(" Medians of 3 repeats.")
     assert "read no file ahead" in legend
     assert last == "Out."
     alone = replace(found, repeats=1, by_length={512: {OURS: ours}}, skipped=())
@@ -208,7 +190,7 @@ def test_first_tokens_are_a_line_for_each_length_and_program() -> None:
 
 
 @pytest.mark.slow
-def test_first_tokens_are_printed_and_written(tiny_pair: Path, tmp_path: Path, capsys: Captured) -> None:
+def test_first_token_benchmark_prints_and_writes_json(tiny_pair: Path, tmp_path: Path, capsys: Captured) -> None:
     file = tmp_path / "first.json"
     sizes = ["--lengths", "64,128,1024", "--repeats", "2"]
     flags = ["--model", str(tiny_pair), *sizes, "--json", str(file)]
@@ -231,18 +213,18 @@ def test_first_tokens_are_printed_and_written(tiny_pair: Path, tmp_path: Path, c
 
 
 @pytest.mark.parametrize("command", ["peers", "prompt"])
-def test_llama_cpp_needs_its_server_and_a_model(command: str, tmp_path: Path, capsys: Captured) -> None:
+def test_llama_cpp_needs_a_server_and_a_model(command: str, tmp_path: Path, capsys: Captured) -> None:
     assert main(["bench", command, "--model", "any", "--gguf", str(tmp_path)]) == 2
-    assert "llama.cpp needs both: add --llama-server PATH and --gguf FILE." in capsys.readouterr().err
+    assert "--llama-server PATH" in capsys.readouterr().err
 
 
-def test_prompts_too_short_for_a_text_are_refused(capsys: Captured) -> None:
+def test_too_short_prompts_are_refused(capsys: Captured) -> None:
     assert main(["bench", "prompt", "--lengths", "512,40"]) == 2
-    assert "lengths of prompts must be 64 tokens or more, not 40." in capsys.readouterr().err
+    assert "not 40." in capsys.readouterr().err
 
 
 @pytest.mark.slow
-def test_timed_passes_are_printed_and_written(tiny_pair: Path, tmp_path: Path, capsys: Captured) -> None:
+def test_forward_prints_and_writes_json(tiny_pair: Path, tmp_path: Path, capsys: Captured) -> None:
     file = tmp_path / "forward.json"
     sizes = ["--most-tokens", "4", "--most-context", "64", "--repeats", "1"]
     assert main(["dev", "forward", "--model", str(tiny_pair), *sizes, "--json", str(file)]) == 0
@@ -253,7 +235,7 @@ def test_timed_passes_are_printed_and_written(tiny_pair: Path, tmp_path: Path, c
 
 
 @pytest.mark.slow
-def test_peers_race_and_the_absent_ones_are_named(
+def test_peers_race_and_absent_ones_are_named(
     short: list[str], tiny_pair: Path, tiny_source: Path, tmp_path: Path, capsys: Captured
 ) -> None:
     file = tmp_path / "peers.json"
@@ -267,11 +249,11 @@ def test_peers_race_and_the_absent_ones_are_named(
         *("genai lookup 3", "genai lookup 5", "genai lookup 10", "hf plain", "hf lookup"),
     ]
     assert [found["peer"] for found in data["hindsight"]] == ["genai", "hf"]
-    assert "- llama.cpp stays out: name its server with --llama-server PATH and a model with --gguf FILE.\n" in shown
+    assert "- llama.cpp stays out: " in shown
     assert "| auto against the best of | genai | hf | genai with TTFT | hf with TTFT |\n" in shown
 
 
-def test_advice_is_a_table_from_a_file(tmp_path: Path, capsys: Captured) -> None:
+def test_advice_prints_a_table_of_a_result(tmp_path: Path, capsys: Captured) -> None:
     heats = [
         Heat(prompt, name, 0, Run((1, 2), 0.0, 100.0 / speedup, 7))
         for prompt, speedups in {
@@ -297,4 +279,4 @@ def test_advice_refuses_another_file(text: str, tmp_path: Path, capsys: Captured
     file = tmp_path / "other.json"
     file.write_text(text, encoding="utf-8")
     assert main(["bench", "advice", str(file)]) == 2
-    assert capsys.readouterr().err == (f"headstart: {file} is no result of `headstart bench speed --json FILE`.\n")
+    assert capsys.readouterr().err.startswith(f"headstart: {file} ")

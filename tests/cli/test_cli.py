@@ -2,11 +2,8 @@
 
 import io
 import json
-import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,9 +11,9 @@ import pytest
 from headstart import __version__
 from headstart.cli import main
 from headstart.cli.program import WindowFlags
-from headstart.engine.engine import Event, LoadOptions, Request, Step
+from headstart.engine.engine import LoadOptions
 from headstart.errors import DeviceError
-from tests.fakes import RecordingLoad, ScriptedEngine
+from tests.fakes import RecordingLoad, ScriptedEngine, press_ctrl_c
 from tests.model_folders import write_model
 from tests.test_pdf_text import HELLO_PDF
 
@@ -36,7 +33,7 @@ def load() -> RecordingLoad:
     return RecordingLoad()
 
 
-def test_the_page_of_the_command_line_is_as_declared(capsys: Captured) -> None:
+def test_page_of_the_command_line_is_as_declared(capsys: Captured) -> None:
     assert main(["dev", "reference"]) == 0
     page = (ROOT / "app" / "docs" / "cli.md").read_text(encoding="utf-8")
     assert page == capsys.readouterr().out, "run `headstart dev reference --output app/docs/cli.md`"
@@ -52,7 +49,7 @@ def test_reference_prints_shared_flags_once(capsys: Captured) -> None:
     assert "Speculation, Many prompts, Output, Tools, Trace: as in [`headstart chat`](#headstart-chat)." in section
 
 
-def test_help_waits_for_no_model_library() -> None:
+def test_help_loads_no_model_library() -> None:
     script = (
         "import sys\nfrom headstart.cli import main\nmain(['chat', '--help'])\n"
         "heavy = ('openvino', 'numpy', 'prompt_toolkit', 'httpx')\n"
@@ -66,13 +63,13 @@ def test_help_waits_for_no_model_library() -> None:
     ("old", "new"),
     [(["text", "a.pdf"], "dev text"), (["bench", "forward"], "dev forward")],
 )
-def test_a_command_that_has_moved_names_its_place(old: list[str], new: str, capsys: Captured) -> None:
+def test_moved_command_names_its_place(old: list[str], new: str, capsys: Captured) -> None:
     assert main(old) == 2
     assert capsys.readouterr() == ("", f"headstart: This command is now `headstart {new}`.\n")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
-def test_a_shell_is_told_how_to_complete(shell: str, capsys: Captured) -> None:
+def test_completion_script_is_printed(shell: str, capsys: Captured) -> None:
     assert main(["--completion", shell]) == 0
     assert "_HEADSTART_COMPLETE" in capsys.readouterr().out
 
@@ -98,13 +95,13 @@ def test_commands_flags_models_and_choices_are_completed(
     assert f"plain,{wanted}" in capsys.readouterr().out.splitlines()
 
 
-def test_the_module_is_the_command() -> None:
+def test_module_runs_the_command() -> None:
     command = [sys.executable, "-m", "headstart", "--version"]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == f"headstart {__version__}\n"
 
 
 @pytest.mark.usefixtures("root")
-def test_one_answer_is_all_there_is_on_standard_output(load: RecordingLoad, capsys: Captured) -> None:
+def test_stdout_has_only_the_answer(load: RecordingLoad, capsys: Captured) -> None:
     assert main(["chat", "--prompt", "Hi", "--system", "Be brief.", "--stop", "END"], load) == 0
     assert capsys.readouterr() == ("The quick brown fox jumps over the lazy dog.\n", "")
     (request,) = load.engine.requests
@@ -116,7 +113,7 @@ def test_one_answer_is_all_there_is_on_standard_output(load: RecordingLoad, caps
     assert load.engine.closed
 
 
-def test_the_model_is_loaded_as_asked(root: Path, load: RecordingLoad) -> None:
+def test_model_is_loaded_with_the_flags(root: Path, load: RecordingLoad) -> None:
     write_model(root / "tiny")
     flags = ["--model", "smol", "--draft", "tiny", "--device", "GPU.1", "--context", "2048"]
     assert main(["chat", *flags, "--prompt", "Hi"], load) == 0
@@ -124,13 +121,13 @@ def test_the_model_is_loaded_as_asked(root: Path, load: RecordingLoad) -> None:
 
 
 @pytest.mark.usefixtures("root")
-def test_what_is_left_to_the_program_may_be_said(load: RecordingLoad) -> None:
+def test_auto_values_are_accepted(load: RecordingLoad) -> None:
     assert main(["chat", "--context", "auto", "--num-assistant-tokens", "auto", "--prompt", "Hi"], load) == 0
     assert load.options[0].context is None
 
 
 @pytest.mark.usefixtures("root")
-def test_a_prompt_of_a_hyphen_is_standard_input(
+def test_prompt_hyphen_is_standard_input(
     load: RecordingLoad, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("Summarise:\n\nall this\n"))
@@ -147,7 +144,7 @@ def test_a_prompt_of_a_hyphen_is_standard_input(
 @pytest.mark.parametrize(
     ("piped", "prompt"), [("", "What is this?"), ("a = 1\n\nb = 2\n", "a = 1\n\nb = 2\n\nWhat is this?")]
 )
-def test_words_are_the_prompt_and_what_is_piped_goes_before_them(
+def test_piped_text_goes_before_the_prompt(
     piped: str, prompt: str, load: RecordingLoad, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(piped))
@@ -174,7 +171,7 @@ def test_files_go_before_the_first_message(
 
 
 @pytest.mark.usefixtures("root")
-def test_a_schema_binds_every_answer(load: RecordingLoad, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_schema_binds_every_answer(load: RecordingLoad, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     schema = '{"type": "object"}'
     (tmp_path / "schema.json").write_text(schema, encoding="utf-8")
     assert main(["chat", "--json-schema", schema, "--prompt", "Hi"], load) == 0
@@ -183,7 +180,7 @@ def test_a_schema_binds_every_answer(load: RecordingLoad, tmp_path: Path, monkey
     assert [request.schema for request in load.engine.requests] == [schema] * 3
 
 
-def test_without_a_name_the_model_that_chatted_last_answers(root: Path, load: RecordingLoad, capsys: Captured) -> None:
+def test_unnamed_model_is_the_last_one(root: Path, load: RecordingLoad, capsys: Captured) -> None:
     write_model(root / "tiny")
     assert main(["chat", "--prompt", "Hi"], load) == 2
     assert "choose one with --model NAME" in capsys.readouterr().err
@@ -213,7 +210,7 @@ def test_json_is_one_object(load: RecordingLoad, capsys: Captured) -> None:
     assert (data["settings"]["seed"], data["settings"]["stop"], data["settings"]["speculation"]) == (5, ["END"], "auto")
 
 
-def test_without_a_command_the_window_opens() -> None:
+def test_bare_command_opens_the_window() -> None:
     asked: list[Path | None] = []
 
     def window(flags: WindowFlags) -> int:
@@ -225,7 +222,7 @@ def test_without_a_command_the_window_opens() -> None:
 
 
 @pytest.mark.parametrize("arguments", [["sing"], ["--sing"]])
-def test_without_a_known_command_the_command_line_is_refused(arguments: list[str], capsys: Captured) -> None:
+def test_unknown_command_is_refused(arguments: list[str], capsys: Captured) -> None:
     assert main(arguments) == 2
     shown = capsys.readouterr().err
     assert shown.startswith("headstart: ")
@@ -233,7 +230,7 @@ def test_without_a_known_command_the_command_line_is_refused(arguments: list[str
 
 
 @pytest.mark.usefixtures("root")
-def test_an_error_of_the_loader_is_a_sentence(capsys: Captured) -> None:
+def test_load_error_is_a_sentence(capsys: Captured) -> None:
     def refuse(options: LoadOptions) -> ScriptedEngine:
         raise DeviceError(f"There is no device {options.device}; this computer has CPU.")
 
@@ -242,7 +239,7 @@ def test_an_error_of_the_loader_is_a_sentence(capsys: Captured) -> None:
 
 
 @pytest.mark.usefixtures("root")
-def test_an_error_in_the_middle_closes_the_engine(load: RecordingLoad, capsys: Captured) -> None:
+def test_error_in_an_answer_closes_the_engine(load: RecordingLoad, capsys: Captured) -> None:
     load.engine.context = 1
     assert main(["chat", "--prompt", "one two"], load) == 1
     assert capsys.readouterr().err == "headstart: The prompt has 2 tokens and the context only 1.\n"
@@ -270,7 +267,7 @@ def test_piped_lines_are_a_conversation(load: RecordingLoad, monkeypatch: pytest
     assert load.engine.closed
 
 
-def test_a_conversation_goes_on_with_another_model(
+def test_conversation_goes_on_with_another_model(
     root: Path, load: RecordingLoad, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     write_model(root / "tiny")
@@ -285,7 +282,7 @@ def test_a_conversation_goes_on_with_another_model(
     assert "· tiny answers from now on.\n· smol\n· tiny (in use)\n· name          tiny\n" in shown
 
 
-def test_a_model_that_cannot_be_loaded_leaves_the_one_before(
+def test_failed_load_keeps_the_model_before(
     root: Path, load: RecordingLoad, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     write_model(root / "tiny")
@@ -302,36 +299,27 @@ def test_a_model_that_cannot_be_loaded_leaves_the_one_before(
 
 
 @pytest.mark.usefixtures("root")
-def test_a_failed_line_of_a_pipe_shows_in_the_exit_code(load: RecordingLoad, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_piped_line_shows_in_the_exit_code(load: RecordingLoad, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("/sing\nhello\n"))
     assert main(["chat"], load) == 1
     assert len(load.engine.requests) == 1
 
 
-class ImpatientEngine(ScriptedEngine):
-    """Its user presses Ctrl+C after the first round of every answer."""
-
-    def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
-        """See Engine.generate."""
-        for event in super().generate(request, cancel):
-            yield event
-            if isinstance(event, Step):
-                # Not a real signal: engines that other tests freed may have spoiled the stack for signals.
-                pressed = signal.getsignal(signal.SIGINT)
-                assert callable(pressed)
-                pressed(signal.SIGINT, None)
+def interrupted_engine() -> ScriptedEngine:
+    """An engine whose user presses Ctrl+C after the first round of every answer."""
+    return ScriptedEngine(before_round=lambda _, number: press_ctrl_c() if number == 2 else None)
 
 
 @pytest.mark.usefixtures("root")
-def test_an_interrupted_answer_is_still_one_json_object(capsys: Captured) -> None:
-    assert main(["chat", "--prompt", "Hi", "--json"], RecordingLoad(ImpatientEngine())) == 130
+def test_interrupted_answer_is_one_json_object(capsys: Captured) -> None:
+    assert main(["chat", "--prompt", "Hi", "--json"], RecordingLoad(interrupted_engine())) == 130
     data = json.loads(capsys.readouterr().out)
     assert (data["text"], data["finish_reason"]) == ("The", "cancelled")
 
 
 @pytest.mark.usefixtures("root")
 def test_ctrl_c_ends_a_piped_conversation(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
-    engine = ImpatientEngine()
+    engine = interrupted_engine()
     monkeypatch.setattr(sys, "stdin", io.StringIO("one\ntwo\n"))
     assert main(["chat"], RecordingLoad(engine)) == 130
     assert capsys.readouterr().out == "The\n"
@@ -351,7 +339,7 @@ sys.exit(main(sys.argv[1:], RecordingLoad(ScriptedEngine(("多 " * 30000,)))))
 @pytest.mark.usefixtures("root")
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows reports a closed pipe otherwise")
 @pytest.mark.parametrize("flags", [(), ("--json",)])
-def test_a_reader_that_leaves_is_no_error(flags: tuple[str, ...]) -> None:
+def test_closed_pipe_is_no_error(flags: tuple[str, ...]) -> None:
     command = [sys.executable, "-c", CHILD, "chat", "--prompt", "Hi", *flags]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         assert child.stdout is not None

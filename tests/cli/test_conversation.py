@@ -3,7 +3,6 @@
 import io
 import stat
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from headstart.cli.chat import COMMANDS, Session, command_names, converse
 from headstart.cli.editor import piped_lines, typed_lines
 from headstart.cli.options import Settings
 from headstart.cli.render import Screen
-from headstart.engine.engine import Engine, Event, Message, Mode, Request, Step
+from headstart.engine.engine import Engine, Message, Mode, Request
 from headstart.errors import ChatTemplateError, EngineLostError
 from tests.fakes import RecordingLoad, ScriptedEngine
 from tests.model_folders import write_model
@@ -39,7 +38,7 @@ def engine() -> ScriptedEngine:
 
 @pytest.fixture
 def say(engine: ScriptedEngine) -> Say:
-    """What the engine is asked for these lines."""
+    """A function that types lines and returns the requests to the engine."""
     session = begun(engine)
 
     def lines(*given: str) -> list[Request]:
@@ -53,20 +52,20 @@ def contents(request: Request) -> list[str]:
     return [message.content for message in request.messages]
 
 
-def test_each_turn_carries_the_whole_conversation(say: Say, capsys: Captured) -> None:
+def test_request_has_the_whole_conversation(say: Say, capsys: Captured) -> None:
     _, second = say("Hi", "   ", "2 + 2?")
     assert second.messages == (Message("user", "Hi"), Message("assistant", "Hello there."), Message("user", "2 + 2?"))
     assert capsys.readouterr() == ("Hello there.\nIt is four.\n", "")
 
 
-def test_new_forgets_the_turns_and_keeps_the_rest(say: Say) -> None:
+def test_new_keeps_settings_and_system_prompt(say: Say) -> None:
     _, again = say("/system Be brief.", "/set seed 7", "Hi", "/clear", "Again")
     assert again.messages == (Message("system", "Be brief."), Message("user", "Again"))
     assert again.sampling.seed == 7
     assert contents(say("/new", "/system", "Hi")[-1]) == ["Hi"]
 
 
-def test_set_changes_the_requests_to_come_and_alone_lists_them(say: Say, capsys: Captured) -> None:
+def test_set_changes_later_requests(say: Say, capsys: Captured) -> None:
     (request,) = say("/set num-assistant-tokens 5", "/set speculation fixed", "/set top_k 3", "Hi", "/set")
     assert (request.speculation.mode, request.speculation.num_assistant_tokens) == (Mode.FIXED, 5)
     assert request.sampling.top_k == 3
@@ -77,29 +76,30 @@ def test_set_changes_the_requests_to_come_and_alone_lists_them(say: Say, capsys:
 
 
 @pytest.mark.parametrize(
-    ("line", "sentence"),
+    ("line", "words"),
     [
-        ("/sing", "There is no command /sing. /help lists them."),
-        ("/clar", "There is no command /clar. Did you mean /clear? /help lists them."),
-        ("/set temperature hot", "temperature must be a number or auto, not 'hot'."),
-        ("/set temperature -1", "temperature must be between 0 and 100, not -1.0."),
-        ("/set speculation fixed", "Fixed speculation needs a length"),
-        ("/save", "Name the file to write: /save FILE."),
+        ("/sing", "/sing"),
+        ("/clar", "Did you mean /clear?"),
+        ("/set temperature hot", "'hot'"),
+        ("/set temperature -1", "-1.0"),
+        ("/set speculation fixed", "Fixed speculation"),
+        ("/save", "/save FILE"),
     ],
 )
-def test_a_mistake_is_a_sentence_and_changes_nothing(say: Say, line: str, sentence: str, capsys: Captured) -> None:
+def test_mistyped_command_is_told_and_changes_nothing(say: Say, line: str, words: str, capsys: Captured) -> None:
     (request,) = say(line, "Hi")
     shown = capsys.readouterr()
-    assert shown.err.startswith(f"headstart: {sentence}")
+    assert shown.err.startswith("headstart: ")
+    assert words in shown.err
     assert shown.out == "Hello there.\n"
     assert request == Settings().request((Message("user", "Hi"),))
 
 
-def test_a_space_sends_a_message_that_starts_with_a_slash(say: Say) -> None:
+def test_leading_space_sends_a_slash(say: Say) -> None:
     assert contents(say(" /etc/fstab?")[0]) == [" /etc/fstab?"]
 
 
-def test_stats_tell_of_the_last_answer(say: Say, capsys: Captured) -> None:
+def test_stats_show_the_last_answer(say: Say, capsys: Captured) -> None:
     say("/stats", "Hi", "/stats")
     shown = capsys.readouterr().err
     assert shown.startswith("· There is no answer yet.\n")
@@ -107,43 +107,42 @@ def test_stats_tell_of_the_last_answer(say: Say, capsys: Captured) -> None:
     assert shown.count("tok/s") == 1
 
 
-def test_regenerate_replaces_the_answer_and_moves_the_seed_on(say: Say, capsys: Captured) -> None:
+def test_regenerate_replaces_the_answer_and_raises_the_seed(say: Say, capsys: Captured) -> None:
     first, again, after = say("/set seed 4", "/regenerate", "Hi", "/regenerate", "Next")
     assert again.messages == first.messages
     assert (first.sampling.seed, again.sampling.seed) == (4, 5)
     assert after.messages[1] == Message("assistant", "It is four.")
-    assert "There is no answer to regenerate yet." in capsys.readouterr().err
+    assert "regenerate" in capsys.readouterr().err
     say("/set temperature 0", "/regenerate")
-    assert "At temperature 0 the answer stays much the same" in capsys.readouterr().err
+    assert "At temperature 0" in capsys.readouterr().err
 
 
-def test_a_turn_that_fails_leaves_no_trace(say: Say, engine: ScriptedEngine, capsys: Captured) -> None:
+def test_failed_turn_is_removed(say: Say, engine: ScriptedEngine, capsys: Captured) -> None:
     engine.scripts = ("Hello.", ChatTemplateError("The template is broken."), "Fine.")
     assert contents(say("Hi", "Bad", "Good")[2]) == ["Hi", "Hello.", "Good"]
     assert capsys.readouterr().err == "headstart: The template is broken.\n"
 
 
-def test_an_overflow_points_to_new_and_the_talk_goes_on(say: Say, engine: ScriptedEngine, capsys: Captured) -> None:
+def test_context_overflow_points_to_new(say: Say, engine: ScriptedEngine, capsys: Captured) -> None:
     engine.context = 8
     say("one two three", "four five six seven", "/new", "four")
     shown = capsys.readouterr()
-    assert shown.err.startswith(
-        "headstart: The prompt has 9 tokens and the context only 8. /new starts a fresh conversation.\n"
-    )
+    assert shown.err.startswith("headstart: The prompt has 9 tokens ")
+    assert "/new" in shown.err
     assert shown.out == "Hello there.\nOnce more.\n"
 
 
-def test_how_an_answer_ended_is_remarked(say: Say, engine: ScriptedEngine, capsys: Captured) -> None:
+def test_finish_reason_is_remarked(say: Say, engine: ScriptedEngine, capsys: Captured) -> None:
     say("/set max-new-tokens 1", "Hi")
-    assert "The answer reached its longest length, max-new-tokens 1." in capsys.readouterr().err
+    assert "max-new-tokens 1." in capsys.readouterr().err
     engine.scripts = ("",)
     say("Hi")
-    assert capsys.readouterr() == ("", "· The model ended its answer without a word.\n")
+    assert "without a word" in capsys.readouterr().err
     converse(begun(ToyEngine()), ["toy: repeat 50"])
-    assert "stopped after 4 repeats. Try again with a higher temperature" in capsys.readouterr().err
+    assert "4 repeats" in capsys.readouterr().err
 
 
-def test_save_writes_markdown_with_the_exact_text(say: Say, engine: ScriptedEngine, tmp_path: Path) -> None:
+def test_save_writes_markdown(say: Say, engine: ScriptedEngine, tmp_path: Path) -> None:
     target = tmp_path / "my talk.md"
     engine.scripts = ("\x1b[0m```py\n1\n```",)
     say("/system Be brief.", "Hi", f"/save {target}")
@@ -152,15 +151,15 @@ def test_save_writes_markdown_with_the_exact_text(say: Say, engine: ScriptedEngi
     assert text.endswith("\n\n## You\n\nHi\n\n## smol\n\n\x1b[0m```py\n1\n```\n\n> Settings: system_prompt Be brief.\n")
 
 
-def test_what_was_saved_as_json_is_loaded_in_another_conversation(say: Say, tmp_path: Path, capsys: Captured) -> None:
+def test_saved_json_is_loaded(say: Say, tmp_path: Path, capsys: Captured) -> None:
     target = tmp_path / "talk.json"
     say("/system Be brief.", "Hi", "/regenerate", f"/save {target}", "/system", "/new", f"/load {target}", "Next")
     assert contents(say()[-1]) == ["Be brief.", "Hi", "It is four.", "Next"]
     say(f"/load {tmp_path / 'none.json'}", "/load")
     shown = capsys.readouterr().err
-    assert "The conversation goes on after 2 messages." in shown
-    assert "none.json cannot be read (No such file or directory)" in shown
-    assert "Name the file to read: /load FILE." in shown
+    assert "after 2 messages" in shown
+    assert "none.json cannot be read" in shown
+    assert "/load FILE" in shown
 
 
 def test_save_overwrites_nothing(say: Say, tmp_path: Path, capsys: Captured) -> None:
@@ -169,11 +168,11 @@ def test_save_overwrites_nothing(say: Say, tmp_path: Path, capsys: Captured) -> 
     say("Hi", f"/save {target}", f"/save {tmp_path / 'no' / 'where.md'}")
     assert target.read_text(encoding="utf-8") == "precious"
     shown = capsys.readouterr().err
-    assert "exists already; choose another name." in shown
-    assert "cannot be written (No such file or directory)" in shown
+    assert "notes.md exists already" in shown
+    assert "where.md cannot be written" in shown
 
 
-def test_help_lists_every_command_and_quit_ends_at_once(say: Say, capsys: Captured) -> None:
+def test_help_lists_every_command(say: Say, capsys: Captured) -> None:
     assert say("/help", "/quit", "Hi") == []
     shown = capsys.readouterr().err
     assert all(f"· {command.usage}" in shown for command in COMMANDS)
@@ -182,26 +181,19 @@ def test_help_lists_every_command_and_quit_ends_at_once(say: Say, capsys: Captur
     assert "this list" in capsys.readouterr().err
 
 
-class LostInTheMiddle(ScriptedEngine):
-    """The first answer ends after so many steps."""
+def lost_engine(rounds: int) -> ScriptedEngine:
+    """An engine whose process ends after so many rounds of the first answer."""
 
-    steps = 1
+    def end(request: int, number: int) -> None:
+        if request == 1 and number > rounds:
+            raise EngineLostError("The engine was ended.")
 
-    def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
-        """See Engine.generate."""
-        first = not self.requests
-        for event in super().generate(request, cancel):
-            if first and isinstance(event, Step):
-                self.steps -= 1
-                if self.steps < 0:
-                    raise EngineLostError("The engine was ended.")
-            yield event
+    return ScriptedEngine(("Hello there you.", "Second."), before_round=end)
 
 
 @pytest.mark.parametrize(("steps", "kept"), [(1, ["Hi", "Hello", "Next"]), (0, ["Next"])])
-def test_what_a_lost_engine_had_said_is_kept(steps: int, kept: list[str], capsys: Captured) -> None:
-    engine = LostInTheMiddle(("Hello there you.", "Second."))
-    engine.steps = steps
+def test_lost_engine_leaves_its_part_of_the_answer(steps: int, kept: list[str], capsys: Captured) -> None:
+    engine = lost_engine(steps)
     session = begun(engine)
     converse(session, ["Hi", "Next"])
     assert contents(engine.requests[1]) == kept
@@ -211,9 +203,9 @@ def test_what_a_lost_engine_had_said_is_kept(steps: int, kept: list[str], capsys
     assert "The engine was ended." in shown.err
 
 
-def test_one_answer_that_was_not_finished_is_an_error(headstart_home: Path, capsys: Captured) -> None:
+def test_unfinished_single_answer_is_an_error(headstart_home: Path, capsys: Captured) -> None:
     write_model(headstart_home / "models" / "smol")
-    load = RecordingLoad(LostInTheMiddle(("Hello there you.",)))
+    load = RecordingLoad(lost_engine(1))
     assert main(["chat", "--prompt", "Hi"], load) == 1
     assert capsys.readouterr() == ("Hello\n", "headstart: The engine was ended.\n")
 
@@ -227,18 +219,18 @@ def test_one_answer_that_was_not_finished_is_an_error(headstart_home: Path, caps
         ("", []),
     ],
 )
-def test_a_pipe_gives_a_message_a_line(piped: str, lines: list[str]) -> None:
+def test_piped_lines_become_messages(piped: str, lines: list[str]) -> None:
     assert list(piped_lines(io.StringIO(piped, newline=""))) == lines
 
 
 @pytest.mark.parametrize("flags", [[], ["--prompt", "-"]])
-def test_a_pipe_of_bytes_that_are_no_text_is_refused(
+def test_piped_binary_is_refused(
     flags: list[str], headstart_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     write_model(headstart_home / "models" / "smol")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"caf\xe9"), encoding="utf-8"))
     assert main(["chat", *flags], RecordingLoad()) == 2
-    assert "Standard input is no text in utf-8" in capsys.readouterr().err
+    assert "Standard input" in capsys.readouterr().err
 
 
 ENTER, ALT_ENTER, CTRL_C, CTRL_D = "\r", "\x1b\r", "\x03", "\x04"
@@ -276,11 +268,11 @@ def typed(history: Path) -> Iterator[Type]:
         (f"\x1b[200~pasted\nlines\x1b[201~{ENTER}", ["pasted\nlines"]),
     ],
 )
-def test_the_editor(typed: Type, keys: str, lines: list[str]) -> None:
+def test_editor_keys(typed: Type, keys: str, lines: list[str]) -> None:
     assert typed(keys) == lines
 
 
-def test_history_is_kept_in_a_file_for_its_owner_only(typed: Type, history: Path) -> None:
+def test_typed_history_is_private(typed: Type, history: Path) -> None:
     history.parent.mkdir()
     history.touch(0o644)
     typed(f"remember{ALT_ENTER}me{ENTER}")
@@ -289,6 +281,6 @@ def test_history_is_kept_in_a_file_for_its_owner_only(typed: Type, history: Path
         assert stat.S_IMODE(history.stat().st_mode) == 0o600
 
 
-def test_where_no_history_can_be_written_the_editor_works(typed: Type, history: Path) -> None:
+def test_unwritable_history_leaves_the_editor_working(typed: Type, history: Path) -> None:
     history.parent.touch()
     assert typed(f"one{ENTER}two{ENTER}") == ["one", "two"]

@@ -1,4 +1,4 @@
-"""What is wrongly asked, or cannot be: one sentence, its exit code, and nothing is loaded for it."""
+"""Errors of the command line, which load nothing."""
 
 import io
 import sys
@@ -89,7 +89,7 @@ OTHERS: tuple[tuple[str, int, str], ...] = (
 
 
 @pytest.mark.parametrize(("typed", "code", "sentence"), [*((f"chat|{typed}", *more) for typed, *more in CHAT), *OTHERS])
-def test_an_error_is_a_sentence(
+def test_error_is_a_sentence(
     typed: str,
     code: int,
     sentence: str,

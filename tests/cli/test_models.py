@@ -23,14 +23,14 @@ def root(headstart_home: Path) -> Path:
     return headstart_home / "models"
 
 
-def test_an_empty_library_says_how_to_fill_it(capsys: Captured) -> None:
+def test_empty_library_says_how_to_fill_it(capsys: Captured) -> None:
     assert main(["models"]) == 0
     assert capsys.readouterr().out == (
         "No model is installed yet; run `headstart-export smollm2-135m-instruct` to get a small one.\n"
     )
 
 
-def test_the_table(root: Path, capsys: Captured) -> None:
+def test_list_prints_a_table(root: Path, capsys: Captured) -> None:
     write_pair(root / "pair")
     plain = write_model(root / "model", licence="MIT")
     manifest.write(plain, dataclasses.replace(describe(plain, licence="MIT"), quality=None, size_bytes=135_400_000))
@@ -46,13 +46,13 @@ def test_the_table(root: Path, capsys: Captured) -> None:
     ]
 
 
-def test_a_manifest_cannot_steer_the_terminal(root: Path, capsys: Captured) -> None:
+def test_manifest_cannot_steer_the_terminal(root: Path, capsys: Captured) -> None:
     write_model(root / "model", licence="\x1b[2J")
     main(["models"])
     assert "␛[2J" in capsys.readouterr().out
 
 
-def test_json_tells_everything_but_the_files(root: Path, capsys: Captured) -> None:
+def test_list_json_has_everything_but_files(root: Path, capsys: Captured) -> None:
     write_model(root / "model")
     write_pair(root / "pair")
     (write_model(root / "ruin") / manifest.FILE_NAME).write_text("{", encoding="utf-8")
@@ -68,7 +68,7 @@ def test_json_tells_everything_but_the_files(root: Path, capsys: Captured) -> No
     assert "cannot be read" in ruin["fault"]
 
 
-def test_a_sound_pair_is_loaded_and_asked(root: Path, capsys: Captured) -> None:
+def test_check_loads_and_asks_a_sound_pair(root: Path, capsys: Captured) -> None:
     pair = write_pair(root / "pair")
     load = RecordingLoad()
     assert main(["models", "check", "pair", "--device", "GPU"], load) == 0
@@ -79,7 +79,7 @@ def test_a_sound_pair_is_loaded_and_asked(root: Path, capsys: Captured) -> None:
     assert load.engine.closed
 
 
-def test_flipped_bits_are_found_and_nothing_is_loaded(root: Path, capsys: Captured) -> None:
+def test_check_finds_flipped_bits(root: Path, capsys: Captured) -> None:
     pair = write_pair(root / "pair")
     _flip_a_bit(pair / "target" / "openvino_model.bin")
     _flip_a_bit(pair / "draft" / "openvino_model.xml")
@@ -92,7 +92,7 @@ def test_flipped_bits_are_found_and_nothing_is_loaded(root: Path, capsys: Captur
     assert not load.options
 
 
-def test_a_tokenizer_of_earlier_exports_is_told_by_list_and_check(root: Path, capsys: Captured) -> None:
+def test_earlier_tokenizer_is_told_by_list_and_check(root: Path, capsys: Captured) -> None:
     model = write_model(root / "model")
     (model / manifest.TOKENIZER_FILE).write_bytes(JOINED)
     manifest.write(model, describe(model))
@@ -105,7 +105,7 @@ def test_a_tokenizer_of_earlier_exports_is_told_by_list_and_check(root: Path, ca
     assert not load.options
 
 
-def test_a_pair_of_strangers_fails_the_check(root: Path, capsys: Captured) -> None:
+def test_check_refuses_a_mismatched_pair(root: Path, capsys: Captured) -> None:
     pair = write_pair(root / "pair")
     (pair / "draft").rename(root / "spare")
     write_model(pair / "draft", {**WORDS, "Ġthe": 3, "Ġand": 1})
@@ -139,7 +139,7 @@ def exporter(headstart_home: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]
     return asked
 
 
-def test_run_exports_a_model_that_is_not_there_and_chats(exporter: list[str], capsys: Captured) -> None:
+def test_run_exports_a_missing_model(exporter: list[str], capsys: Captured) -> None:
     load = RecordingLoad()
     assert main(["run", "org/tiny", "--prompt", "Hi", "--greedy"], load) == 0
     assert exporter
@@ -152,12 +152,12 @@ def test_run_exports_a_model_that_is_not_there_and_chats(exporter: list[str], ca
 
 
 @pytest.mark.usefixtures("exporter")
-def test_run_ends_where_nothing_was_exported(capsys: Captured) -> None:
+def test_run_ends_after_a_failed_export(capsys: Captured) -> None:
     assert main(["run", "gone"], RecordingLoad()) == 1
     assert "gone was not exported" in capsys.readouterr().err
 
 
-def test_without_the_exporter_a_sentence_says_how_to_get_it(
+def test_run_without_the_exporter_names_the_remedy(
     headstart_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     monkeypatch.setattr("headstart.exporter.command", lambda: None)
@@ -168,7 +168,7 @@ def test_without_the_exporter_a_sentence_says_how_to_get_it(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for Python is a script with a #! line")
-def test_run_sets_the_exporter_up_where_that_is_allowed(
+def test_run_sets_the_exporter_up_with_yes(
     headstart_home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Captured
 ) -> None:
     fake_python.put(tmp_path / "bin")
@@ -187,7 +187,7 @@ def test_run_sets_the_exporter_up_where_that_is_allowed(
     assert main(["models", "add", "another"]) == 0  # nobody is asked again
 
 
-def test_the_head_of_a_model_is_shown_with_it(headstart_home: Path, capsys: Captured) -> None:
+def test_list_shows_the_head_of_a_model(headstart_home: Path, capsys: Captured) -> None:
     folder = write_model(headstart_home / "models" / "own")
     assert main(["models", "show", "own"]) == 0
     assert "own/head" not in capsys.readouterr().out
@@ -197,7 +197,7 @@ def test_the_head_of_a_model_is_shown_with_it(headstart_home: Path, capsys: Capt
 
 
 @pytest.mark.parametrize(("add", "remove"), [(["models", "add"], ["models", "remove"]), (["pull"], ["rm"])])
-def test_a_model_is_added_shown_and_removed(
+def test_model_is_added_shown_and_removed(
     add: list[str], remove: list[str], headstart_home: Path, exporter: list[str], tmp_path: Path, capsys: Captured
 ) -> None:
     assert main([*add, str(write_model(tmp_path / "copied"))]) == 0
@@ -213,7 +213,7 @@ def test_a_model_is_added_shown_and_removed(
     assert [folder.name for folder in (headstart_home / "models").iterdir()] == ["made"]
 
 
-def test_a_person_is_asked_before_a_model_goes(headstart_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remove_asks_first(headstart_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_model(headstart_home / "models" / "tiny")
     questions: list[str] = []
 
@@ -230,13 +230,13 @@ def test_a_person_is_asked_before_a_model_goes(headstart_home: Path, monkeypatch
     assert not folder.exists()
 
 
-def test_a_part_of_a_pair_is_not_removed_alone(headstart_home: Path, capsys: Captured) -> None:
+def test_part_of_a_pair_is_not_removed(headstart_home: Path, capsys: Captured) -> None:
     write_pair(headstart_home / "models" / "pair")
     assert main(["models", "remove", "pair/draft", "--yes"]) == 2
     assert "pair/draft is part of a pair and stays with it" in capsys.readouterr().err
 
 
-def test_a_model_is_copied_whole_and_renamed(headstart_home: Path, capsys: Captured) -> None:
+def test_model_is_copied_and_renamed(headstart_home: Path, capsys: Captured) -> None:
     folder = write_model(headstart_home / "models" / "own")
     write_model(folder / "head")
     assert main(["models", "copy", "own", "other"]) == 0
@@ -258,7 +258,7 @@ def test_a_model_is_copied_whole_and_renamed(headstart_home: Path, capsys: Captu
         *((name, "cannot be the name of a model") for name in ("", "..", ".other", "a/b", "none", "remote:other")),
     ],
 )
-def test_a_name_that_no_model_may_have_is_refused(
+def test_invalid_model_name_is_refused(
     headstart_home: Path, capsys: Captured, action: str, name: str, sentence: str
 ) -> None:
     for each in ("own", "other"):

@@ -23,6 +23,7 @@ from headstart.settings_file import save
 from tests.fakes import RecordingLoad, ScriptedEngine
 from tests.model_folders import write_model
 from tests.source_tree import ROOT
+from tests.waiting import PATIENCE
 
 if sys.platform == "win32":
     pytest.skip("needs a Unix terminal", allow_module_level=True)
@@ -45,11 +46,10 @@ sys.exit(main(sys.argv[1:], RecordingLoad(ScriptedEngine(scripts, pause=0.1))))
 """
 # The new session takes the terminal as its own, so that Ctrl+C becomes a signal there.
 PRELUDE = "import fcntl, termios\nfcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
-PATIENCE = 60.0  # seconds for a loaded machine
 
 
 class Terminal:
-    """What a program shows on a pseudo terminal; `expect` waits for a text after those expected before."""
+    """A program on a pseudo terminal; `expect` waits for a text after those expected before."""
 
     def __init__(self, child: "subprocess.Popen[bytes]", descriptor: int) -> None:
         self.output = ""
@@ -112,7 +112,7 @@ def start(headstart_home: Path) -> Start:
     return run
 
 
-def test_ctrl_c_stops_the_answer_and_not_the_program(start: Start, tmp_path: Path) -> None:
+def test_ctrl_c_stops_only_the_answer(start: Start, tmp_path: Path) -> None:
     saved = tmp_path / "talk.md"
     with start([SLOW, "Second answer."], "chat") as terminal:
         terminal.expect("Loading smol on CPU")
@@ -137,7 +137,7 @@ def test_ctrl_c_stops_the_answer_and_not_the_program(start: Start, tmp_path: Pat
     assert "## You\n\nNext\n\n## smol\n\nSecond answer.\n" in text
 
 
-def test_what_is_typed_during_an_answer_is_kept_for_the_editor(start: Start) -> None:
+def test_typing_during_an_answer_reaches_the_editor(start: Start) -> None:
     with start(["One two three four five six.", "Second answer.", "Third answer."], "chat") as terminal:
         terminal.expect(PROMPT)
         terminal.send("Count.\r")
@@ -163,7 +163,7 @@ def _talk(start: Start, *flags: str) -> None:
         assert terminal.exit_code() == 0
 
 
-def test_the_last_conversation_goes_on(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
+def test_continue_resumes_the_last_conversation(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
     load = RecordingLoad(ScriptedEngine(("Second answer.", "Third answer.")))
     assert main(["chat", "-c", "--prompt", "Next"], load) == 2
     assert "There is no conversation to go on with yet." in capsys.readouterr().err
@@ -179,7 +179,7 @@ def test_the_last_conversation_goes_on(start: Start, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("reason", ["asked for", "encrypted"])
-def test_nothing_of_a_conversation_is_kept(reason: str, start: Start, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_stored_where_nothing_may_be(reason: str, start: Start, capsys: pytest.CaptureFixture[str]) -> None:
     if reason == "encrypted":
         open_store(paths.history_folder()).close()
         encryption.encrypt(paths.history_folder(), "a long passphrase")
@@ -192,7 +192,7 @@ def test_nothing_of_a_conversation_is_kept(reason: str, start: Start, capsys: py
 
 
 @pytest.mark.parametrize("share", [2.0, 0.0])
-def test_what_is_read_of_the_last_conversation_is_kept_with_it(start: Start, share: float) -> None:
+def test_last_conversation_keeps_its_prefix(start: Start, share: float) -> None:
     save(Settings(prompt_cache_gb=share))
     _talk(start)
     wanted = Keep("terminal", 2_000_000_000) if share else None
@@ -207,7 +207,7 @@ def test_what_is_read_of_the_last_conversation_is_kept_with_it(start: Start, sha
     assert not old.exists()
 
 
-def test_history_and_completion(start: Start) -> None:
+def test_editor_has_history_and_completion(start: Start) -> None:
     with start(["Quick answer."], "chat") as terminal:
         terminal.expect(PROMPT)
         terminal.send("remember me\r")

@@ -41,13 +41,13 @@ def model(headstart_home: Path) -> None:
 
 
 def requested(*flags: str) -> Request:
-    """What is asked of the engine with these flags."""
+    """Return the request to the engine with these flags."""
     load = RecordingLoad()
     assert main(["chat", "--prompt", "hello", *flags], load) == 0
     return load.engine.requests[0]
 
 
-def test_every_field_is_an_option_and_the_defaults_are_those_of_the_model() -> None:
+def test_every_field_is_an_option() -> None:
     assert {option.field for option in OPTIONS} == set(Settings().values)
     asked = requested()
     assert asked == Request(MESSAGES, sampling=asked.sampling)
@@ -55,7 +55,7 @@ def test_every_field_is_an_option_and_the_defaults_are_those_of_the_model() -> N
 
 
 @pytest.mark.parametrize("flags", [("--greedy",), ("--temperature", "0"), ("--temperature", "0.5", "--greedy")])
-def test_greedy_is_a_flag_away(flags: tuple[str, ...]) -> None:
+def test_greedy_sets_temperature_0(flags: tuple[str, ...]) -> None:
     assert requested(*flags).sampling.settled(OWN) == Sampling(temperature=0.0)
 
 
@@ -89,14 +89,14 @@ def test_every_flag_reaches_the_request() -> None:
         ("--stop", "\n", r"'\n'"),
     ],
 )
-def test_a_setting_is_read_and_shown_as_a_person_writes_it(name: str, text: str, shown: str) -> None:
+def test_setting_is_read_and_shown_alike(name: str, text: str, shown: str) -> None:
     option = options.named(name)
     changed = Settings().with_values({option.field: option.parse(text)})
     assert changed.shown(option, OWN) == shown
     assert changed.with_values({option.field: None}) == Settings()
 
 
-def test_how_it_is_loaded_is_remarked_where_that_is_special(
+def test_special_load_options_are_remarked(
     tiny_target: Path, tiny_draft: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert not list(loading_remarks(LoadOptions(tiny_target), "CPU"))
@@ -109,7 +109,7 @@ def test_how_it_is_loaded_is_remarked_where_that_is_special(
     assert list(loading_remarks(on_card, "auto")) == ["AUTO is GPU here: A Graphics Card (dGPU)."]
 
 
-def test_it_is_said_who_answers_where_nobody_asked_for_it(
+def test_chosen_model_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sentence = "OpenVINO GenAI runs this model because Headstart's own engine cannot use an NPU."
@@ -126,7 +126,7 @@ def test_it_is_said_who_answers_where_nobody_asked_for_it(
     assert facts(ScriptedEngine()) is None
 
 
-def test_the_engines_process_tells_of_wrong_tokens(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_tokens_are_told(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manifests, "_joins_splits", lambda folder: folder == tiny_target)
     opened = LocalModels().open(LoadOptions(tiny_target), lambda _: None)
     opened.engine.close()

@@ -32,7 +32,7 @@ def type_in(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO(text))
 
 
-def test_a_server_is_added_asked_and_removed(
+def test_server_is_added_asked_and_removed(
     address: str, script: Script, capsys: Captured, monkeypatch: pytest.MonkeyPatch, headstart_home: Path
 ) -> None:
     script.key = "secret"
@@ -56,7 +56,7 @@ def test_a_server_is_added_asked_and_removed(
     assert keys.find("office") is None
 
 
-def test_the_list(capsys: Captured, headstart_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_list_prints_servers(capsys: Captured, headstart_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert main(["remote", "list"]) == 0
     assert "headstart remote add NAME ADDRESS" in capsys.readouterr().out
     remotes.add(Remote("office", "https://office.example/v1", "large"))
@@ -74,7 +74,7 @@ def test_the_list(capsys: Captured, headstart_home: Path, monkeypatch: pytest.Mo
     assert [server["key"] for server in told["servers"]] == [None, "environment"]
 
 
-def test_it_is_said_that_messages_leave_and_who_can_read_them(capsys: Captured) -> None:
+def test_remote_chat_says_who_can_read(capsys: Captured) -> None:
     main(["remote", "add", "office", "https://office.example/v1"])
     assert (
         "Your messages leave this computer: they go to office at https://office.example/v1" in capsys.readouterr().err
@@ -83,7 +83,7 @@ def test_it_is_said_that_messages_leave_and_who_can_read_them(capsys: Captured) 
     assert "The connection is not encrypted (http)" in capsys.readouterr().err
 
 
-def test_a_chat_asks_the_server_that_was_named(capsys: Captured) -> None:
+def test_chat_asks_the_named_server(capsys: Captured) -> None:
     remotes.add(Remote("office", "https://office.example/v1"))
     load = RecordingLoad()
     assert main(["chat", "--model", "remote:office/team/large", "--prompt", "Hi", "--json"], load) == 0
@@ -93,16 +93,14 @@ def test_a_chat_asks_the_server_that_was_named(capsys: Captured) -> None:
     assert "leave this computer" in shown.err
 
 
-def test_what_only_a_model_here_can_do_is_refused(capsys: Captured) -> None:
+def test_local_only_options_are_refused(capsys: Captured) -> None:
     remotes.add(Remote("office", "https://office.example/v1"))
     flags = ["--draft", "none", "--precision", "f16", "--device", "GPU"]
     assert main(["chat", "--model", "remote:office", *flags]) == 2
     assert "--device, --precision, --draft: for models of this computer only" in capsys.readouterr().err
 
 
-def test_a_key_comes_through_a_pipe_and_never_on_the_command_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: Captured
-) -> None:
+def test_key_is_read_from_a_pipe(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     assert main(["remote", "add", "office", "http://10.0.0.2", "--key", "secret"]) == 2
     assert "Others could read a key on the command line" in capsys.readouterr().err
     assert remotes.configured() == ()
@@ -112,14 +110,14 @@ def test_a_key_comes_through_a_pipe_and_never_on_the_command_line(
     assert [key.secret for key in [keys.find("office")] if key] == [typed]
 
 
-def test_a_filter_that_withholds_the_rest_is_told(address: str, script: Script, capsys: Captured) -> None:
+def test_content_filter_is_told(address: str, script: Script, capsys: Captured) -> None:
     remotes.add(Remote("office", address))
     script.finish = "content_filter"
     assert main(["chat", "--model", "remote:office", "--prompt", "Hi"]) == 0
     assert "The content filter of the server withholds the rest of the answer." in capsys.readouterr().err
 
 
-def test_an_empty_key_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+def test_empty_key_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     type_in(monkeypatch, "\n")
     assert main(["remote", "add", "office", "http://10.0.0.2", "--key"]) == 2
     assert "nothing was kept" in capsys.readouterr().err

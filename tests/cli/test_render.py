@@ -1,4 +1,4 @@
-"""What reaches standard output and standard error: nothing that steers the terminal, and the figures as they are."""
+"""Standard output and standard error: text, control sequences and figures."""
 
 import dataclasses
 import io
@@ -19,6 +19,7 @@ from headstart.cli.answer_view import AnswerView
 from headstart.cli.render import Screen, gain, harmless, stats_json, stats_line, stats_lines
 from headstart.engine.engine import Origin, Piece, Prefill, Round, Stats, Step, Timing
 from tests.junk import fuzz
+from tests.waiting import PATIENCE
 
 PIECES = (Piece("The", Origin.TARGET), Piece(" quick", Origin.DRAFT), Piece("\tfox\n", Origin.NGRAM))
 ROUND = Round((), 0, 0, Origin.TARGET, Timing())
@@ -38,7 +39,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
 
 
-def test_a_pipe_gets_the_bare_text_however_long(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+def test_pipe_gets_the_bare_text(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     monkeypatch.delenv("FORCE_COLOR", raising=False)
     text = "x " * 200 + "[bold]:smile:\\n"
     screen = Screen(origins=True)
@@ -51,7 +52,7 @@ def test_a_pipe_gets_the_bare_text_however_long(monkeypatch: pytest.MonkeyPatch,
     assert capsys.readouterr().out == "without pieces"
 
 
-def test_escapes_of_the_model_and_of_errors_are_neutralised(capsys: Captured) -> None:
+def test_escapes_are_neutralised(capsys: Captured) -> None:
     screen = Screen(origins=True)
     screen.step(step(Piece("\x1b]0;pwned\x07", Origin.DRAFT)))
     screen.end_answer()
@@ -60,7 +61,7 @@ def test_escapes_of_the_model_and_of_errors_are_neutralised(capsys: Captured) ->
 
 
 @pytest.mark.usefixtures("terminal")
-def test_origins_differ_in_underline_and_in_colour_where_that_was_asked_for(capsys: Captured) -> None:
+def test_origins_have_underline_and_colour(capsys: Captured) -> None:
     screen = Screen(origins=True)
     screen.legend()
     screen.step(step(*PIECES))
@@ -74,7 +75,7 @@ def test_origins_differ_in_underline_and_in_colour_where_that_was_asked_for(caps
 
 @pytest.mark.usefixtures("terminal")
 @pytest.mark.parametrize("by_flag", [True, False])
-def test_without_colour_the_underlines_stay(by_flag: bool, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+def test_no_colour_keeps_underlines(by_flag: bool, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     if not by_flag:
         monkeypatch.setenv("NO_COLOR", "1")
     screen = Screen(colour=not by_flag, origins=True)
@@ -84,7 +85,7 @@ def test_without_colour_the_underlines_stay(by_flag: bool, monkeypatch: pytest.M
 
 
 @pytest.mark.usefixtures("terminal")
-def test_without_colour_the_marks_of_markdown_are_text(capsys: Captured) -> None:
+def test_no_colour_keeps_markdown_marks(capsys: Captured) -> None:
     screen = Screen(colour=False)
     screen.step(step(Piece("**bold**\n", Origin.TARGET)))
     screen.end_answer()
@@ -92,7 +93,7 @@ def test_without_colour_the_marks_of_markdown_are_text(capsys: Captured) -> None
 
 
 @pytest.mark.usefixtures("terminal")
-def test_a_terminal_without_codes_gets_the_bare_text(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+def test_dumb_terminal_gets_the_bare_text(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     monkeypatch.setenv("TERM", "dumb")
     screen = Screen()
     screen.wait()
@@ -102,14 +103,14 @@ def test_a_terminal_without_codes_gets_the_bare_text(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.usefixtures("terminal")
-def test_the_reading_of_a_prompt_is_shown_with_seconds_and_taken_back(capsys: Captured) -> None:
+def test_prefill_progress_is_shown_and_removed(capsys: Captured) -> None:
     screen = Screen()
     screen.wait()
     for progress in (Prefill(256, 4000), Prefill(512, 4000)):
         screen.reading(progress)
     screen.step(Step("", ROUND))
-    deadline = time.monotonic() + 10
     shown = ""
+    deadline = time.monotonic() + PATIENCE
     while "512 of 4000" not in shown and time.monotonic() < deadline:  # it is drawn ten times a second
         shown += capsys.readouterr().err
     screen.step(step(Piece("Yes", Origin.TARGET)))
@@ -136,7 +137,7 @@ def double(x):
 
 
 def on_screen(output: str) -> list[str]:
-    """What stays of text, colours, line feeds and the erasing of lines."""
+    """Return the lines that stay after colours, line feeds and erased lines."""
     lines, row = [""], 0
     for part in re.findall(r"\x1b\[[0-9;?]*[A-Za-z]|[\r\n]|[^\x1b\r\n]+", output):
         if part == "\n":
@@ -173,7 +174,7 @@ def view() -> Callable[..., list[str]]:
 
 @pytest.mark.usefixtures("terminal")
 @pytest.mark.parametrize("at_once", [1, 7, 10_000])
-def test_markdown_is_shown_as_it_is_meant_however_it_comes(at_once: int, view: Callable[..., list[str]]) -> None:
+def test_markdown_is_rendered_in_any_parts(at_once: int, view: Callable[..., list[str]]) -> None:
     assert view(DOCUMENT, markdown=True, at_once=at_once) == [
         "Words are wrapped at the edge",
         "of a scientific screen.",
@@ -209,7 +210,7 @@ def test_plain_text_is_wrapped_at_words(at_once: int, view: Callable[..., list[s
 
 
 @pytest.mark.usefixtures("terminal")
-def test_a_long_block_is_written_line_by_line(view: Callable[..., list[str]]) -> None:
+def test_long_block_is_written_line_by_line(view: Callable[..., list[str]]) -> None:
     numbers = [str(number) for number in range(200)]
     assert view("\n".join(["```", *numbers, "```"]), markdown=True, at_once=3) == numbers
     assert view("\n".join(numbers), markdown=True, at_once=3) == numbers
@@ -240,7 +241,7 @@ MARKS = (
 @fuzz("answers on a terminal")
 @pytest.mark.usefixtures("terminal")
 @given(st.lists(st.sampled_from(MARKS)))
-def test_any_text_can_be_shown_and_plain_text_whole(view: Callable[..., list[str]], parts: list[str]) -> None:
+def test_any_text_can_be_shown(view: Callable[..., list[str]], parts: list[str]) -> None:
     text = "".join(parts)
     view(text, markdown=True, at_once=3)
     assert "".join("".join(view(text, markdown=False, at_once=3)).split()) == "".join(text.split())
@@ -258,7 +259,7 @@ def test_any_text_can_be_shown_and_plain_text_whole(view: Callable[..., list[str
         ("\treturn 'ñ 中文 שלום مرحبا 👩‍👩‍👧 é'\n", "\treturn 'ñ 中文 שלום مرحبا 👩‍👩‍👧 é'\n"),
     ],
 )
-def test_what_would_steer_the_terminal_is_shown_instead(text: str, shown: str) -> None:
+def test_control_sequences_are_shown_as_text(text: str, shown: str) -> None:
     assert harmless(text) == shown
 
 
@@ -288,7 +289,7 @@ STATS = Stats(
 )
 
 
-def test_the_lines_hold_every_figure_asked_for() -> None:
+def test_statistics_have_every_figure() -> None:
     assert stats_lines(STATS) == [
         "20.0 tok/s, 312 ms to the first token (TTFT), 101 tokens",
         f"acceptance 75% (60 of 80 guesses), mean accepted length {STATS.mean_accepted_length:.2f} over 40 rounds",
@@ -311,11 +312,11 @@ def test_the_lines_hold_every_figure_asked_for() -> None:
         ({"drafted": 0, "accepted": 0}, "plain decoding: nothing was guessed ahead"),
     ],
 )
-def test_the_gain_is_told_as_it_is(changes: dict[str, object], sentence: str) -> None:
+def test_statistics_have_the_gain(changes: dict[str, object], sentence: str) -> None:
     assert gain(changed(**changes)) == sentence
 
 
-def test_an_empty_answer_divides_by_nothing() -> None:
+def test_statistics_of_an_empty_answer() -> None:
     empty = changed(output_tokens=0, rounds=0, drafted=0, accepted=0, decode_ms=0.0, by_origin={}, by_part={})
     assert stats_lines(empty)[:3] == [
         "too short for a speed, 312 ms to the first token (TTFT), 0 tokens",
@@ -324,7 +325,7 @@ def test_an_empty_answer_divides_by_nothing() -> None:
     ]
 
 
-def test_json_holds_every_field_and_everything_derived() -> None:
+def test_json_has_every_field_and_derived_figures() -> None:
     data = json.loads(json.dumps(stats_json(STATS)))
     derived = {"tpot_ms", "tokens_per_second", "acceptance_rate", "mean_accepted_length", "speedup"}
     assert data.keys() == {field.name for field in dataclasses.fields(Stats)} | derived

@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, redirect_stdout
 from datetime import datetime, timedelta
@@ -28,6 +27,7 @@ from headstart.server import keys
 from headstart.server.server import listen
 from tests.fakes import RecordingLoad, ScriptedEngine
 from tests.model_folders import write_model
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVE = """
@@ -84,7 +84,7 @@ def served(*flags: str, script: str = SERVE) -> Iterator[tuple[subprocess.Popen[
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.usefixtures("root")
-def test_it_answers_who_has_the_key_until_it_is_told_to_end(number: signal.Signals) -> None:
+def test_serve_answers_with_the_key_until_a_signal(number: signal.Signals) -> None:
     with served("--temperature", "0.5") as (program, lines):
         key, base = re.findall(r"hs-\S+|http://\S+", "".join(lines))
         with openai.OpenAI(base_url=base, api_key=key, max_retries=0) as client:
@@ -100,7 +100,7 @@ def test_it_answers_who_has_the_key_until_it_is_told_to_end(number: signal.Signa
 
 
 def listing() -> list[dict[str, Any]]:
-    """What `headstart ps --json` says of the servers."""
+    """Return the servers that `headstart ps --json` lists."""
     listed: list[dict[str, Any]] = json.loads(told("--json"))["servers"]
     return listed
 
@@ -113,13 +113,10 @@ def told(*flags: str) -> str:
 
 def until_it_writes(answers: int) -> None:
     """Wait for the only server to say so."""
-    end = time.monotonic() + 60
-    while listing()[0]["models"][0]["answers"] != answers:
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    wait_until(lambda: listing()[0]["models"][0]["answers"] == answers)
 
 
-def test_running_servers_say_what_they_have_loaded(root: Path) -> None:
+def test_ps_lists_running_servers(root: Path) -> None:
     assert told() == "No server runs on this computer; `headstart serve` starts one.\n"
     begun = datetime.now().astimezone() - timedelta(seconds=1)
     with served("--key", "mine", script=SERVE_SLOW_TOY) as (program, lines):
@@ -143,7 +140,7 @@ def test_running_servers_say_what_they_have_loaded(root: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are others there")
-def test_a_server_that_has_ended_is_forgotten_and_one_may_have_nothing_loaded(root: Path) -> None:
+def test_ps_forgets_ended_servers(root: Path) -> None:
     write_model(root / "models" / "lol")
     (root / "servers").mkdir()
     (root / "servers" / "1.json").write_text("{", encoding="utf-8")
@@ -157,7 +154,7 @@ def test_a_server_that_has_ended_is_forgotten_and_one_may_have_nothing_loaded(ro
 
 
 @pytest.mark.usefixtures("root")
-def test_an_answer_without_a_bound_takes_half_the_context() -> None:
+def test_answer_without_max_tokens_takes_half_the_context() -> None:
     with served(script=SERVE_TOY) as (_, lines):
         key, base = re.findall(r"hs-\S+|http://\S+", "".join(lines))
         with openai.OpenAI(base_url=base, api_key=key, max_retries=0) as client:
@@ -168,7 +165,7 @@ def test_an_answer_without_a_bound_takes_half_the_context() -> None:
         assert (reply.choices[0].finish_reason, reply.usage.completion_tokens) == ("length", CONTEXT // 2)
 
 
-def test_without_a_name_the_first_request_chooses_among_several_models(root: Path) -> None:
+def test_first_request_chooses_the_model(root: Path) -> None:
     write_model(root / "models" / "lol")
     with served("--key", "mine", "--max-tokens", "3") as (_, lines):
         assert not [line for line in lines if "Loading" in line]
@@ -181,20 +178,20 @@ def test_without_a_name_the_first_request_chooses_among_several_models(root: Pat
                 assert (reply.model, reply.usage.completion_tokens) == (name, 3)
 
 
-def test_without_a_name_the_model_that_chatted_last_is_loaded(root: Path) -> None:
+def test_last_model_is_loaded_by_default(root: Path) -> None:
     write_model(root / "models" / "lol")
     paths.last_model().write_text("smol", encoding="utf-8")
     with served("--key", "mine") as (_, lines):
         assert [line for line in lines if "Loading smol on" in line]
 
 
-def test_a_draft_is_for_a_model_that_is_named(root: Path, capsys: Captured) -> None:
+def test_draft_needs_a_named_model(root: Path, capsys: Captured) -> None:
     write_model(root / "models" / "lol")
     assert main(["serve", "--port", "0", "--draft", "lol"], RecordingLoad()) == 2
     assert "name it with --model" in capsys.readouterr().err
 
 
-def test_keys_that_were_given_count_beside_the_one_that_was_made(
+def test_given_keys_count_beside_the_generated_one(
     root: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = "hs-made"
@@ -216,14 +213,14 @@ def test_keys_that_were_given_count_beside_the_one_that_was_made(
 
 
 @pytest.mark.usefixtures("root")
-def test_a_key_that_was_given_needs_no_other_one() -> None:
+def test_given_key_needs_no_other_one() -> None:
     with served("--key", "mine") as (_, lines):
         assert "hs-" not in "".join(lines)
     assert not paths.server_key().exists()
 
 
 @pytest.mark.usefixtures("root")
-def test_a_page_and_a_host_that_are_refused_are_told_once_on_the_terminal() -> None:
+def test_refused_pages_and_hosts_are_told_once() -> None:
     with served("--key", "mine") as (program, lines):
         (base,) = re.findall(r"http://\S+", "".join(lines))
         for _ in range(2):
@@ -239,7 +236,7 @@ def test_a_page_and_a_host_that_are_refused_are_told_once_on_the_terminal() -> N
 
 
 @pytest.mark.usefixtures("root")
-def test_the_key_is_shown_once_and_again_only_as_another(capsys: Captured) -> None:
+def test_key_is_shown_once(capsys: Captured) -> None:
     def unloadable(options: LoadOptions) -> ScriptedEngine:
         raise DeviceError(f"{options.device} is not here.")
 
@@ -253,7 +250,7 @@ def test_the_key_is_shown_once_and_again_only_as_another(capsys: Captured) -> No
 
 
 @pytest.mark.usefixtures("root")
-def test_a_port_that_is_taken_is_found_before_the_model_is_loaded(capsys: Captured) -> None:
+def test_taken_port_is_found_before_loading(capsys: Captured) -> None:
     load = RecordingLoad()
     with closing(listen("127.0.0.1", 0)) as other:
         assert main(["serve", "--port", str(other.getsockname()[1])], load) == 1
@@ -261,7 +258,7 @@ def test_a_port_that_is_taken_is_found_before_the_model_is_loaded(capsys: Captur
     assert not load.options
 
 
-def test_its_engine_is_in_a_process_of_its_own() -> None:
+def test_engine_has_its_own_process() -> None:
     apart = []
     for name in ("chat", "serve", "tune"):
         command = COMMANDS[name].open()

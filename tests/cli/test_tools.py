@@ -41,14 +41,14 @@ def chat(*arguments: str, scripts: tuple[str | Exception, ...] = (ADD, "It is 3.
     return main(["chat", "--model", "smol", *arguments], load=RecordingLoad(engine)), engine
 
 
-def test_without_the_flag_nothing_is_started_and_nothing_offered(capsys: Captured) -> None:
+def test_tools_are_off_without_the_flag(capsys: Captured) -> None:
     code, engine = chat("1 + 2?", scripts=("3",))
     assert code == 0
     assert engine.requests[0].tools is None
     assert capsys.readouterr() == ("3\n", "")
 
 
-def test_a_tool_that_is_allowed_is_called(capsys: Captured) -> None:
+def test_allowed_tool_is_called(capsys: Captured) -> None:
     code, engine = chat("1 + 2?", "--tools", "--allow-tool", "add")
     assert code == 0
     first, second = engine.requests
@@ -61,14 +61,14 @@ def test_a_tool_that_is_allowed_is_called(capsys: Captured) -> None:
     assert '· Calling add {"a": 1, "b": 2}\n· It gave: 3.0\n' in err
 
 
-def test_without_a_person_nothing_is_called_that_was_not_allowed(capsys: Captured) -> None:
+def test_unattended_run_calls_only_allowed_tools(capsys: Captured) -> None:
     _, engine = chat("1 + 2?", "--tools")
     assert engine.requests[1].messages[-1].content == "The user did not allow this call."
     assert "allow it with --allow-tool add." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("allowed", "result"), [("add", "The user did not allow this call."), ("b/add", "3.0")])
-def test_leave_for_a_tool_is_none_for_that_of_another_server(allowed: str, result: str, tmp_path: Path) -> None:
+def test_permission_belongs_to_a_server(allowed: str, result: str, tmp_path: Path) -> None:
     servers = {"mcpServers": {"a": CLOCK, "b": CLOCK}}
     (tmp_path / "mcp.json").write_text(json.dumps(servers), encoding="utf-8")
     die = written_call(Call("die", "{}"))  # with its server, and the name is free for the other one
@@ -79,7 +79,7 @@ def test_leave_for_a_tool_is_none_for_that_of_another_server(allowed: str, resul
 @pytest.mark.parametrize(
     ("typed", "result", "asked"), [("y\ny\n", "3.0", 2), ("a\n", "3.0", 1), ("\nno\n", "The user did not", 2)]
 )
-def test_a_person_is_asked(
+def test_tool_call_asks_first(
     typed: str, result: str, asked: int, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     monkeypatch.setattr(sys, "stdin", Terminal(typed))
@@ -90,14 +90,14 @@ def test_a_person_is_asked(
     assert 'The model wants to call add {"a": 1, "b": 2}' in err
 
 
-def test_the_end_of_input_stops_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_end_of_input_stops_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", Terminal(""))
     code, engine = chat("1 + 2?", "--tools")
     assert code == 130
     assert len(engine.requests) == 1
 
 
-def test_json_has_the_calls(capsys: Captured) -> None:
+def test_json_has_the_tool_calls(capsys: Captured) -> None:
     chat("1 + 2?", "--tools", "--allow-tool", "add", "--json")
     told = json.loads(capsys.readouterr().out)
     assert told["text"] == "It is 3."
@@ -106,7 +106,7 @@ def test_json_has_the_calls(capsys: Captured) -> None:
     assert told["calls"] == [call]
 
 
-def test_calls_are_saved_and_told_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tool_calls_are_saved_and_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lines = f"1 + 2?\n/save {tmp_path}/chat.json\n/save {tmp_path}/chat.md\nAnd now?\n/tools\n"
     monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
     _, engine = chat("--tools", "--allow-tool", "add", scripts=(f"Let me see. {ADD}", "It is 3.", "Nothing."))
@@ -118,7 +118,7 @@ def test_calls_are_saved_and_told_again(tmp_path: Path, monkeypatch: pytest.Monk
     assert engine.requests[-1].messages[1].calls == (Call("add", '{"a": 1, "b": 2}'),)
 
 
-def test_what_was_called_stays_where_the_answer_fails(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tool_calls_stay_after_a_failed_answer(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("1 + 2?\nAgain\n"))
     full = ContextOverflowError("The prompt does not fit.")
     code, engine = chat("--tools", "--allow-tool", "add", scripts=(ADD, full, "Yes."))
@@ -127,7 +127,7 @@ def test_what_was_called_stays_where_the_answer_fails(capsys: Captured, monkeypa
     assert "The prompt does not fit." in capsys.readouterr().err
 
 
-def test_tools_are_listed_with_what_they_may_do(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tools_are_listed_with_permissions(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("/tools\n"))
     chat("--tools", "--allow-tool", "add")
     err = capsys.readouterr().err
@@ -135,7 +135,7 @@ def test_tools_are_listed_with_what_they_may_do(capsys: Captured, monkeypatch: p
     assert "· add (clock; may change, delete and use the network; allowed): Add two numbers." in err
 
 
-def test_a_server_that_fails_is_told_and_the_chat_goes_on(tmp_path: Path, capsys: Captured) -> None:
+def test_failing_server_is_told_and_the_chat_goes_on(tmp_path: Path, capsys: Captured) -> None:
     (tmp_path / "mcp.json").write_text('{"mcpServers": {"x": {"command": "no-such-program"}}}', encoding="utf-8")
     code, engine = chat("Hi", "--tools", scripts=("Hello.",))
     assert code == 0
@@ -151,7 +151,7 @@ def test_a_server_that_fails_is_told_and_the_chat_goes_on(tmp_path: Path, capsys
         (["--tools", "--batch", "x.jsonl"], "leave out --tools."),
     ],
 )
-def test_what_does_not_fit_is_refused(arguments: list[str], sentence: str, capsys: Captured) -> None:
+def test_contradictory_flags_are_refused(arguments: list[str], sentence: str, capsys: Captured) -> None:
     code, _ = chat(*arguments)
     assert code == 2
     assert sentence in capsys.readouterr().err

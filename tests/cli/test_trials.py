@@ -1,4 +1,4 @@
-"""What a packed program tries of itself: all of it works here, and what does not is said in a sentence."""
+"""The self-check of a packed program."""
 
 import pytest
 
@@ -7,11 +7,11 @@ from headstart.cli import trials
 
 
 @pytest.mark.slow
-def test_all_that_is_tried_works_here() -> None:
+def test_every_trial_passes_here() -> None:
     assert list(trials.faults()) == []
 
 
-def test_what_fails_is_said_and_the_rest_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failing_trial_is_told_and_the_rest_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     def silent(*_: object) -> None:
         raise RuntimeError("no\nword")
 

@@ -26,7 +26,7 @@ KEPT = Row(DEFAULT, {"token of an answer": 70.0}, chosen=True)
 
 
 def findings(*stages: Stage) -> Findings:
-    """Of a processor without a name."""
+    """Return findings about a processor without a name."""
     return Findings("big", "small", "A Processor", "2026.4.1-22982-abc", 61.4, stages)
 
 
@@ -43,7 +43,7 @@ WON = Stage(
 
 @pytest.fixture
 def plans(monkeypatch: pytest.MonkeyPatch) -> list[TuneRequest]:
-    """What is asked of a tuner that has its findings ready."""
+    """The requests to a tuner that has its findings ready."""
     asked: list[TuneRequest] = []
 
     def tune(request: TuneRequest, tell: Tell) -> tuple[Tuned, Findings]:
@@ -55,7 +55,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[TuneRequest]:
     return asked
 
 
-def test_the_table_and_what_comes_of_it(plans: list[TuneRequest], tiny_pair: Path, capsys: Captured) -> None:
+def test_tune_prints_tables_and_the_result(plans: list[TuneRequest], tiny_pair: Path, capsys: Captured) -> None:
     assert main(["tune", "--model", str(tiny_pair)]) == 0
     shown = capsys.readouterr()
     rows = [" ".join(line.split()) for line in shown.out.splitlines()]
@@ -72,9 +72,7 @@ def test_the_table_and_what_comes_of_it(plans: list[TuneRequest], tiny_pair: Pat
     assert plans == [TuneRequest(LoadOptions(tiny_pair / "target", tiny_pair / "draft"), {}, placed=False, seconds=100)]
 
 
-def test_every_front_end_loads_it_until_it_is_forgotten(
-    plans: list[TuneRequest], tiny_pair: Path, capsys: Captured
-) -> None:
+def test_tuned_options_are_used_until_forgotten(plans: list[TuneRequest], tiny_pair: Path, capsys: Captured) -> None:
     load, model = RecordingLoad(), ["--model", str(tiny_pair)]
     chat = ["chat", *model, "--prompt", "Hello", "--json"]
     assert main(["tune", *model]) == 0
@@ -91,7 +89,7 @@ def test_every_front_end_loads_it_until_it_is_forgotten(
     assert [options.draft and options.draft.name for options in load.options] == [None, "draft", "draft"]
 
 
-def test_reasons_and_figures_are_given_when_asked_for(
+def test_tune_shows_reasons_and_figures_on_request(
     plans: list[TuneRequest], tiny_pair: Path, tmp_path: Path, capsys: Captured
 ) -> None:
     file = tmp_path / "tuned.json"
@@ -106,7 +104,7 @@ def test_reasons_and_figures_are_given_when_asked_for(
 
 
 @pytest.mark.parametrize(("others", "told"), [((), NOTHING_GAINED), ((Row("no draft model", {}),), CUT_SHORT)])
-def test_where_nothing_helps_or_the_time_was_too_short_that_is_said(
+def test_tune_without_a_gain_says_so(
     monkeypatch: pytest.MonkeyPatch, tiny_pair: Path, capsys: Captured, others: tuple[Row, ...], told: str
 ) -> None:
     stage = Stage("drafts", (KEPT, *others))
@@ -115,12 +113,12 @@ def test_where_nothing_helps_or_the_time_was_too_short_that_is_said(
     assert capsys.readouterr().out.splitlines()[-3:-1] == [reason(stage), told]
 
 
-def test_nothing_is_kept_of_a_broken_model(tmp_path: Path, headstart_home: Path) -> None:
+def test_tune_stores_nothing_of_a_broken_model(tmp_path: Path, headstart_home: Path) -> None:
     assert main(["tune", "--model", str(tmp_path / "missing")]) == 1
     assert not headstart_home.exists()
 
 
-def test_other_drafts_are_small_and_speak_the_same_vocabulary(
+def test_other_drafts_are_small_and_share_the_vocabulary(
     tiny_pair: Path, tiny_other: Path, headstart_home: Path
 ) -> None:
     models = headstart_home / "models"
@@ -156,5 +154,5 @@ def test_other_drafts_are_small_and_speak_the_same_vocabulary(
         ([Trial("x")], "give it more --seconds"),
     ],
 )
-def test_what_was_chosen_is_explained(trials: list[Trial], told: str) -> None:
+def test_tuned_options_are_explained(trials: list[Trial], told: str) -> None:
     assert told in reason(decided("target", trials, {"": 70.0, "x": 100.0}))

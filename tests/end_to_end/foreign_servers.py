@@ -28,7 +28,7 @@ VLLM_VERSION = "0.32.0"
 
 
 def missing(server: str, *files: Path) -> str:
-    """What it lacks to be started on these files (without any: on SmolLM2's), or nothing."""
+    """Return what a server lacks to start on these files, by default on SmolLM2's."""
     needed = files or (GGUF, *([WEIGHTS] if server == VLLM else []))
     lacking = [path for path in (*needed, _python(server)) if not path.exists()]
     return f"there is no {lacking[0]}: run `python -m {__name__}`" if lacking else ""

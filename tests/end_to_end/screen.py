@@ -24,7 +24,7 @@ Picture = NDArray[np.uint8]  # [height, width, 3], red first
 
 
 def missing() -> list[str]:
-    """What this machine lacks for such a screen."""
+    """Return what this machine lacks for such a screen."""
     programs = [name for name in _PROGRAMS if not shutil.which(name)]
     return programs + [f"lib{name}" for name in _LIBRARIES if not ctypes.util.find_library(name)]
 
@@ -47,7 +47,7 @@ class Screen:
         self._memory = memory
 
     def picture(self) -> Picture:
-        """What is shown now."""
+        """Return the picture on the screen."""
         data = self._memory.read_bytes()  # as `xwd` writes it
         header, *_ = head = struct.unpack(">25I", data[:100])
         width, height, line, colours = head[4], head[5], head[12], head[19]
@@ -79,11 +79,11 @@ class Screen:
         self._do("mousemove", str(place[0]), str(place[1]), "click", "1")
 
     def has_manager(self) -> bool:
-        """Whether windows get the keyboard by now."""
+        """Return whether windows get the keyboard by now."""
         return self._asked("get_desktop") is not None
 
     def has_keyboard(self, process: int) -> bool:
-        """Whether a window of this process gets what is typed."""
+        """Return whether a window of this process gets what is typed."""
         return self._asked("getwindowfocus", "getwindowpid") == str(process)
 
     def save(self, path: Path) -> None:
@@ -105,7 +105,7 @@ class Screen:
         return (int(columns[0]) + 6, row) if len(columns) else None
 
     def _asked(self, *arguments: str) -> str | None:
-        """What xdotool answers; None where it cannot."""
+        """Return the answer of xdotool, or None where it cannot give one."""
         done = subprocess.run(
             ["xdotool", *arguments], env=self.environment, capture_output=True, text=True, timeout=30, check=False
         )

@@ -49,7 +49,7 @@ def text_and_end(engine: RemoteEngine, request: Request) -> tuple[str, Finish]:
     return "".join(step.text for step in steps if isinstance(step, Step)), finish
 
 
-def test_a_greedy_answer_comes_in_chunks_with_its_figures_and_is_the_same_again(engine: RemoteEngine) -> None:
+def test_greedy_answer_is_repeatable_with_usage(engine: RemoteEngine) -> None:
     text, finish = text_and_end(engine, ASKED)
     assert text.strip()
     assert finish.stats.prompt_tokens > 8
@@ -57,12 +57,12 @@ def test_a_greedy_answer_comes_in_chunks_with_its_figures_and_is_the_same_again(
     assert text_and_end(engine, ASKED)[0] == text
 
 
-def test_the_longest_answer_is_told(engine: RemoteEngine) -> None:
+def test_max_tokens_ends_the_answer(engine: RemoteEngine) -> None:
     _, finish = text_and_end(engine, Request(ASKED.messages, 3))
     assert (finish.reason, finish.stats.output_tokens) == (FinishReason.LENGTH, 3)
 
 
-def test_a_stop_is_heard_and_the_next_question_answered(engine: RemoteEngine) -> None:
+def test_cancel_ends_the_answer_and_the_next_works(engine: RemoteEngine) -> None:
     before = text_and_end(engine, ASKED)[0]
     cancel = CancelEvent()
     answer = engine.generate(Request((Message("user", "Count from one to a thousand."),), 800), cancel)
@@ -74,31 +74,31 @@ def test_a_stop_is_heard_and_the_next_question_answered(engine: RemoteEngine) ->
     assert text_and_end(engine, ASKED)[0] == before
 
 
-def test_what_is_too_long_is_a_sentence(engine: RemoteEngine) -> None:
+def test_context_overflow_is_an_error(engine: RemoteEngine) -> None:
     with pytest.raises(ContextOverflowError, match="The conversation is too long for server"):
         text_and_end(engine, Request((Message("user", "word " * 3000),), 8))
 
 
-def test_an_answer_is_written_on(engine: RemoteEngine) -> None:
+def test_answer_is_continued(engine: RemoteEngine) -> None:
     begun = replace(ASKED, messages=(*ASKED.messages, Message("assistant", "The capital of")))
     text, _ = text_and_end(engine, begun)
     assert text.startswith(" France")
 
 
-def test_a_schema_is_kept_to(engine: RemoteEngine) -> None:
+def test_schema_is_kept_to(engine: RemoteEngine) -> None:
     text, finish = text_and_end(engine, replace(ABOUT_WEATHER, schema=json.dumps(CITY)))
     assert finish.reason is FinishReason.STOP
     assert isinstance(json.loads(text)["city"], str)
 
 
-def test_how_likely_the_tokens_are_is_told(engine: RemoteEngine) -> None:
+def test_logprobs_are_read(engine: RemoteEngine) -> None:
     steps = [event for event in engine.generate(replace(ASKED, likeliest=2)) if isinstance(event, Step)]
     scored = [each for step in steps for each in step.scored]
     assert b"".join(bytes(each.token.spelling) for each in scored).decode() == "".join(step.text for step in steps)
     assert all(each.token.logprob <= 0.0 and len(each.likeliest) == 2 for each in scored)
 
 
-def test_a_conversation_with_calls_and_results_goes_on(engine: RemoteEngine) -> None:
+def test_conversation_with_tool_calls_goes_on(engine: RemoteEngine) -> None:
     called = Message("assistant", "", (Call("weather", '{"city": "Paris"}'),))
     history = (*ABOUT_WEATHER.messages, called, Message("tool", "sunny, 21 degrees"))
     text, finish = text_and_end(engine, replace(ABOUT_WEATHER, messages=history, tools=Tools((WEATHER,))))
@@ -106,7 +106,7 @@ def test_a_conversation_with_calls_and_results_goes_on(engine: RemoteEngine) -> 
     assert finish.stats.output_tokens
 
 
-def test_a_tool_is_called(engine: RemoteEngine, server: str) -> None:
+def test_tool_is_called(engine: RemoteEngine, server: str) -> None:
     if server == foreign_servers.LLAMA:
         pytest.skip("this model's template knows no tools, and llama.cpp forces no call then")
     text, _ = text_and_end(engine, replace(ABOUT_WEATHER, tools=Tools((WEATHER,), required=True)))

@@ -67,7 +67,7 @@ def see_answer_stream(visit: Visit) -> None:
 
 
 def see_origins(visit: Visit) -> None:
-    """What repeats itself was guessed, and is marked once the colours are on."""
+    """Check that repeated words were drafted and are marked once the colours are on."""
     visit.ask(REPEATED)
     answer = visit.wait_for_answer(3, State.COMPLETE)
     lengths = Counter[str]()
@@ -82,7 +82,7 @@ def see_origins(visit: Visit) -> None:
 
 
 def regenerate(visit: Visit) -> None:
-    """The same question once more; both versions are kept."""
+    """Ask the same question again; both versions stay."""
     first = visit.messages()[3]
     visit.screen.keys("ctrl+r")
     wait(lambda: visit.messages()[3].id != first.id, "another version")
@@ -115,7 +115,7 @@ def make_yesterday(history: Path) -> None:
     connection.close()
 
 
-def test_a_first_day_and_the_next(visit: Visit) -> None:
+def test_first_day_and_the_next(visit: Visit) -> None:
     # What repeats itself then does so, and is guessed, on every processor.
     greedy = {"temperature": 0.0, "repetition_penalty": 1.0, "speculation": "fixed", "num_assistant_tokens": 4}
     visit.prefer(Settings(max_new_tokens=300).with_values(greedy))
@@ -139,7 +139,7 @@ def test_a_first_day_and_the_next(visit: Visit) -> None:
     visit.quit()
 
 
-def test_what_is_left_when_a_process_is_killed(visit: Visit) -> None:
+def test_kill_leaves_chats_and_partial_answers(visit: Visit) -> None:
     visit.prefer(Settings(max_new_tokens=400))  # long enough for the kills
     get_default_model(visit)
     visit.ask(LONG)

@@ -67,32 +67,32 @@ def far_answer(engine: RemoteEngine, request: Request) -> tuple[str, Finish]:
 @pytest.mark.parametrize(
     "sampling", [Sampling(), Sampling(0.9, 0.9, 40, 0.02, 1.1, 0.1, 0.2, seed=7)], ids=["greedy", "sampled"]
 )
-def test_the_text_is_that_of_this_computer(local: LocalEngine, far: RemoteEngine, sampling: Sampling) -> None:
+def test_remote_text_equals_the_local_one(local: LocalEngine, far: RemoteEngine, sampling: Sampling) -> None:
     for text in QUESTIONS:
         request = question(text, sampling)
         agreed(ask(local, request), *far_answer(far, request))
 
 
-def test_what_the_draft_gave_is_told(far: RemoteEngine) -> None:
+def test_draft_tokens_are_reported(far: RemoteEngine) -> None:
     _, finish = far_answer(far, question(QUESTIONS[1]))
     assert finish.stats.drafted > 0
     assert finish.stats.acceptance_rate is not None
     assert set(finish.stats.by_origin) == {"unknown"}
 
 
-def test_an_answer_is_written_on(local: LocalEngine, far: RemoteEngine) -> None:
+def test_answer_is_continued(local: LocalEngine, far: RemoteEngine) -> None:
     whole = ask(local, question(QUESTIONS[0])).text
     begun = Request((Message("user", QUESTIONS[0]), Message("assistant", whole[:20])), 24)
     agreed(ask(local, begun), *far_answer(far, begun))
 
 
-def test_a_stop_string_ends_it_there_as_here(local: LocalEngine, far: RemoteEngine) -> None:
+def test_stop_string_ends_the_remote_answer(local: LocalEngine, far: RemoteEngine) -> None:
     whole = ask(local, question(QUESTIONS[0])).text
     request = question(QUESTIONS[0], stop=(whole[10:14],))
     agreed(ask(local, request), *far_answer(far, request))
 
 
-def test_a_stop_frees_the_server_for_the_next(local: LocalEngine, far: RemoteEngine) -> None:
+def test_cancel_frees_the_server(local: LocalEngine, far: RemoteEngine) -> None:
     request = question(QUESTIONS[0])
     near = ask(local, request)
     cancel = CancelEvent()

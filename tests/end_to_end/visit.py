@@ -25,7 +25,7 @@ _ENGINE = "headstart.engine_process"
 
 
 class Visit:
-    """One profile on one screen; `close` ends the window if it is open."""
+    """A profile on a screen; `close` ends the window if it is open."""
 
     def __init__(self, screen: Screen, profile: Path, model: Path) -> None:
         """`model` is what an export will give."""
@@ -35,7 +35,7 @@ class Visit:
         self._window: subprocess.Popen[bytes] | None = None
 
     def prefer(self, settings: Settings) -> None:
-        """What the next start finds in the file of settings."""
+        """Write settings for the next start."""
         save(settings, self._profile / FILE_OF_SETTINGS)
 
     def start(self) -> None:
@@ -79,7 +79,7 @@ class Visit:
         self.screen.keys("Return")
 
     def messages(self) -> tuple[Message, ...]:
-        """What the history has of the chat last opened."""
+        """Return the messages of the chat last opened."""
         with self._reading() as reader:
             return reader.conversation(reader.recall(LAST) or "").path if reader else ()
 
@@ -89,7 +89,7 @@ class Visit:
             return reader.conversation(reader.recall(LAST) or "").versions(id_) if reader else ()
 
     def open_title(self) -> str:
-        """Of the chat last opened."""
+        """Return the title of the chat last opened."""
         with self._reading() as reader:
             chat = reader.chat(reader.recall(LAST) or "") if reader else None
             return chat.title if chat else ""

@@ -55,7 +55,7 @@ def request(
     stop: tuple[str, ...] = (),
     tokens: int = 64,
 ) -> Request:
-    """One message of a user, or a conversation."""
+    """Return a request with one message of a user, or with a conversation."""
     messages = (Message("user", asked),) if isinstance(asked, str) else tuple(asked)
     return Request(messages, tokens, sampling or Sampling(), speculation, stop)
 
@@ -95,7 +95,7 @@ def forget(engine: LocalEngine) -> LocalEngine:
 
 
 def flip_a_bit(path: Path) -> None:
-    """One in the middle of the file."""
+    """Change a bit in the middle of the file."""
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 4
     path.write_bytes(content)

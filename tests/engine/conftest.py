@@ -27,7 +27,7 @@ def tokenizer_folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def tokenizers(tokenizer_folders: Path) -> Mapping[str, Tokenizer]:
-    """One of each usual kind, by its name."""
+    """A tokenizer of each usual kind, by its name."""
     return {kind: Tokenizer(tokenizer_folders / kind) for kind in tiny_tokenizers.KINDS}
 
 
@@ -45,7 +45,7 @@ def byte_level(tokenizers: Mapping[str, Tokenizer]) -> Tokenizer:
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> int:
-    """So many tokens of any answer are a repetition."""
+    """Count a few tokens of any answer as a repetition."""
     tokens = 10
 
     class Hasty:
@@ -85,7 +85,7 @@ def altered(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def measured(headstart_home: Path) -> Path:
-    """Where an engine keeps its measurements; not yet there."""
+    """The folder of measurements, which does not exist yet."""
     return headstart_home / "measured"
 
 

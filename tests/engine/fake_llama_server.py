@@ -14,18 +14,18 @@ from typing import ClassVar
 
 
 class Replies(BaseHTTPRequestHandler):
-    """One request."""
+    """The handler of a request."""
 
     drafted = 0  # tokens a round
     asked = 0
     slots: ClassVar[dict[int, list[int]]] = {}
 
     def do_GET(self) -> None:
-        """Whether it is ready."""
+        """Say that the server is ready."""
         self._reply(200 if self.path == "/health" else 404, {"status": "ok"})
 
     def do_POST(self) -> None:
-        """One answer."""
+        """Send an answer."""
         order = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         Replies.asked += 1
         is_tired = "tired" in sys.argv[2] and self.asked > 4

@@ -10,8 +10,7 @@ from bench.toy import ToyModels
 from headstart import engine_process
 from headstart.engine import protocol
 from headstart.engine.process.host import Host
-
-PATIENCE = 60.0  # seconds for what a loaded machine does in one
+from tests.waiting import PATIENCE
 
 
 class Hosted:

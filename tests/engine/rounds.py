@@ -8,6 +8,7 @@ from headstart.engine.policy.policy import DraftPlan, Policy
 from headstart.engine.policy.rounds import Outcome, Situation
 
 WRONG = -1
+TARGET_MS = {1: 71.0, 2: 72.0, 3: 73.0, 4: 75.0, 6: 82.0, 8: 92.0, 12: 110.0, 16: 140.0}  # of a pass by its tokens
 
 
 def tokens(count: int, right: int | None = None) -> tuple[int, ...]:
@@ -20,7 +21,7 @@ def copied(length: int, match: int, right: int | None = None) -> dict[str, Draft
 
 
 def guessed(confidences: Sequence[float], tail: int = 0, match: int = 0) -> Draft:
-    """What a draft model guesses, and n-grams behind it."""
+    """Return the draft of a draft model, with n-grams behind it."""
     return Draft(tokens(len(confidences) + tail), tuple(confidences), match)
 
 
@@ -38,7 +39,7 @@ def outcome(
     ms: Timing,
     right: int | None = None,
 ) -> Outcome:
-    """Of a round that checked so many guesses. `right`: how many are, those that were not checked included."""
+    """Return the outcome of a round that checked so many guesses, of which `right` are right, checked or not."""
     right = accepted if right is None else right
     everything = Draft(tokens(max(len(confidences), checked), right), tuple(confidences), plan.guessed.match_length)
     looked_at = Draft(everything.tokens[:checked], (), plan.guessed.match_length)

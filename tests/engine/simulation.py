@@ -10,8 +10,8 @@ from bench.research.recordings import Offer, Text, run_length
 from headstart.engine.engine import Origin, Speculation
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
+from tests.engine.rounds import TARGET_MS
 
-TARGET_MS = {1: 71.0, 2: 72.0, 3: 73.0, 4: 75.0, 6: 82.0, 8: 92.0, 12: 110.0, 16: 140.0}
 PLAIN_MS = TARGET_MS[1]
 _REACH = 11  # candidates of an offer
 
@@ -54,7 +54,7 @@ def write(parts: Sequence[tuple[Mixture, int]], seed: int) -> Text:
 
 
 def with_copies(text: Text, copied: int, free: int, seed: int) -> Text:
-    """The same text with passages copied from above (n-grams right in 97 of 100); between them matches are chance."""
+    """Return the text with passages copied from above (n-grams right in 97 of 100) between matches by chance."""
     rng, held = random.Random(seed), 0
     matches: list[int] = []  # 0: nothing is offered
     right: list[bool] = []
@@ -79,7 +79,7 @@ def new_policy(draft_ms: float = 24.0) -> Policy:
 
 @dataclass(frozen=True)
 class Setting:
-    """How a text is to be played."""
+    """The machine and the bounds with which a text is played."""
 
     machine: Machine | None = None
     bounds: Speculation | None = None

@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def opened(folder: Path) -> AnswerTable:
-    """As each start of the program finds it."""
+    """Open the table as each start of the program does."""
     return AnswerTable(folder, "a model", VOCABULARY)
 
 
@@ -55,7 +55,7 @@ def learn(table: AnswerTable, keep: Keep | None = CHAT, written: Sequence[int] =
 
 
 def guessed(table: AnswerTable, context: Sequence[int], keep: Keep | None = CHAT) -> tuple[int, ...]:
-    """What it guesses behind a context, in an answer that does not teach."""
+    """Return the guess behind a context, in an answer that does not teach."""
     (drafter,) = (each for each in drafters_of(Sources(ToyRunner(VOCABULARY), answers=table)) if each.name == "table")
     text = Text(Job(tuple(context), 100, frozenset(), Sampling(), GUESSING, keep=keep), 1000)
     while table.store_one():
@@ -69,7 +69,7 @@ def files(folder: Path) -> set[str]:
     return {path.parent.name for path in folder.glob(f"*/*/{kept_prompts.ANSWERS}")}
 
 
-def test_a_complete_answer_is_guessed_from_then_on_and_after_a_restart(folder: Path) -> None:
+def test_complete_answer_is_learned_and_stored(folder: Path) -> None:
     table = opened(folder)
     learn(table)
     assert guessed(table, [1, 2, 3]) == (4, 5, 6)
@@ -82,14 +82,14 @@ def test_a_complete_answer_is_guessed_from_then_on_and_after_a_restart(folder: P
 
 
 @pytest.mark.parametrize("finish", [None, FinishReason.CANCELLED])
-def test_an_answer_that_was_cut_short_teaches_nothing(folder: Path, finish: FinishReason | None) -> None:
+def test_cut_answer_is_not_learned(folder: Path, finish: FinishReason | None) -> None:
     table = opened(folder)
     answer(table, CHAT, [4, 5, 6], finish)
     assert guessed(table, [1, 2, 3]) == ()
     assert not files(folder)
 
 
-def test_what_is_no_chat_of_the_history_teaches_nothing_and_learns_nothing(folder: Path) -> None:
+def test_request_outside_the_history_is_not_learned(folder: Path) -> None:
     table = opened(folder)
     learn(table, None)
     assert not files(folder)
@@ -98,7 +98,7 @@ def test_what_is_no_chat_of_the_history_teaches_nothing_and_learns_nothing(folde
     assert guessed(table, [1, 2, 3]) == (4, 5, 6)
 
 
-def test_nothing_is_read_or_counted_before_an_answer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_table_is_read_with_the_first_answer(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     learn(opened(folder))
     table = opened(folder)
     assert not answer(table, CHAT, [4], FinishReason.STOP)
@@ -106,7 +106,7 @@ def test_nothing_is_read_or_counted_before_an_answer(folder: Path, monkeypatch: 
     assert answer(table, CHAT, [4], FinishReason.STOP)
 
 
-def test_with_a_chat_goes_what_it_taught(folder: Path) -> None:
+def test_deleted_chat_deletes_its_table(folder: Path) -> None:
     table = opened(folder)
     learn(table, written=(4, 5))
     learn(table, replace(CHAT, chat="other"), written=(7, 8))
@@ -120,7 +120,7 @@ def test_with_a_chat_goes_what_it_taught(folder: Path) -> None:
     assert not files(folder)
 
 
-def test_what_was_deleted_outside_while_an_answer_was_written_does_not_come_back(folder: Path) -> None:
+def test_table_deleted_during_an_answer_stays_deleted(folder: Path) -> None:
     table = opened(folder)
     learn(table, written=(4, 5))
     (path,) = folder.glob(f"*/*/{kept_prompts.ANSWERS}")
@@ -130,7 +130,7 @@ def test_what_was_deleted_outside_while_an_answer_was_written_does_not_come_back
     assert guessed(table, [1, 2, 3]) == (7, 8)
 
 
-def test_a_request_that_may_not_learn_deletes_what_was_learned(folder: Path) -> None:
+def test_request_without_learning_deletes_the_tables(folder: Path) -> None:
     table = opened(folder)
     learn(table)
     table.use(replace(CHAT, learns=False))
@@ -138,7 +138,7 @@ def test_a_request_that_may_not_learn_deletes_what_was_learned(folder: Path) -> 
     assert guessed(table, [1, 2, 3]) == ()
 
 
-def test_beside_an_encrypted_history_nothing_can_be_read_without_its_key(folder: Path) -> None:
+def test_sealed_table_needs_the_key_of_the_history(folder: Path) -> None:
     table = opened(folder)
     learn(table, SEALED)
     (path,) = folder.glob(f"*/*/{kept_prompts.ANSWERS}")
@@ -149,7 +149,7 @@ def test_beside_an_encrypted_history_nothing_can_be_read_without_its_key(folder:
     assert guessed(table, [1, 2, 3], replace(CHAT, key=OTHER_KEY)) == ()
 
 
-def test_a_sealed_file_is_of_no_use_in_the_place_of_another(folder: Path) -> None:
+def test_sealed_table_cannot_replace_another(folder: Path) -> None:
     learn(opened(folder), SEALED)
     (path,) = folder.glob(f"*/*/{kept_prompts.ANSWERS}")
     path.parent.rename(path.parent.with_name("other"))
@@ -159,7 +159,7 @@ def test_a_sealed_file_is_of_no_use_in_the_place_of_another(folder: Path) -> Non
 
 
 @pytest.mark.parametrize("keep", [CHAT, SEALED])
-def test_a_damaged_file_is_ignored_and_replaced(folder: Path, keep: Keep) -> None:
+def test_damaged_table_is_replaced(folder: Path, keep: Keep) -> None:
     learn(opened(folder), keep)
     (path,) = folder.glob(f"*/*/{kept_prompts.ANSWERS}")
     whole = path.read_bytes()
@@ -175,7 +175,7 @@ def test_a_damaged_file_is_ignored_and_replaced(folder: Path, keep: Keep) -> Non
         assert guessed(table, [1, 2, 3], keep) == (4, 5, 6)
 
 
-def test_a_file_of_nothing_is_damage(folder: Path) -> None:
+def test_empty_table_file_is_damaged(folder: Path) -> None:
     learn(opened(folder))
     (path,) = folder.glob(f"*/*/{kept_prompts.ANSWERS}")
     path.write_bytes(bytes(4))
@@ -185,14 +185,14 @@ def test_a_file_of_nothing_is_damage(folder: Path) -> None:
     assert not files(folder)
 
 
-def test_tokens_that_the_model_lacks_are_damage(folder: Path) -> None:
+def test_table_with_unknown_tokens_is_damaged(folder: Path) -> None:
     learn(AnswerTable(folder, "a model", 10**6), written=[VOCABULARY])
     table = opened(folder)
     table.use(CHAT)
     assert guessed(table, [1, 2, 3]) == ()
 
 
-def test_a_file_that_cannot_be_written_costs_no_answer(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_unwritable_table_costs_no_answer(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     folder.write_text("in the way")
     table = opened(folder)
     learn(table)
@@ -200,7 +200,7 @@ def test_a_file_that_cannot_be_written_costs_no_answer(folder: Path, caplog: pyt
     assert "cannot be kept on disk" in caplog.text
 
 
-def test_it_takes_so_much_room_and_the_oldest_chats_go(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_are_bounded_and_the_oldest_chats_go(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(answer_table, "MOST_TOKENS", 40)
     table = opened(folder)
     for number in range(6):
@@ -213,7 +213,7 @@ def test_it_takes_so_much_room_and_the_oldest_chats_go(folder: Path, monkeypatch
 
 
 @pytest.mark.parametrize("trial", range(8))
-def test_what_was_learned_changes_no_token(folder: Path, trial: int) -> None:
+def test_learned_tables_change_no_token(folder: Path, trial: int) -> None:
     rng = random.Random(trial)
     target, table = ToyRunner(VOCABULARY, 4096, seed=3), opened(folder)
     decoder = Decoder(target, drafters_of(Sources(target, answers=table)), Policy(Costs(Curve(TABLE))))
@@ -229,7 +229,7 @@ def test_what_was_learned_changes_no_token(folder: Path, trial: int) -> None:
     assert held
 
 
-def test_the_engine_learns_between_two_answers(pair_engine: LocalEngine) -> None:
+def test_engine_learns_between_two_answers(pair_engine: LocalEngine) -> None:
     asked = replace(request(LIST, tokens=24, speculation=GUESSING), keep=CHAT)
     first = ask(forget(pair_engine), asked)
     while pair_engine.store_one():

@@ -52,7 +52,7 @@ class Immovable(BranchingRunner):
 
 @pytest.fixture(scope="module")
 def runners(tiny_target: Path) -> tuple[BranchingRunner, PagedRunner]:
-    """One with branches and one to compare with."""
+    """A runner with branches and a runner to compare with."""
     return BranchingRunner(tiny_target, "CPU", EXACT, CONTEXT), PagedRunner(tiny_target, "CPU", EXACT, CONTEXT)
 
 
@@ -76,7 +76,7 @@ class EagerPlan(RecordingPlan):
 class TestRunner:
     """Against passes without branches."""
 
-    def test_each_branch_is_checked_as_if_it_stood_alone(self, runners: tuple[BranchingRunner, PagedRunner]) -> None:
+    def test_branch_has_the_logits_of_a_single_continuation(self, runners: tuple[BranchingRunner, PagedRunner]) -> None:
         branching, plain = runners
         before, ids = probe_ids(640, 29, seed=2), probe_ids(640, 6, seed=3)  # over the edge of a block
         branches = [Branch(2, 7), Branch(5, 9), Branch(1, 7), Branch(2, 11)]
@@ -92,9 +92,7 @@ class TestRunner:
             assert np.abs(row - expected).max() < FLOOR
         assert logits.std() > 1.0  # else the floor would prove nothing
 
-    def test_whatever_was_taken_the_cache_is_that_of_its_tokens(
-        self, runners: tuple[BranchingRunner, PagedRunner]
-    ) -> None:
+    def test_cache_holds_the_tokens_of_the_accepted_branch(self, runners: tuple[BranchingRunner, PagedRunner]) -> None:
         tormented, fresh = runners
         rng = random.Random(5)
         tormented.rollback(0)
@@ -115,13 +113,13 @@ class TestRunner:
         given, expected = (runner.forward(following, rows=4).copy() for runner in runners)
         assert np.abs(given - expected).max() < FLOOR
 
-    def test_the_check_tells_true_from_false(self, tiny_target: Path) -> None:
+    def test_branch_check_finds_false_branches(self, tiny_target: Path) -> None:
         assert branch_error(BranchingToy()) == 0.0
         assert not fault(BranchingRunner(tiny_target, "CPU", EXACT, 80))
         for false in (Blind, Immovable):
             assert branch_error(false(tiny_target, "CPU", EXACT, 80)) > 0.9
 
-    def test_it_is_chosen_where_it_works(
+    def test_branching_runner_is_chosen_where_it_works(
         self, tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         place = Place("CPU", 128)
@@ -131,7 +129,7 @@ class TestRunner:
         (measured / next(measured.iterdir()).name).unlink()
         assert type(load_model(tiny_target, place, measured).runner) is BranchingRunner
 
-    def test_it_claims_processors_only(self, tiny_target: Path) -> None:
+    def test_branching_runner_is_for_processors(self, tiny_target: Path) -> None:
         with pytest.raises(RuntimeError, match="nothing is known of branches on GPU"):
             BranchingRunner(tiny_target, "GPU", EXACT, 80)
 
@@ -141,7 +139,7 @@ class TestText:
 
     @pytest.mark.parametrize("temperature", [0.0, 0.8, 1.3])
     @pytest.mark.parametrize("trial", range(8))
-    def test_the_text_of_toys_is_the_plain_one(self, trial: int, temperature: float) -> None:
+    def test_branches_change_no_token_of_toys(self, trial: int, temperature: float) -> None:
         rng = random.Random(trial)
         sampling = Sampling(
             temperature=temperature, seed=rng.randrange(2**40), frequency_penalty=rng.choice([0.0, 0.3])
@@ -157,7 +155,7 @@ class TestText:
 
     @pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.9, seed=4)], ids=["greedy", "sampled"])
     @pytest.mark.parametrize("text", [LIST, CODE], ids=["list", "code"])
-    def test_the_text_of_a_pair_is_the_plain_one(self, eager: LocalEngine, text: str, sampling: Sampling) -> None:
+    def test_branches_change_no_token_of_a_pair(self, eager: LocalEngine, text: str, sampling: Sampling) -> None:
         expected = ask(forget(eager), request(text, sampling=sampling, speculation=PLAIN, tokens=60))
         outcomes: list[Outcome] = []
         eager._policy.observers.append(lambda _plan, outcome: outcomes.append(outcome))
@@ -194,7 +192,7 @@ def test_passes_that_are_filled_up_write_the_plain_text_up_to_the_end_of_the_con
     assert sum(size != last for last, size in pairwise(spoken)) < len(spoken) / 4
 
 
-def test_a_branch_is_taken_at_the_first_wrong_candidate_only() -> None:
+def test_branch_is_accepted_at_the_first_wrong_candidate() -> None:
     draft = Draft((5, 6, 7), branches=(Branch(1, 8), Branch(2, 9), Branch(2, 5), Branch(3, 9)))
     assert draft.size == 7
     assert draft.branch_taken([8]) == 0

@@ -48,7 +48,7 @@ def decode_bytes(batch: list[list[int]]) -> list[str]:
 
 
 def decode_bytes_singly(batch: list[list[int]]) -> list[str]:
-    """The same with one U+FFFD for every byte that is no character, where Python writes one for half a character."""
+    """Decode with a U+FFFD for every byte that is no character; Python writes one for half a character."""
     texts = (bytes(token for token in ids if token < SKIPPED).decode("utf-8", "surrogateescape") for ids in batch)
     return [
         "".join(UNKNOWN if 0xDC80 <= ord(character) <= 0xDCFF else character for character in text) for text in texts
@@ -62,7 +62,7 @@ def chunks(whole: Cuttable, sizes: Sequence[int]) -> list[Cuttable]:
 
 
 def stream(detokenizer: Detokenizer, runs: Sequence[Sequence[int]]) -> list[str]:
-    """What each token gave, and the rest."""
+    """Return the text of each token, and the rest."""
     return [*(text for run in runs for text in detokenizer.push(run)), detokenizer.flush()]
 
 
@@ -106,7 +106,7 @@ def answer(ids: list[int], stops: Sequence[str], sizes: Sequence[int]) -> Answer
 
 @settings(deadline=None, max_examples=150)
 @given(ids=byte_runs, sizes=chunk_sizes, decode=st.sampled_from([decode_bytes, decode_bytes_singly]))
-def test_any_bytes_in_any_runs_give_the_whole_text(ids: list[int], sizes: list[int], decode: DecodeMany) -> None:
+def test_any_byte_runs_give_the_whole_text(ids: list[int], sizes: list[int], decode: DecodeMany) -> None:
     texts = stream(Detokenizer(decode), chunks(ids, sizes))
     assert "".join(texts) == decode([ids])[0]
     assert len(texts) == len(ids) + 1
@@ -114,7 +114,7 @@ def test_any_bytes_in_any_runs_give_the_whole_text(ids: list[int], sizes: list[i
 
 @settings(deadline=None, max_examples=200)
 @given(ids=byte_runs)
-def test_text_comes_as_soon_as_it_is_certain(ids: list[int]) -> None:
+def test_text_is_given_once_certain(ids: list[int]) -> None:
     detokenizer, text = Detokenizer(decode_bytes), ""
     for count, token in enumerate(ids, 1):
         text += "".join(detokenizer.push([token]))
@@ -134,7 +134,7 @@ def test_any_tokens_give_the_decoded_text(tokenizers: Mapping[str, Tokenizer], k
 
 
 @pytest.mark.parametrize("run", [1, 7])
-def test_a_long_text_shows_no_half_characters(tokenizer: Tokenizer, run: int) -> None:
+def test_long_text_has_no_half_characters(tokenizer: Tokenizer, run: int) -> None:
     ids = tokenizer.encode(TEXT)
     texts = stream(Detokenizer(tokenizer.decode_many), chunks(ids, [run] * (len(ids) // run)))
     assert "".join(texts) == tokenizer.decode(ids) == TEXT
@@ -143,7 +143,7 @@ def test_a_long_text_shows_no_half_characters(tokenizer: Tokenizer, run: int) ->
 
 # A letter, a character of four bytes, what is never one, U+FFFD itself, a space, and tokens without text.
 @pytest.mark.parametrize("pattern", [b"a", "🙂".encode(), b"\x80", "\ufffd".encode(), b" ", [0x61, SKIPPED, SKIPPED]])
-def test_a_token_costs_the_same_however_long_the_answer(pattern: Sequence[int]) -> None:
+def test_token_cost_does_not_grow_with_the_answer(pattern: Sequence[int]) -> None:
     decoded = 0
 
     def counting(batch: list[list[int]]) -> list[str]:
@@ -186,7 +186,7 @@ def test_answers_do_not_depend_on_runs(text: str, stops: list[str], sizes: list[
 
 @settings(deadline=None, max_examples=200)
 @given(text=st.text("ab你", max_size=20), stops=stop_lists, sizes=chunk_sizes)
-def test_an_answers_tokens_are_the_fewest_that_cover_its_text(text: str, stops: list[str], sizes: list[int]) -> None:
+def test_answer_has_the_fewest_tokens_that_cover_its_text(text: str, stops: list[str], sizes: list[int]) -> None:
     ids = list(text.encode())
     given_answer = answer(ids, stops, sizes)
     if cut(text, stops)[1]:
@@ -196,7 +196,7 @@ def test_an_answers_tokens_are_the_fewest_that_cover_its_text(text: str, stops: 
         assert given_answer.token_ids == tuple(ids)
 
 
-def test_a_stop_string_may_be_what_the_flush_gives() -> None:
+def test_stop_string_is_found_in_the_flush() -> None:
     text = AnswerText(decode_bytes, [UNKNOWN])
     assert text.push([0x61, 0xF0]).text == "a"
     assert text.finish() == ""
@@ -204,7 +204,7 @@ def test_a_stop_string_may_be_what_the_flush_gives() -> None:
     assert text.token_ids == (0x61,)
 
 
-def test_real_tokens_stop_inside_a_token(byte_level: Tokenizer) -> None:
+def test_stop_string_may_end_inside_a_token(byte_level: Tokenizer) -> None:
     ids = byte_level.encode("The quick brown fox")
     progress = AnswerText(byte_level.decode_many, ["ick"]).push(ids)
     assert progress.text == "The qu"
@@ -215,7 +215,7 @@ def test_real_tokens_stop_inside_a_token(byte_level: Tokenizer) -> None:
 
 @settings(deadline=None, max_examples=100)
 @given(before=byte_runs, sizes=chunk_sizes, stops=stop_lists)
-def test_a_repetition_ends_the_text_at_the_same_place(before: list[int], sizes: list[int], stops: list[str]) -> None:
+def test_repetition_ends_at_the_same_place_for_any_runs(before: list[int], sizes: list[int], stops: list[str]) -> None:
     loop = "你好, again and again. "
     text, shown = AnswerText(decode_bytes, [f"{stop}X" for stop in stops], stop_on_repetition=True), ""
     for run in chunks([*before, *(loop * 40).encode()], sizes):
@@ -249,7 +249,7 @@ COUNTED = {
 
 
 def found_after(tokens: list[int]) -> tuple[int, int] | None:
-    """How many tokens were read until a repetition was seen, and how often it stood there; None: never."""
+    """Return after how many tokens a repetition was seen, and how often it stood there, or None."""
     repetition = Repetition()
     for count, token in enumerate(tokens, start=1):
         if repeats := repetition.add(token):
@@ -261,21 +261,21 @@ def found_after(tokens: list[int]) -> tuple[int, int] | None:
     ("period", "tokens", "repeats"),
     [(1, 128, 128), (3, 128, 42), (4, 64, 16), (16, 64, 4), (17, 68, 4), (LONGEST_PERIOD, 800, 4)],
 )
-def test_the_bound_is_four_times_and_64_tokens_or_128_of_a_rule(period: int, tokens: int, repeats: int) -> None:
+def test_repetition_bounds(period: int, tokens: int, repeats: int) -> None:
     before = [1000 + token for token in range(37)]
     loop = [token % period for token in range(2000)]
     assert found_after(before + loop) == (len(before) + tokens, repeats)
     assert found_after(before + loop[: tokens - 1]) is None
 
 
-def test_one_other_token_begins_the_count_anew() -> None:
+def test_other_token_restarts_the_repetition_count() -> None:
     once = [token % 20 for token in range(79)]
     assert found_after([*once, 99] * 20) == (4 * 80, 4)  # the longer period, with the other token in it
     assert found_after([*once, 99, *once]) is None
 
 
 @pytest.mark.parametrize("name", COUNTED)
-def test_a_list_that_only_counts_is_found(name: str) -> None:
+def test_counting_list_is_a_repetition(name: str) -> None:
     repetition = Repetition()
     items = [COUNTED[name].format(n=number, even=2 * number, odd=2 * number + 1) for number in range(95, 195)]
     found = (number for number, item in enumerate(items, start=1) for sign in item if repetition.add(number, sign))
@@ -285,14 +285,14 @@ def test_a_list_that_only_counts_is_found(name: str) -> None:
 @pytest.mark.parametrize(
     "line", ["{n}", "{n} x {n} = {square}", "| {year} | {square} people |", "{square}. Frogs", "-----"]
 )
-def test_lines_in_which_more_varies_are_no_repetition(line: str) -> None:
+def test_varied_lines_are_no_repetition(line: str) -> None:
     repetition = Repetition()
     lines = [line.format(n=number, square=number * number, year=1900 + number) for number in range(3, 60)]
     assert not any(repetition.add(number, f"{text}\n") for number, text in enumerate(lines))
 
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_a_loop_is_found_soon(name: str, byte_level: Tokenizer) -> None:
+def test_loop_is_found_soon(name: str, byte_level: Tokenizer) -> None:
     unit = len(byte_level.encode(LOOPS[name]))
     if unit > LONGEST_PERIOD:
         pytest.skip("too long in the tokens of this tiny tokenizer")
@@ -305,7 +305,7 @@ def test_a_loop_is_found_soon(name: str, byte_level: Tokenizer) -> None:
     assert found[1] >= 4
 
 
-def test_no_good_text_is_cut(byte_level: Tokenizer) -> None:
+def test_good_text_is_not_cut(byte_level: Tokenizer) -> None:
     texts = dict(good_texts.texts())
     assert len(texts) >= 200
     assert {name: found for name, text in texts.items() if (found := found_after(byte_level.encode(text)))} == {}

@@ -21,12 +21,12 @@ BUILT_IN: Properties = {"FULL_DEVICE_NAME": "Built-in graphics", "DEVICE_TYPE": 
 
 
 @pytest.mark.parametrize("name", ["NOPE", "", "CPU.9", "CP", "AUTO:GPU", "MULTI:CPU", "CPU\n"])
-def test_an_unknown_device_is_refused_with_those_present(name: str) -> None:
+def test_unknown_device_is_refused_with_the_known_ones(name: str) -> None:
     with pytest.raises(DeviceError, match=r"present: .*CPU.*--device"):
         devices.require(name)
 
 
-def test_one_name_may_stand_for_several_of_a_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_device_name_may_stand_for_several(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices, "available", lambda: ("CPU", "GPU.0", "GPU.1"))
     assert devices.require("gpu") == "GPU"
     assert devices.require("GPU.1") == "GPU.1"
@@ -45,7 +45,7 @@ def test_one_name_may_stand_for_several_of_a_kind(monkeypatch: pytest.MonkeyPatc
         ({"CPU": CPU, "GPU.0": BUILT_IN, "GPU.1": GPU}, "AUTO:GPU", "GPU.0"),
     ],
 )
-def test_auto_is_the_device_that_openvino_ranks_first(
+def test_auto_is_the_first_device_of_openvino(
     monkeypatch: pytest.MonkeyPatch, present: Mapping[str, Properties], asked: str, meant: str
 ) -> None:
     plug_in(monkeypatch, FakeCore(present))
@@ -53,7 +53,7 @@ def test_auto_is_the_device_that_openvino_ranks_first(
     assert devices.require(asked) == meant
 
 
-def test_a_draft_without_a_place_is_refused_before_anything_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_draft_device_is_refused_before_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     plug_in(monkeypatch, FakeCore({"CPU": CPU}))
     with pytest.raises(DeviceError, match=r"no device GPU here; present: CPU\. Choose one with --draft-device"):
         load(LoadOptions(Path("nowhere"), Path("nowhere"), draft_device="GPU"))
@@ -86,7 +86,7 @@ def _unasked() -> str:
         (replace(OPTIONS, engine=EngineKind.HEADSTART, device="GPU"), None, None, OURS),
     ],
 )
-def test_the_engine_suits_them(
+def test_engine_is_chosen_by_device(
     options: LoadOptions, head: str | None, against: str | None, expected: EngineChoice
 ) -> None:
     assert choose(options, head, _unasked if against is None else lambda: against) == expected
@@ -99,7 +99,7 @@ def test_the_engine_suits_them(
         (replace(OPTIONS, device="NPU"), None, "An NPU compiles a fixed prompt length in, while Headstart's own engi"),
     ],
 )
-def test_our_engine_is_not_made_to_run_what_it_cannot(options: LoadOptions, head: str | None, sentence: str) -> None:
+def test_own_engine_refuses_an_unfit_device(options: LoadOptions, head: str | None, sentence: str) -> None:
     with pytest.raises(SettingsError, match=sentence):
         choose(replace(options, engine=EngineKind.HEADSTART), head, _unasked)
 
@@ -108,9 +108,7 @@ def _no_runner(*_: object) -> object:
     raise RuntimeError("the driver knows no such operation")
 
 
-def test_a_card_is_tried_once_for_each_driver(
-    tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_gpu_is_tried_once_for_each_driver(tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plug_in(monkeypatch, FakeCore({"CPU": CPU, "GPU": GPU}))
     monkeypatch.setattr(loading, "RUNNERS", {"paged": _no_runner, "stateful": _no_runner})
     options = LoadOptions(tiny_target, device="GPU")
@@ -129,7 +127,7 @@ def test_a_card_is_tried_once_for_each_driver(
     assert opening.chosen(options) == OURS
 
 
-def test_a_card_that_forgets_badly_leaves_it_to_genai(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpu_with_a_false_rollback_is_left_to_genai(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plug_in(monkeypatch, FakeCore({"CPU": CPU, "GPU": GPU}))
     monkeypatch.setattr(loading, "RUNNERS", {"paged": lambda *_: SimpleNamespace(can_branch=False)})
     monkeypatch.setattr(selftest, "rollback_error", lambda _: 0.5)
@@ -140,7 +138,7 @@ def test_a_card_that_forgets_badly_leaves_it_to_genai(tiny_target: Path, monkeyp
 
 
 @pytest.mark.parametrize(("asked", "made"), [(EngineKind.AUTO, LocalEngine), (EngineKind.GENAI, GenaiEngine)])
-def test_the_chosen_engine_says_what_it_is(tiny_target: Path, tiny_draft: Path, asked: EngineKind, made: type) -> None:
+def test_chosen_engine_is_named(tiny_target: Path, tiny_draft: Path, asked: EngineKind, made: type) -> None:
     options = LoadOptions(tiny_target, tiny_draft, "AUTO", engine=asked, parallel=2)
     opened = LocalModels().open(options, lambda _: None)
     assert isinstance(opened.engine, made)
@@ -152,7 +150,7 @@ def test_the_chosen_engine_says_what_it_is(tiny_target: Path, tiny_draft: Path, 
     opened.engine.close()
 
 
-def test_genai_alone_takes_part_in_no_benchmark(tiny_target: Path) -> None:
+def test_genai_engine_runs_no_benchmark(tiny_target: Path) -> None:
     opened = LocalModels().open(LoadOptions(tiny_target, engine=GENAI), lambda _: None)
     with pytest.raises(SettingsError, match="A benchmark times Headstart's own engine"):
         opened.bench(Bench(1, BenchSize(1, 2, 1, with_peer=False)), _unasked, _unasked)  # type: ignore[arg-type]

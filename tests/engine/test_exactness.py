@@ -74,7 +74,7 @@ def random_speculation(rng: random.Random) -> Speculation:
 
 
 @pytest.mark.parametrize("trial", range(40))
-def test_speculative_text_is_plain_text_token_for_token(trial: int) -> None:
+def test_speculative_tokens_equal_plain_ones(trial: int) -> None:
     rng = random.Random(trial)
     job = random_job(rng, PLAIN)
     plain, _, reason = write(toy_decoder(draft=False), job)
@@ -87,7 +87,7 @@ def test_speculative_text_is_plain_text_token_for_token(trial: int) -> None:
 
 
 @pytest.mark.parametrize("trial", range(10))
-def test_cancelled_and_abandoned_answers_leave_nothing_behind(trial: int) -> None:
+def test_cancelled_answers_leave_nothing_behind(trial: int) -> None:
     rng = random.Random(1000 + trial)
     decoder = toy_decoder()
     for _ in range(6):
@@ -105,7 +105,7 @@ def test_cancelled_and_abandoned_answers_leave_nothing_behind(trial: int) -> Non
 
 
 @pytest.mark.parametrize("speculation", [PLAIN, Speculation(Mode.FIXED, 8), Speculation()])
-def test_stop_ids_and_lengths_end_the_answer_to_the_token(speculation: Speculation) -> None:
+def test_stop_ids_and_lengths_are_exact(speculation: Speculation) -> None:
     job = Job((1, 2, 3), 60, frozenset(), Sampling(), speculation)
     tokens, _, reason = write(toy_decoder(), job)
     assert (len(tokens), reason) == (60, FinishReason.LENGTH)
@@ -116,7 +116,7 @@ def test_stop_ids_and_lengths_end_the_answer_to_the_token(speculation: Speculati
         assert found[0::2] == (tokens[: tokens.index(tokens[place])], FinishReason.STOP)
 
 
-def test_a_lower_acceptance_threshold_accepts_more_and_changes_the_text() -> None:
+def test_lower_acceptance_threshold_accepts_more() -> None:
     sampling = Sampling(temperature=1.0, seed=5)
     fixed = Speculation(mode=Mode.FIXED, num_assistant_tokens=4)
     loose = Speculation(mode=Mode.FIXED, num_assistant_tokens=4, acceptance_threshold=0.05)
@@ -163,12 +163,12 @@ def p_value(counts: Counter[tuple[int, ...]]) -> float:
 @pytest.mark.parametrize(
     "speculation", [PLAIN, Speculation(mode=Mode.FIXED, num_assistant_tokens=2)], ids=["plain", "speculative"]
 )
-def test_sampled_texts_have_the_target_s_distribution(speculation: Speculation, samples: int) -> None:
+def test_sampled_texts_have_the_distribution_of_the_target(speculation: Speculation, samples: int) -> None:
     assert p_value(sampled_texts(speculation, samples)) > 1e-4
 
 
 @pytest.mark.slow
-def test_a_planted_bug_fails_the_same_test(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_distribution_test_finds_a_planted_bug(monkeypatch: pytest.MonkeyPatch) -> None:
     """Accepting what the draft likes, as an unsound verifier would, is far from the target's distribution."""
     monkeypatch.setattr(
         Sampler, "choose", lambda self, row, position, run=(): self.guess(row * 1.1, position, run).token
@@ -208,7 +208,7 @@ greedy_and_warm = pytest.mark.parametrize("sampling", [SAMPLINGS["greedy"], SAMP
 
 @any_sampling
 @any_speculation
-def test_a_pair_answers_as_its_target(pair_engine: LocalEngine, speculation: Speculation, sampling: Sampling) -> None:
+def test_pair_answers_as_its_target(pair_engine: LocalEngine, speculation: Speculation, sampling: Sampling) -> None:
     expected = plain(pair_engine, LIST, sampling)
     given = ask(forget(pair_engine), request(LIST, sampling=sampling, speculation=speculation))
     assert given.essence == expected.essence
@@ -234,7 +234,7 @@ def test_ngrams_do_draft(lone_engine: LocalEngine, sampling: Sampling) -> None:
 
 @any_sampling
 @pytest.mark.parametrize("seed", range(3))
-def test_no_policy_changes_it(
+def test_policy_changes_no_token(
     pair_engine: LocalEngine, monkeypatch: pytest.MonkeyPatch, sampling: Sampling, seed: int
 ) -> None:
     expected = plain(pair_engine, CODE, sampling)
@@ -246,7 +246,7 @@ def test_no_policy_changes_it(
 
 @greedy_and_warm
 @pytest.mark.parametrize("mode", ["auto", "fixed 8"])
-def test_a_conversation_with_reused_and_edited_turns(pair_engine: LocalEngine, mode: str, sampling: Sampling) -> None:
+def test_edited_conversation_answers_as_a_fresh_one(pair_engine: LocalEngine, mode: str, sampling: Sampling) -> None:
     """Each turn builds on the cache of the one before; the last edits the first message."""
     forget(pair_engine)
     speculation, conversation, reused = SPECULATIONS[mode], [Message("user", LIST)], []
@@ -264,7 +264,7 @@ def test_a_conversation_with_reused_and_edited_turns(pair_engine: LocalEngine, m
 
 
 @any_speculation
-def test_a_stop_string_ends_the_answer_wherever_it_falls(pair_engine: LocalEngine, speculation: Speculation) -> None:
+def test_stop_string_ends_the_answer_wherever_it_falls(pair_engine: LocalEngine, speculation: Speculation) -> None:
     """Strings of the plain answer from everywhere: inside tokens, over their edges, over the edges of rounds."""
     sampling = SAMPLINGS["warm"]
     whole = plain(pair_engine, LIST, sampling).text
@@ -276,7 +276,7 @@ def test_a_stop_string_ends_the_answer_wherever_it_falls(pair_engine: LocalEngin
         assert given.ids == plain(pair_engine, LIST, sampling, stop=stop).ids
 
 
-def test_after_a_stop_string_the_cache_serves_the_next_turn(pair_engine: LocalEngine) -> None:
+def test_stop_string_leaves_the_cache_for_the_next_turn(pair_engine: LocalEngine) -> None:
     speculation, whole = SPECULATIONS["fixed 8"], plain(pair_engine, LIST, Sampling()).text
     given = ask(forget(pair_engine), request(LIST, speculation=speculation, stop=(whole[40:44],)))
     conversation = [Message("user", LIST), Message("assistant", given.text), Message("user", "Go on.")]
@@ -286,7 +286,7 @@ def test_after_a_stop_string_the_cache_serves_the_next_turn(pair_engine: LocalEn
 
 
 @any_speculation
-def test_a_full_context_ends_it(
+def test_full_context_ends_the_answer(
     pair_engine: LocalEngine, monkeypatch: pytest.MonkeyPatch, speculation: Speculation
 ) -> None:
     expected = plain(pair_engine, LIST, Sampling())
@@ -301,7 +301,7 @@ def test_a_full_context_ends_it(
 
 
 @pytest.mark.parametrize("room", [40, 100])
-def test_a_draft_with_less_context_stops_helping(
+def test_draft_with_less_context_stops_drafting(
     pair_engine: LocalEngine, monkeypatch: pytest.MonkeyPatch, room: int
 ) -> None:
     assert pair_engine.draft is not None

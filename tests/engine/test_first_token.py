@@ -82,7 +82,7 @@ def unread(found: FirstToken) -> int:
     return found.prompt_tokens - found.reused
 
 
-def test_each_situation_reads_only_what_is_new_in_it(engine: LocalEngine, options: LoadOptions) -> None:
+def test_situations_read_only_new_tokens(engine: LocalEngine, options: LoadOptions) -> None:
     found = measured(engine, options)[OURS]
     assert list(found) == list(Before)
     assert found[Before.NOTHING].prompt_tokens == pytest.approx(LENGTH, abs=5)
@@ -91,7 +91,7 @@ def test_each_situation_reads_only_what_is_new_in_it(engine: LocalEngine, option
         assert unread(found[before]) < QUESTION, before
 
 
-def test_without_what_is_on_disk_a_restart_reads_all(
+def test_restart_without_stored_parts_reads_all(
     engine: LocalEngine, options: LoadOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(LocalEngine, "store_one", lambda _engine: False)
@@ -100,9 +100,7 @@ def test_without_what_is_on_disk_a_restart_reads_all(
     assert unread(found[Before.OTHER]) < QUESTION
 
 
-def test_nothing_of_it_stays_and_chats_that_were_kept_are_as_they_were(
-    engine: LocalEngine, options: LoadOptions
-) -> None:
+def test_measurement_leaves_the_prefix_cache_unchanged(engine: LocalEngine, options: LoadOptions) -> None:
     question = Request((Message("user", "What is new? " * 60),), 8, keep=Keep("a-chat", 2**40))
     list(engine.generate(question))
     while engine.store_one():
@@ -114,14 +112,12 @@ def test_nothing_of_it_stays_and_chats_that_were_kept_are_as_they_were(
 
 
 def files() -> dict[Path, tuple[bytes, int]]:
-    """What is kept of chats, and when it was used last."""
+    """Return the files of stored prefixes with the time of their last use."""
     found = (path for path in paths.kept_prompts().rglob("*") if path.is_file())
     return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in found}
 
 
-def test_peers_are_asked_the_same_in_turn_and_started_anew_where_we_are(
-    engine: LocalEngine, options: LoadOptions
-) -> None:
+def test_peers_get_the_same_requests_in_turn(engine: LocalEngine, options: LoadOptions) -> None:
     peer = FakePeer()
     stages = list[str]()
     plan = FirstTokenPlan(options, (LENGTH,), 2, (peer,))
@@ -136,7 +132,7 @@ def test_peers_are_asked_the_same_in_turn_and_started_anew_where_we_are(
     assert asked == [f"{LENGTH} tokens, repeat 1, cold, {name}" for name in (OURS, "Other", "Other", OURS)]
 
 
-def test_ratios_are_ours_to_the_peers_repeat_by_repeat(engine: LocalEngine, options: LoadOptions) -> None:
+def test_ratios_are_taken_repeat_by_repeat(engine: LocalEngine, options: LoadOptions) -> None:
     programs = measured(engine, options, FakePeer(ms=100.0), repeats=2)
     for before, found in programs["Other"].items():
         own = programs[OURS][before]
@@ -147,7 +143,7 @@ def test_ratios_are_ours_to_the_peers_repeat_by_repeat(engine: LocalEngine, opti
         assert isinstance(found.ratio.interval, Interval)
 
 
-def test_a_peer_that_fails_is_told_and_the_others_go_on(engine: LocalEngine, options: LoadOptions) -> None:
+def test_failing_peer_is_told_and_skipped(engine: LocalEngine, options: LoadOptions) -> None:
     broken, other = FakePeer(fails_at=9), FakePeer("Another")
     stages = list[str]()
     plan = FirstTokenPlan(options, (LENGTH, LENGTH + 100), 1, (broken, other))
@@ -158,7 +154,7 @@ def test_a_peer_that_fails_is_told_and_the_others_go_on(engine: LocalEngine, opt
     assert not broken.is_open
 
 
-def test_what_is_done_is_there_after_each_length(engine: LocalEngine, options: LoadOptions) -> None:
+def test_result_is_saved_after_each_length(engine: LocalEngine, options: LoadOptions) -> None:
     kept = list[list[int]]()
     plan = FirstTokenPlan(options, (64, 128), 1)
     result = measure_first_token(engine, plan, keep=lambda found: kept.append(list(found.by_length)))
@@ -166,7 +162,7 @@ def test_what_is_done_is_there_after_each_length(engine: LocalEngine, options: L
     assert list(result.by_length) == kept[-1]
 
 
-def test_a_length_beyond_the_context_is_left_out_and_told(engine: LocalEngine, options: LoadOptions) -> None:
+def test_too_long_prompts_are_skipped_and_told(engine: LocalEngine, options: LoadOptions) -> None:
     stages = list[str]()
     result = measure_first_token(engine, FirstTokenPlan(options, (64, 900), 1), stages.append)
     assert list(result.by_length) == [64]
@@ -175,7 +171,7 @@ def test_a_length_beyond_the_context_is_left_out_and_told(engine: LocalEngine, o
     assert sentence in stages
 
 
-def test_where_no_length_fits_it_says_so(engine: LocalEngine, options: LoadOptions) -> None:
+def test_no_fitting_length_is_an_error(engine: LocalEngine, options: LoadOptions) -> None:
     with pytest.raises(SettingsError, match="name shorter ones with --lengths"):
         measure_first_token(engine, FirstTokenPlan(options, (900, 4096), 1))
 
@@ -194,7 +190,7 @@ def test_ctrl_c_ends_peers_and_leaves_no_files(engine: LocalEngine, options: Loa
     assert files() == {}
 
 
-def test_openvino_genai_that_cannot_load_is_told(engine: LocalEngine, options: LoadOptions, tmp_path: Path) -> None:
+def test_unloadable_openvino_genai_is_told(engine: LocalEngine, options: LoadOptions, tmp_path: Path) -> None:
     target = dataclasses.replace(genai(engine, options).target, folder=tmp_path)
     result = measure_first_token(engine, FirstTokenPlan(options, (64,), 1, (GenaiChats(target),)))
     assert list(result.by_length[64]) == [OURS]
@@ -202,7 +198,7 @@ def test_openvino_genai_that_cannot_load_is_told(engine: LocalEngine, options: L
 
 
 def ended(server: Path) -> list[bool]:
-    """Whether each of its processes is gone."""
+    """Return whether each of its processes is gone."""
     return [not psutil.pid_exists(int(line)) for line in server.with_name("llama-server.pids").read_text().split()]
 
 
@@ -210,7 +206,7 @@ def ended(server: Path) -> list[bool]:
 class TestLlama:
     """llama.cpp's server."""
 
-    def test_each_chat_has_a_slot_and_a_restart_is_a_new_process(
+    def test_llama_server_has_a_slot_for_each_chat(
         self, engine: LocalEngine, options: LoadOptions, llama_server: Path
     ) -> None:
         theirs = measured(engine, options, LlamaChats(llama_server, Path("target.gguf")))["llama.cpp"]
@@ -224,7 +220,7 @@ class TestLlama:
         ("model", "reason"),
         [("broken", "its server ended (error: failed to load model)."), ("tired", "answered with status 500")],
     )
-    def test_one_that_ends_or_fails_is_told(
+    def test_llama_server_that_fails_is_told(
         self, engine: LocalEngine, options: LoadOptions, llama_server: Path, model: str, reason: str
     ) -> None:
         peer = LlamaChats(llama_server, Path(model))

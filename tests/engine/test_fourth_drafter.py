@@ -30,18 +30,15 @@ class Seer:
     lies = False
 
     def __init__(self, target: ToyRunner) -> None:
-        """It looks into the target's own logits."""
         self._target = target
 
     @classmethod
     def of(cls, sources: Sources) -> "Seer | None":
         return cls(sources.target) if isinstance(sources.target, ToyRunner) else None
 
-    def begin(self, text: Sequence) -> None:
-        """Nothing to prepare."""
+    def begin(self, text: Sequence) -> None: ...
 
     def price(self, _text: Sequence) -> int:
-        """One pass a guess, where guesses are to cost something."""
         return 0 if self.is_free else 1
 
     def propose(self, text: Sequence, wants_more: WantsMore) -> Draft:
@@ -52,8 +49,7 @@ class Seer:
             draft = Draft((*draft.tokens, token), (*draft.confidences, 0.9))
         return draft
 
-    def accept(self, text: Sequence, held: int) -> None:
-        """It learns nothing."""
+    def accept(self, text: Sequence, held: int) -> None: ...
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +64,7 @@ def decoder(target: ToyRunner, *, draft: bool = False) -> Decoder:
 
 @pytest.mark.parametrize("is_free", [True, False])
 @pytest.mark.parametrize("trial", range(12))
-def test_its_text_is_the_plain_one(trial: int, *, is_free: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fourth_drafter_changes_no_token(trial: int, *, is_free: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Seer, "is_free", is_free)
     rng = random.Random(trial)
     monkeypatch.setattr(Seer, "lies", rng.random() < 0.3)
@@ -90,7 +86,9 @@ class TimedToy(ToyRunner):
 
 @pytest.mark.parametrize("is_free", [True, False])
 @pytest.mark.parametrize("lies", [False, True])
-def test_the_policy_takes_it_where_it_pays(*, lies: bool, is_free: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_policy_uses_the_fourth_drafter_where_it_pays(
+    *, lies: bool, is_free: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Seer, "lies", lies)
     monkeypatch.setattr(Seer, "is_free", is_free)
     monkeypatch.setattr(time, "perf_counter", lambda: TimedToy.seconds)

@@ -97,7 +97,7 @@ def either(request: pytest.FixtureRequest) -> GenaiEngine:
     return engine
 
 
-def test_plain_decoding_writes_what_our_engine_writes(plain: GenaiEngine, lone_engine: LocalEngine) -> None:
+def test_genai_writes_what_the_own_engine_writes(plain: GenaiEngine, lone_engine: LocalEngine) -> None:
     ours, theirs = told(lone_engine), told(plain)
     assert theirs.text == ours.text
     assert theirs.finish.token_ids == ours.finish.token_ids
@@ -110,7 +110,7 @@ def test_plain_decoding_writes_what_our_engine_writes(plain: GenaiEngine, lone_e
     assert stats.decode_ms > 0
 
 
-def test_of_two_chats_in_turn_only_what_is_new_is_read(either: GenaiEngine) -> None:
+def test_genai_reads_only_new_tokens_of_two_chats(either: GenaiEngine) -> None:
     """GenAI reads 256 tokens in a step, and does not tell how many it knew."""
 
     def reading(text: str) -> int:
@@ -125,7 +125,7 @@ def test_of_two_chats_in_turn_only_what_is_new_is_read(either: GenaiEngine) -> N
     assert reading(f"{second} Go on.") == 0
 
 
-def test_where_memory_is_scarce_there_is_room_for_one_text(
+def test_genai_with_little_memory_caches_one_text(
     tiny_target: Path, lone_engine: LocalEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free = memory.need([manifests.read_model(tiny_target)], bits=32).total
@@ -136,7 +136,7 @@ def test_where_memory_is_scarce_there_is_room_for_one_text(
     engine.close()
 
 
-def test_of_an_answer_without_tokens_only_the_prompt_is_read(either: GenaiEngine) -> None:
+def test_genai_answer_without_tokens_reads_the_prompt(either: GenaiEngine) -> None:
     usual = told(either)
     alone = told(either, replace(QUESTION, max_new_tokens=0))
     assert (alone.text, alone.finish.token_ids, alone.finish.reason) == ("", (), FinishReason.LENGTH)
@@ -149,7 +149,7 @@ def test_of_an_answer_without_tokens_only_the_prompt_is_read(either: GenaiEngine
     assert told(either).text == usual.text
 
 
-def test_a_repetition_ends_an_answer(either: GenaiEngine, lone_engine: LocalEngine, hasty: int) -> None:
+def test_genai_answer_ends_with_a_repetition(either: GenaiEngine, lone_engine: LocalEngine, hasty: int) -> None:
     ours, theirs = told(lone_engine), told(either)
     assert (theirs.finish.reason, theirs.finish.stats.repeats) == (FinishReason.REPETITION, 4)
     assert len(theirs.finish.token_ids) == hasty
@@ -158,7 +158,7 @@ def test_a_repetition_ends_an_answer(either: GenaiEngine, lone_engine: LocalEngi
     assert (whole.reason, len(whole.token_ids)) == (FinishReason.LENGTH, QUESTION.max_new_tokens)
 
 
-def test_what_a_request_leaves_open_is_the_model_s_own(plain: GenaiEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_genai_open_parameters_are_those_of_the_model(plain: GenaiEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     own = Sampling(temperature=0.9, seed=99)
     monkeypatch.setattr(plain, "sampling", own)
     left = told(plain, replace(QUESTION, sampling=Sampling(seed=3, automatic=("temperature",))))
@@ -167,7 +167,7 @@ def test_what_a_request_leaves_open_is_the_model_s_own(plain: GenaiEngine, monke
 
 
 @pytest.mark.parametrize("length", [None, 1, 3])
-def test_guesses_of_a_draft_are_told(drafting: GenaiEngine, lone_engine: LocalEngine, length: int | None) -> None:
+def test_genai_reports_draft_tokens(drafting: GenaiEngine, lone_engine: LocalEngine, length: int | None) -> None:
     found = told(drafting, replace(QUESTION, speculation=Speculation(num_assistant_tokens=length)))
     assert found.text == told(lone_engine).text
     stats = found.finish.stats
@@ -179,7 +179,7 @@ def test_guesses_of_a_draft_are_told(drafting: GenaiEngine, lone_engine: LocalEn
     assert found.steps[0].round.drafted == 0  # the prompt's own pass gives the first token
 
 
-def test_the_guesses_counted_are_those_that_genai_counts(drafting: GenaiEngine) -> None:
+def test_genai_draft_counts_are_those_of_genai(drafting: GenaiEngine) -> None:
     stats = told(drafting, replace(QUESTION, speculation=Speculation(num_assistant_tokens=3))).finish.stats
     config = openvino_genai().GenerationConfig(
         max_new_tokens=24, do_sample=False, ignore_eos=False, stop_token_ids={2, 0}, num_assistant_tokens=3
@@ -191,7 +191,7 @@ def test_the_guesses_counted_are_those_that_genai_counts(drafting: GenaiEngine) 
     assert (stats.drafted, stats.accepted) == (metrics.get_num_draft_tokens(), metrics.get_num_accepted_tokens())
 
 
-def test_the_text_itself_guesses(drafting: GenaiEngine, lone_engine: LocalEngine) -> None:
+def test_genai_prompt_lookup_drafts(drafting: GenaiEngine, lone_engine: LocalEngine) -> None:
     copying = tuple(told(lone_engine).finish.token_ids)
     question = replace(
         QUESTION,
@@ -205,7 +205,7 @@ def test_the_text_itself_guesses(drafting: GenaiEngine, lone_engine: LocalEngine
     assert stats.by_origin.get("n-gram", 0) == stats.accepted
 
 
-def test_a_seed_chooses_the_answer_with_guesses_from_the_text_too(plain: GenaiEngine) -> None:
+def test_genai_prompt_lookup_keeps_the_seed(plain: GenaiEngine) -> None:
     def drawn(seed: int, speculation: Speculation) -> str:
         return told(
             plain, replace(QUESTION, sampling=Sampling(temperature=3.0, seed=seed), speculation=speculation)
@@ -215,7 +215,7 @@ def test_a_seed_chooses_the_answer_with_guesses_from_the_text_too(plain: GenaiEn
     assert drawn(1, Speculation()) != drawn(2, Speculation())
 
 
-def test_filters_reach_the_sampler(plain: GenaiEngine) -> None:
+def test_genai_gets_the_sampling_filters(plain: GenaiEngine) -> None:
     narrow = (
         Sampling(temperature=1.0, top_p=1e-6),
         Sampling(temperature=5.0, top_k=1),
@@ -225,12 +225,12 @@ def test_filters_reach_the_sampler(plain: GenaiEngine) -> None:
     assert len({told(plain, replace(QUESTION, sampling=sampling)).text for sampling in narrow}) == 1
 
 
-def test_a_repetition_penalty_is_ours(plain: GenaiEngine, lone_engine: LocalEngine) -> None:
+def test_genai_repetition_penalty_is_the_own_one(plain: GenaiEngine, lone_engine: LocalEngine) -> None:
     wary = replace(QUESTION, sampling=Sampling(repetition_penalty=1.7))
     assert told(plain, wary).text == told(lone_engine, wary).text != told(plain).text
 
 
-def test_a_stop_string_ends_an_answer_and_not_the_next(either: GenaiEngine, lone_engine: LocalEngine) -> None:
+def test_genai_stop_string_ends_one_answer(either: GenaiEngine, lone_engine: LocalEngine) -> None:
     text = told(lone_engine).text
     stopped = replace(QUESTION, stop=(text[10:13],))
     found = told(either, stopped)
@@ -253,26 +253,26 @@ def cancelled_midway(engine: GenaiEngine) -> Finish:
     return finish
 
 
-def test_cancelling_ends_an_answer_before_another_round(either: GenaiEngine) -> None:
+def test_genai_cancel_ends_the_answer(either: GenaiEngine) -> None:
     cancelled_midway(either)
     assert told(either).finish.reason is FinishReason.LENGTH
 
 
-def test_a_long_prompt_is_cancelled_between_its_parts(plain: GenaiEngine) -> None:
+def test_genai_cancel_ends_a_long_prompt(plain: GenaiEngine) -> None:
     cancel = CancelEvent()
     cancel.set()
     events = list(plain.generate(replace(QUESTION, messages=(Message("user", "word " * 200),)), cancel))
     assert [type(event) for event in events] == [Prefill, Finish]
 
 
-def test_an_answer_that_nobody_reads_on_is_given_up(plain: GenaiEngine) -> None:
+def test_genai_abandoned_answer_ends(plain: GenaiEngine) -> None:
     events = plain.generate(replace(QUESTION, max_new_tokens=500))
     assert [type(next(events)) for _ in range(2)] == [Prefill, Step]
     events.close()  # type: ignore[attr-defined]
     assert told(plain).finish.reason is FinishReason.LENGTH
 
 
-def test_a_prompt_too_long_and_an_answer_that_fills_the_context(tiny_target: Path, lone_engine: LocalEngine) -> None:
+def test_genai_context_bounds_prompt_and_answer(tiny_target: Path, lone_engine: LocalEngine) -> None:
     prompt = len(lone_engine.tokenizer.prompt(QUESTION.messages))
     small = load(LoadOptions(tiny_target, context=prompt + 4))
     found = told(small, replace(QUESTION, max_new_tokens=100))
@@ -282,30 +282,28 @@ def test_a_prompt_too_long_and_an_answer_that_fills_the_context(tiny_target: Pat
         told(small, replace(QUESTION, messages=(Message("user", "word " * 50),)))
 
 
-def test_a_trace_and_an_absent_device_are_refused(tiny_target: Path, tmp_path: Path) -> None:
+def test_genai_refuses_a_trace_and_an_absent_device(tiny_target: Path, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="--engine headstart"):
         load(LoadOptions(tiny_target, tracing=Tracing(tmp_path / "trace")))
     with pytest.raises(DeviceError, match=r"no device GPU\.7 here"):
         load(LoadOptions(tiny_target, device="GPU.7"))
 
 
-def test_a_damaged_model_is_named(tiny_target: Path, altered: Any) -> None:
+def test_genai_names_a_damaged_model(tiny_target: Path, altered: Any) -> None:
     folder = altered(tiny_target)
     (folder / "openvino_model.bin").write_bytes(b"")
     with pytest.raises(BrokenModelError, match="damaged"):
         load(LoadOptions(folder))
 
 
-def test_a_draft_that_genai_refuses_is_no_crash(tiny_target: Path, tiny_other: Path) -> None:
+def test_genai_refusal_of_a_draft_is_an_error(tiny_target: Path, tiny_other: Path) -> None:
     with pytest.raises(DeviceError, match=r"OpenVINO GenAI cannot run target \(draft\) on CPU"):
         load(LoadOptions(tiny_target, tiny_other, engine=EngineKind.GENAI))
 
 
-def test_the_stateful_pipeline_streams_and_can_be_stopped(
+def test_stateful_pipeline_streams_and_can_be_cancelled(
     tiny_target: Path, lone_engine: LocalEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What an NPU runs, on a CPU."""
-
     def stateful(options: LoadOptions, chosen: dict[str, object], room: int) -> object:
         assert room > 0
         return openvino_genai().LLMPipeline(str(options.target), "CPU", ATTENTION_BACKEND="SDPA", **chosen)
@@ -343,7 +341,7 @@ DRAWN = replace(QUESTION, sampling=Sampling(temperature=0.7))
         (replace(QUESTION, speculation=Speculation(Mode.FIXED, 5)), Way.PLAIN, Guessing(Way.LOOKUP, LOOKING, 5)),
     ],
 )
-def test_each_wish_has_its_way(request_: Request, drafting: Way, expected: Guessing) -> None:
+def test_genai_pipeline_is_chosen_by_options(request_: Request, drafting: Way, expected: Guessing) -> None:
     assert guessing(request_, drafting, npu=False) == expected
 
 
@@ -359,7 +357,7 @@ def test_each_wish_has_its_way(request_: Request, drafting: Way, expected: Guess
         ({"schema": "{}"}, Way.PLAIN, "a JSON schema"),
     ],
 )
-def test_what_it_does_wrong_is_refused(wishes: dict[str, Any], drafting: Way, fragment: str) -> None:
+def test_genai_refuses_unsupported_options(wishes: dict[str, Any], drafting: Way, fragment: str) -> None:
     with pytest.raises(SettingsError, match=f"{fragment}.*use --engine headstart"):
         guessing(replace(QUESTION, **wishes), drafting, npu=False)
 
@@ -396,7 +394,7 @@ def pipeline(monkeypatch: pytest.MonkeyPatch) -> PlayedPipeline:
     return played
 
 
-def test_the_longest_prompt_is_compiled_in(tiny_target: Path, pipeline: PlayedPipeline) -> None:
+def test_npu_compiles_the_longest_prompt(tiny_target: Path, pipeline: PlayedPipeline) -> None:
     engine = opening.load(LoadOptions(tiny_target, device="NPU"))
     assert pipeline.built == [(str(tiny_target), "NPU", {"MAX_PROMPT_LEN": 512, "MIN_RESPONSE_LEN": 512})]
     assert engine.context == 1024
@@ -407,14 +405,14 @@ def test_the_longest_prompt_is_compiled_in(tiny_target: Path, pipeline: PlayedPi
     assert finish.stats.by_origin == {"target": 24}
 
 
-def test_a_longer_prompt_is_refused_and_not_garbled(tiny_target: Path, pipeline: PlayedPipeline) -> None:
+def test_npu_refuses_a_longer_prompt(tiny_target: Path, pipeline: PlayedPipeline) -> None:
     engine = opening.load(LoadOptions(tiny_target, device="npu", context=300))
     assert pipeline.built[0][2] == {"MAX_PROMPT_LEN": 128, "MIN_RESPONSE_LEN": 172}
     with pytest.raises(ContextOverflowError, match="the NPU was compiled for prompts of at most 128: start a new chat"):
         told(engine, replace(QUESTION, messages=(Message("user", "word " * 50),)))
 
 
-def test_nobody_says_who_proposed_a_token(tiny_target: Path, tiny_draft: Path, pipeline: PlayedPipeline) -> None:
+def test_npu_tokens_have_no_origin(tiny_target: Path, tiny_draft: Path, pipeline: PlayedPipeline) -> None:
     engine = opening.load(LoadOptions(tiny_target, tiny_draft, "NPU"))
     assert "draft_model" in pipeline.built[0][2]
     stats = told(engine).finish.stats
@@ -438,7 +436,7 @@ def test_nobody_says_who_proposed_a_token(tiny_target: Path, tiny_draft: Path, p
         ("", {"context": 100}, "a context of at least 128 tokens, not 100"),
     ],
 )
-def test_what_an_npu_does_not_take(
+def test_npu_refuses_unsupported_requests(
     tiny_target: Path, altered: Any, pipeline: PlayedPipeline, weights: str, wishes: dict[str, Any], fragment: str
 ) -> None:
     folder = altered(tiny_target, precision=manifests.Precision(weights)) if weights else tiny_target
@@ -447,19 +445,19 @@ def test_what_an_npu_does_not_take(
     assert not pipeline.built
 
 
-def test_without_a_wish_the_context_is_what_compiles_soon(tiny_target: Path) -> None:
+def test_npu_context_has_a_small_default(tiny_target: Path) -> None:
     long = replace(manifests.read_model(tiny_target), context_length=32768)
     assert npu_context(long, None) == 2048
     assert npu_context(long, 5000) == 5000
 
 
-def test_a_driver_that_refuses_has_a_way_out(tiny_target: Path, pipeline: PlayedPipeline) -> None:
+def test_npu_driver_error_has_a_remedy(tiny_target: Path, pipeline: PlayedPipeline) -> None:
     pipeline.fault = "VCL compiler loading failed, aborting."
     with pytest.raises(DeviceError, match=r"\(VCL compiler loading failed, aborting\); use --device CPU"):
         opening.load(LoadOptions(tiny_target, device="NPU"))
 
 
-def test_a_failure_in_an_answer_builds_it_anew(tiny_target: Path, pipeline: PlayedPipeline) -> None:
+def test_failed_answer_rebuilds_the_pipeline(tiny_target: Path, pipeline: PlayedPipeline) -> None:
     engine = opening.load(LoadOptions(tiny_target, device="NPU"))
     pipeline.fault = "device lost"
     with pytest.raises(EngineLostError, match=r"OpenVINO GenAI failed \(device lost\); ask again, or use --device CPU"):
@@ -500,7 +498,7 @@ def answered(batcher: ContinuousBatching, *requests: Request) -> Mapping[int, tu
     return texts(batcher.answers(iter(enumerate(requests)), CancelEvent()))
 
 
-def test_a_batch_writes_what_our_engine_writes(batcher: ContinuousBatching, lone_engine: LocalEngine) -> None:
+def test_batch_writes_what_the_own_engine_writes(batcher: ContinuousBatching, lone_engine: LocalEngine) -> None:
     requests = [Request(messages, max_new_tokens=12) for messages in QUESTIONS]
     ours = texts((key, event) for key, request in enumerate(requests) for event in lone_engine.generate(request))
     theirs = answered(batcher, *requests)
@@ -514,7 +512,7 @@ def test_a_batch_writes_what_our_engine_writes(batcher: ContinuousBatching, lone
     assert stats.decode_ms > 0
 
 
-def test_so_many_at_once_and_the_next_where_one_ends(batcher: ContinuousBatching) -> None:
+def test_batch_starts_a_prompt_where_one_ends(batcher: ContinuousBatching) -> None:
     begun, most, ended = set[int](), 0, 0
     requests = (Request(QUESTIONS[0], max_new_tokens=length) for length in (2, 9, 9, 3, 3))
     for key, event in batcher.answers(iter(enumerate(requests)), CancelEvent()):
@@ -523,7 +521,7 @@ def test_so_many_at_once_and_the_next_where_one_ends(batcher: ContinuousBatching
     assert (most, ended) == (3, 5)
 
 
-def test_what_ends_one_answer_ends_no_other(batcher: ContinuousBatching, hasty: int) -> None:
+def test_batch_answers_end_separately(batcher: ContinuousBatching, hasty: int) -> None:
     ending = Request(QUESTIONS[0], max_new_tokens=16)
     whole = replace(ending, stop_on_repetition=False)
     text = answered(batcher, whole)[0][0]
@@ -535,7 +533,7 @@ def test_what_ends_one_answer_ends_no_other(batcher: ContinuousBatching, hasty: 
     assert found[2][0] == text[: text.index(stop)]
 
 
-def test_a_sampled_answer_depends_on_its_seed_and_not_on_its_neighbours(batcher: ContinuousBatching) -> None:
+def test_batch_answer_depends_on_its_seed_alone(batcher: ContinuousBatching) -> None:
     first, second = (
         Request(QUESTIONS[0], max_new_tokens=12, sampling=Sampling(temperature=5.0, seed=seed)) for seed in (1, 2)
     )
@@ -545,7 +543,7 @@ def test_a_sampled_answer_depends_on_its_seed_and_not_on_its_neighbours(batcher:
     assert together[1][1].token_ids != alone[1].token_ids
 
 
-def test_a_prompt_that_is_too_long_is_refused_alone(batcher: ContinuousBatching) -> None:
+def test_batch_refuses_a_long_prompt_alone(batcher: ContinuousBatching) -> None:
     long = Request((Message("user", "word " * 2000),))
     events = list(batcher.answers(enumerate([long, Request(QUESTIONS[0], 2)]), CancelEvent()))
     refused = [event for key, event in events if key == 0]
@@ -553,7 +551,7 @@ def test_a_prompt_that_is_too_long_is_refused_alone(batcher: ContinuousBatching)
     assert texts(events)[1][1].reason is FinishReason.LENGTH
 
 
-def test_an_answer_ends_where_the_context_is_full(tiny_target: Path, lone_engine: LocalEngine) -> None:
+def test_batch_answer_ends_with_the_context(tiny_target: Path, lone_engine: LocalEngine) -> None:
     prompt = len(lone_engine.tokenizer.prompt(QUESTIONS[0]))
     small = ContinuousBatching(LoadOptions(tiny_target, context=prompt + 4), 1, longest=64)
     (text, finish) = answered(small, Request(QUESTIONS[0], max_new_tokens=100))[0]
@@ -563,7 +561,7 @@ def test_an_answer_ends_where_the_context_is_full(tiny_target: Path, lone_engine
     assert finish.stats.output_tokens == 5  # the last one need not be read
 
 
-def test_cancelling_ends_all_at_once_and_leaves_a_pipeline_that_works(batcher: ContinuousBatching) -> None:
+def test_batch_cancel_leaves_a_working_pipeline(batcher: ContinuousBatching) -> None:
     cancel = CancelEvent()
     reasons = []
     for _key, event in batcher.answers(enumerate([Request(QUESTIONS[0], 500)] * 2), cancel):
@@ -575,7 +573,7 @@ def test_cancelling_ends_all_at_once_and_leaves_a_pipeline_that_works(batcher: C
     assert answered(batcher, Request(QUESTIONS[1], 3))[0][1].stats.output_tokens == 3
 
 
-def test_fewer_at_once_where_the_memory_holds_no_more(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batch_size_is_bounded_by_memory(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     manifest, options = manifests.read_model(tiny_target), LoadOptions(tiny_target)
     free = memory.need([manifest], 256).total
     monkeypatch.setattr(memory, "free_memory", lambda: free)
@@ -602,7 +600,7 @@ def test_fewer_at_once_where_the_memory_holds_no_more(tiny_target: Path, monkeyp
         (Request(HELLO, speculation=Speculation(acceptance_threshold=0.5)), False, "speculation of their own"),
     ],
 )
-def test_what_batches_do_otherwise_is_named(request_: Request, seeded: bool, words: str) -> None:
+def test_batch_names_unsupported_options(request_: Request, seeded: bool, words: str) -> None:
     assert difference(OPTIONS, request_, seeded=seeded) == words
 
 
@@ -614,7 +612,7 @@ def test_what_batches_do_otherwise_is_named(request_: Request, seeded: bool, wor
         (LoadOptions(Path("target"), device="npu"), "the NPU"),
     ],
 )
-def test_what_a_model_is_loaded_with_may_differ_too(options: LoadOptions, words: str) -> None:
+def test_batch_names_unsupported_load_options(options: LoadOptions, words: str) -> None:
     assert difference(options, Request(HELLO), seeded=False) == words
 
 
@@ -639,7 +637,7 @@ def _answer(pipeline: Any, tokens: int, **wishes: Any) -> Any:
 
 
 @pytest.mark.slow
-def test_sampling_with_a_draft_fails_or_has_the_wrong_length(tiny_target: Path, tiny_draft: Path) -> None:
+def test_genai_bug_sampling_with_a_draft(tiny_target: Path, tiny_draft: Path) -> None:
     """Upstream issue 4190: where it does not fail, words are lost."""
     sound = 0
     for seed in range(3):
@@ -654,7 +652,7 @@ def test_sampling_with_a_draft_fails_or_has_the_wrong_length(tiny_target: Path, 
 
 
 @pytest.mark.slow
-def test_a_confidence_threshold_has_no_effect_by_itself(tiny_target: Path, tiny_draft: Path) -> None:
+def test_genai_bug_confidence_threshold_alone(tiny_target: Path, tiny_draft: Path) -> None:
     """Each round drafts one token, however sure the draft is."""
     result = _answer(_pipeline(tiny_target, tiny_draft), 24, do_sample=False, assistant_confidence_threshold=1e-6)
     metrics = result.extended_perf_metrics
@@ -663,7 +661,7 @@ def test_a_confidence_threshold_has_no_effect_by_itself(tiny_target: Path, tiny_
 
 
 @pytest.mark.slow
-def test_with_log_probabilities_it_has_no_bound(tiny_target: Path, tiny_draft: Path) -> None:
+def test_genai_bug_log_probabilities_without_bound(tiny_target: Path, tiny_draft: Path) -> None:
     """Forty tokens are drafted in one round, and a bound beside the threshold is refused."""
     pipeline = _pipeline(tiny_target, tiny_draft)
     wishes = {"do_sample": False, "assistant_confidence_threshold": 1e-6, "logprobs": 1}
@@ -676,7 +674,7 @@ def test_with_log_probabilities_it_has_no_bound(tiny_target: Path, tiny_draft: P
 
 @pytest.mark.slow
 @pytest.mark.parametrize("penalty", ["presence_penalty", "frequency_penalty"])
-def test_a_penalty_raises_tokens_of_negative_score(tiny_target: Path, penalty: str) -> None:
+def test_genai_bug_penalty_of_negative_logits(tiny_target: Path, penalty: str) -> None:
     """A penalty above every score leads away from what was written; here what was written comes back ever after."""
     genai = openvino_genai()
     pipeline = genai.ContinuousBatchingPipeline(str(tiny_target), genai.SchedulerConfig(), "CPU", dict(reference()))

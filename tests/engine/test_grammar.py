@@ -41,7 +41,7 @@ def formed(sampling: Sampling = SAMPLINGS[0], schema: str = SCHEMA) -> Request:
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS, ids=["greedy", "sampled", "cut"])
-def test_an_answer_keeps_to_its_schema_whoever_guesses(pair_engine: LocalEngine, sampling: Sampling) -> None:
+def test_answer_keeps_to_its_schema_with_any_drafter(pair_engine: LocalEngine, sampling: Sampling) -> None:
     wanted = formed(sampling)
     plain = ask(pair_engine, wanted)
     assert ask(pair_engine, replace(wanted, speculation=FIXED)).essence == plain.essence
@@ -51,13 +51,13 @@ def test_an_answer_keeps_to_its_schema_whoever_guesses(pair_engine: LocalEngine,
     assert len(said["sizes"]) <= 4
 
 
-def test_tolerance_lets_nothing_in_that_the_schema_forbids(pair_engine: LocalEngine) -> None:
+def test_acceptance_threshold_keeps_to_the_schema(pair_engine: LocalEngine) -> None:
     tolerant = replace(FIXED, acceptance_threshold=0.01)
     said = json.loads(ask(pair_engine, replace(formed(SAMPLINGS[1]), speculation=tolerant)).text)
     assert said.keys() == {"colour", "sizes"}
 
 
-def test_answers_without_a_schema_stay_free(lone_engine: LocalEngine) -> None:
+def test_answer_without_a_schema_is_free(lone_engine: LocalEngine) -> None:
     free = request(LIST)
     before = ask(lone_engine, free)
     ask(lone_engine, formed())
@@ -65,7 +65,7 @@ def test_answers_without_a_schema_stay_free(lone_engine: LocalEngine) -> None:
 
 
 @pytest.mark.parametrize("schema", ["{", "[]", '{"type": "foo"}', '{"type": "object", "not": {}}', '{"$ref": "#"}'])
-def test_a_schema_that_cannot_be_kept_to_is_refused(lone_engine: LocalEngine, schema: str) -> None:
+def test_unsupported_schema_is_refused(lone_engine: LocalEngine, schema: str) -> None:
     with pytest.raises(SettingsError, match="JSON schema"):
         ask(lone_engine, formed(schema=schema))
 
@@ -87,13 +87,13 @@ def test_a_schema_that_cannot_be_kept_to_is_refused(lone_engine: LocalEngine, sc
         ({"properties": {"enum": {"type": "integer"}}}, '{"enum": 1}', '{"enum": 12345678901234567890}'),
     ],
 )
-def test_numbers_end_unless_their_schema_says_otherwise(spelt: Spelling, schema: Any, kept: str, refused: str) -> None:
+def test_numbers_have_a_maximum_length(spelt: Spelling, schema: Any, kept: str, refused: str) -> None:
     for text, fits in ((kept, True), (refused, False)):
         assert reads(grammar.form(json.dumps(schema), spelt), spelt, text) is fits
 
 
 @pytest.mark.parametrize("schema", ['{"items": ' * 600 + "{}" + "}" * 600, '{"type": "integer", "minimum": "a"}'])
-def test_an_odd_schema_is_refused(lone_engine: LocalEngine, schema: str) -> None:
+def test_malformed_schema_is_refused(lone_engine: LocalEngine, schema: str) -> None:
     with pytest.raises(SettingsError, match="JSON schema"):
         ask(lone_engine, formed(schema=schema))
 
@@ -104,7 +104,7 @@ PAINTED = f"<tool_call>\n{PAINT}\n</tool_call>"
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS, ids=["greedy", "sampled", "cut"])
-def test_a_call_keeps_to_its_tool_whoever_guesses(pair_engine: LocalEngine, sampling: Sampling) -> None:
+def test_tool_call_keeps_to_its_schema_with_any_drafter(pair_engine: LocalEngine, sampling: Sampling) -> None:
     wanted = replace(formed(sampling, ""), tools=replace(TOOLS, required=True, only="paint"))
     plain = ask(pair_engine, wanted)
     assert ask(pair_engine, replace(wanted, speculation=FIXED)).essence == plain.essence
@@ -113,7 +113,7 @@ def test_a_call_keeps_to_its_tool_whoever_guesses(pair_engine: LocalEngine, samp
     assert said["colour"] in {"red", "green", "blue"}
 
 
-def test_an_answer_with_tools_may_be_text(pair_engine: LocalEngine) -> None:
+def test_answer_with_tools_may_be_text(pair_engine: LocalEngine) -> None:
     wanted = replace(formed(SAMPLINGS[1], ""), tools=TOOLS, max_new_tokens=20)
     plain = ask(pair_engine, wanted)
     assert plain.text
@@ -137,18 +137,18 @@ def test_an_answer_with_tools_may_be_text(pair_engine: LocalEngine) -> None:
         (replace(TOOLS, required=True, only="wait"), PAINTED, False),
     ],
 )
-def test_calls_have_one_format(spelt: Spelling, tools: Tools, text: str, fits: bool) -> None:
+def test_tool_calls_have_one_format(spelt: Spelling, tools: Tools, text: str, fits: bool) -> None:
     assert reads(grammar.form_of_calls(tools, spelt), spelt, text) is fits
 
 
-def test_the_numbers_of_a_call_end_and_those_before_it_do_not(spelt: Spelling) -> None:
+def test_numbers_of_a_tool_call_have_a_maximum_length(spelt: Spelling) -> None:
     tools = Tools((Tool("scale", '{"type": "object", "properties": {"by": {"type": "number"}}}'),))
     text = f'{"3" * 40}: <tool_call>\n{{"name": "scale", "arguments": {{"by": 0.{"3" * 20}'
     for added, fits in (("", True), ("3", False), ("}", True)):
         assert reads(grammar.form_of_calls(tools, spelt), spelt, text + added) is fits
 
 
-def test_a_grammar_of_ones_own_says_itself_how_many_digits_there_are(spelt: Spelling) -> None:
+def test_own_grammar_has_no_maximum_of_digits(spelt: Spelling) -> None:
     assert reads(grammar.form_of_grammar("start: /[0-9]+/", spelt), spelt, "7" * 40)
 
 
@@ -165,17 +165,17 @@ def test_a_grammar_of_ones_own_says_itself_how_many_digits_there_are(spelt: Spel
         (PAINTED.replace("red", "grey"), False),
     ],
 )
-def test_an_answer_whose_tools_are_hidden_is_free_but_for_calls(spelt: Spelling, text: str, fits: bool) -> None:
+def test_hidden_tools_forbid_calls_only(spelt: Spelling, text: str, fits: bool) -> None:
     assert reads(grammar.form_of_calls(replace(TOOLS, hidden=True), spelt), spelt, text) is fits
 
 
-def test_a_strict_tool_that_cannot_be_kept_to_is_named(spelt: Spelling) -> None:
+def test_unsupported_strict_tool_is_named(spelt: Spelling) -> None:
     with pytest.raises(SettingsError, match="parameters of the tool wait cannot be kept to"):
         grammar.form_of_calls(Tools((replace(TOOLS.offered[1], strict=True),)), spelt)
 
 
 def reads(form: grammar.Form, spelt: Spelling, text: str) -> bool:
-    """Whether an answer may begin with the text."""
+    """Return whether an answer may begin with the text."""
     for token in spelt.native.tokenize_str(text):
         allowed = form.allowed([])
         assert allowed is not None
@@ -186,7 +186,7 @@ def reads(form: grammar.Form, spelt: Spelling, text: str) -> bool:
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS[:2], ids=["greedy", "sampled"])
-def test_a_prediction_that_holds_is_copied_and_alters_nothing(lone_engine: LocalEngine, sampling: Sampling) -> None:
+def test_prediction_is_copied_and_changes_no_token(lone_engine: LocalEngine, sampling: Sampling) -> None:
     wanted = request(LIST, sampling=sampling, tokens=60)
     plain = ask(lone_engine, wanted)
     guessed = replace(wanted, speculation=FIXED)
@@ -199,7 +199,7 @@ def test_a_prediction_that_holds_is_copied_and_alters_nothing(lone_engine: Local
     assert foretold.stats.rounds < without.stats.rounds
 
 
-def test_a_raw_prompt_is_written_on_as_it_is(lone_engine: LocalEngine) -> None:
+def test_raw_prompt_is_continued(lone_engine: LocalEngine) -> None:
     tokenizer = lone_engine.tokenizer
     raw = Request((), 8, prompt="one two three")
     answer = ask(lone_engine, raw)
@@ -243,7 +243,7 @@ def a_text(form: grammar.Form, length: int) -> list[int]:
     return run
 
 
-def test_a_guess_is_read_once_and_each_mask_is_made_once(lone_engine: LocalEngine) -> None:
+def test_masks_are_computed_once(lone_engine: LocalEngine) -> None:
     spelt = spelling(lone_engine)
     counting = Counting(grammar.form(SCHEMA, spelt)._matcher)
     form = grammar.Form(counting, spelt.stop_ids)
@@ -261,7 +261,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(["ask", "wrong", "commit"]), st.integ
 
 @settings(max_examples=30, deadline=None)
 @given(STEPS)
-def test_masks_are_those_of_a_matcher_that_reads_anew(spelt: Spelling, steps: Sequence[tuple[str, int]]) -> None:
+def test_masks_equal_those_of_a_fresh_matcher(spelt: Spelling, steps: Sequence[tuple[str, int]]) -> None:
     form, written = grammar.form(SCHEMA, spelt), list[int]()
     guessed: list[int] = []
     for kind, count in steps:

@@ -41,7 +41,7 @@ def packed(*shape: int) -> Any:
 
 
 def int4(ops: Any) -> Any:
-    """As NNCF stores them: groups with scales and zero points."""
+    """Return INT4 weights as NNCF stores them: groups with scales and zero points."""
     weights = ops.convert(packed(VOCABULARY, GROUPS, WIDTH // GROUPS), "f16")
     zeros = ops.convert(packed(VOCABULARY, GROUPS, 1), "f16")
     scaled = ops.multiply(ops.subtract(weights, zeros), ops.constant(numbers(VOCABULARY, GROUPS, 1).astype(np.float16)))
@@ -107,7 +107,7 @@ def run(model: Any, text: Any = TEXT, **inputs: Any) -> Any:
 
 @pytest.mark.parametrize("tail", [bare, softcap, constant_first, bias])
 @pytest.mark.parametrize("axis", [0, 1])
-def test_chosen_rows_are_rows_of_the_whole(tail: Tail, axis: int) -> None:
+def test_chosen_rows_are_rows_of_the_whole_output(tail: Tail, axis: int) -> None:
     text, rows = TEXT.T if axis == 0 else TEXT, np.array([1, 4, 6], np.int64)
     whole, edited = run(model_with(half, tail), text), model_with(half, tail)
     assert gather_rows(edited, axis)
@@ -115,14 +115,14 @@ def test_chosen_rows_are_rows_of_the_whole(tail: Tail, axis: int) -> None:
 
 
 @pytest.mark.parametrize("tail", [softmax, squeezed])
-def test_a_model_without_a_known_head_is_left_alone(tail: Tail) -> None:
+def test_model_without_a_known_head_is_unchanged(tail: Tail) -> None:
     model = model_with(half, tail)
     before = run(model)
     assert not gather_rows(model, axis=1)
     np.testing.assert_array_equal(run(model), before)
 
 
-def test_a_matrix_product_of_two_axes_is_no_head() -> None:
+def test_matrix_product_of_two_axes_is_no_head() -> None:
     ov = openvino()
     hidden = ov.opset13.parameter([-1, WIDTH], np.float32, name="hidden")
     logits = ov.opset13.matmul(hidden, half(ov.opset13), transpose_a=False, transpose_b=True)
@@ -131,15 +131,14 @@ def test_a_matrix_product_of_two_axes_is_no_head() -> None:
 
 @pytest.mark.parametrize("store", [int4, int8, half])
 @pytest.mark.parametrize("tail", [bare, softcap])
-def test_a_trimmed_head_gives_what_the_whole_head_gives(store: Store, tail: Tail) -> None:
-    """With weights that the embeddings share: any token can still be read."""
+def test_trimmed_head_gives_the_logits_of_the_whole_head(store: Store, tail: Tail) -> None:
     whole, trimmed = run(model_with(store, tail)), model_with(store, tail)
     assert keep_rows(trimmed, KEPT)
     np.testing.assert_array_equal(run(trimmed), whole[..., KEPT])
 
 
 @pytest.mark.parametrize(("store", "tail"), [(half, bias), (turned, bare)])
-def test_a_head_of_another_kind_is_left_alone(store: Store, tail: Tail) -> None:
+def test_head_of_another_kind_is_unchanged(store: Store, tail: Tail) -> None:
     model = model_with(store, tail)
     before = run(model)
     assert not keep_rows(model, KEPT)
@@ -147,7 +146,7 @@ def test_a_head_of_another_kind_is_left_alone(store: Store, tail: Tail) -> None:
 
 
 @pytest.mark.parametrize("kind", [PagedRunner, StatefulRunner])
-def test_a_runner_with_a_trimmed_head_gives_the_same_logits(tiny_draft: Path, kind: Any) -> None:
+def test_runner_with_a_trimmed_head_gives_the_same_logits(tiny_draft: Path, kind: Any) -> None:
     kept: Ids = np.arange(3, 600, 7)
     whole, trimmed = (kind(tiny_draft, "CPU", EXACT, 128, ids) for ids in (None, kept))
     assert (whole.kept, trimmed.kept is kept) == (None, True)
@@ -156,11 +155,11 @@ def test_a_runner_with_a_trimmed_head_gives_the_same_logits(tiny_draft: Path, ki
     np.testing.assert_allclose(trimmed.forward([5, 1, 9, 9, 0], rows=3), expected[:, kept], atol=1e-5)
 
 
-def test_the_layers_that_a_head_reads_are_those_of_openvino_genai() -> None:
+def test_layers_of_a_head_are_those_of_openvino_genai() -> None:
     assert [tapped_layers(layers) for layers in (10, 28, 30)] == [(2, 5, 7), (2, 14, 25), (2, 15, 27)]
 
 
-def test_taps_are_what_a_layer_hands_on(tiny_target: Path, tiny_source: Path) -> None:
+def test_taps_are_the_output_of_a_layer(tiny_target: Path, tiny_source: Path) -> None:
     """Behind the last layer stand only the norm and the output head."""
     model = core().read_model(tiny_target / "openvino_model.xml")
     assert add_taps(model, (0, 1))
@@ -181,7 +180,7 @@ def test_taps_are_what_a_layer_hands_on(tiny_target: Path, tiny_source: Path) ->
     np.testing.assert_allclose(found[0], expected, rtol=1e-2, atol=1e-2)
 
 
-def test_taps_of_a_layer_that_is_missing_change_nothing(tiny_target: Path) -> None:
+def test_taps_of_a_missing_layer_change_nothing(tiny_target: Path) -> None:
     model = core().read_model(tiny_target / "openvino_model.xml")
     assert not add_taps(model, (0, 2))
     assert len(model.outputs) == 1

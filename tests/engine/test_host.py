@@ -1,4 +1,4 @@
-"""What the engine's process does between two orders, and that nothing of it delays one."""
+"""The host of the engine's process between two orders."""
 
 import threading
 from collections.abc import Callable, Collection
@@ -12,6 +12,7 @@ from headstart.engine import protocol
 from headstart.engine.engine import LoadOptions, Message, Request
 from headstart.engine.opening import Opened, Tell
 from headstart.engine.process.host import Host
+from tests.waiting import PATIENCE
 
 LOAD = protocol.Load(LoadOptions(Path("toy")))
 
@@ -45,7 +46,7 @@ class Told:
         serving = threading.Thread(target=self.host.serve)
         serving.start()
         self.say(*orders)
-        assert self._ended.wait(20)
+        assert self._ended.wait(PATIENCE)
         self.host.close()
         serving.join()
         return self.events
@@ -62,7 +63,7 @@ def ask(generation: int) -> protocol.Generate:
     return protocol.Generate(generation, Request((Message("user", "one two"),)))
 
 
-def test_parts_are_written_between_two_orders_and_never_while_one_waits() -> None:
+def test_host_stores_parts_while_no_order_waits() -> None:
     def store_one(told: Told) -> bool:
         if len(told.events) == 2:
             told.say(ask(1), ask(2), protocol.Forget(("chat",)))
@@ -74,7 +75,7 @@ def test_parts_are_written_between_two_orders_and_never_while_one_waits() -> Non
     assert events == ["stored", "stored", "Finished", "Finished", "forgot ['chat']", "stored", "stored"]
 
 
-def test_without_a_model_there_is_nothing_to_forget() -> None:
+def test_forget_without_a_model_does_nothing() -> None:
     def store_one(told: Told) -> bool:
         told.end()
         return False
@@ -82,7 +83,7 @@ def test_without_a_model_there_is_nothing_to_forget() -> None:
     assert Told(store_one).run(protocol.Forget(("chat",)), protocol.Forget(), LOAD) == ["stored"]
 
 
-def test_a_fault_in_writing_ends_no_engine(caplog: pytest.LogCaptureFixture) -> None:
+def test_failed_store_leaves_the_engine_running(caplog: pytest.LogCaptureFixture) -> None:
     def store_one(told: Told) -> bool:
         if len(told.events) == 1:
             told.say(ask(1))

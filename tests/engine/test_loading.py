@@ -51,7 +51,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return notes
 
 
-def test_the_paged_runner_is_chosen_and_remembered(tiny_target: Path, measured: Path, compiled: list[str]) -> None:
+def test_paged_runner_is_chosen_and_remembered(tiny_target: Path, measured: Path, compiled: list[str]) -> None:
     loaded = load_model(tiny_target, EXACT, measured)
     assert isinstance(loaded.runner, PagedRunner)
     assert not loaded.runner.tokens
@@ -61,7 +61,7 @@ def test_the_paged_runner_is_chosen_and_remembered(tiny_target: Path, measured: 
     assert remembered(measured)[loading.PROVEN] == "paged"
 
 
-def test_a_first_load_measures_nothing(tiny_target: Path, measured: Path, compiled: list[str]) -> None:
+def test_first_load_measures_nothing(tiny_target: Path, measured: Path, compiled: list[str]) -> None:
     loaded = load_model(tiny_target, FAST, measured)
     assert compiled == ["PagedRunner f32"]  # which is checked as it was loaded
     assert loaded.properties == plain()
@@ -86,7 +86,7 @@ def test_kernels_that_prove_wrong_are_replaced(
     assert refused.reason == "logits differ"
 
 
-def test_the_fastest_precision_that_proved_right_is_taken(tiny_target: Path, measured: Path) -> None:
+def test_fastest_proven_precision_is_chosen(tiny_target: Path, measured: Path) -> None:
     known = load_model(tiny_target, FAST, measured).measurements
     for hint, ms in (("f32", 9.0), ("bf16", 8.0)):
         note(known, properties(hint), Verdict(ms={1: ms, VERIFY: ms}))
@@ -96,7 +96,7 @@ def test_the_fastest_precision_that_proved_right_is_taken(tiny_target: Path, mea
     assert load_model(tiny_target, FAST, measured).properties == plain()
 
 
-def test_a_refused_precision_is_replaced_and_a_person_is_told(tiny_target: Path, measured: Path) -> None:
+def test_refused_precision_is_replaced_and_told(tiny_target: Path, measured: Path) -> None:
     known = load_model(tiny_target, FAST, measured).measurements
     refuse(known, properties("f16"), Translatable("64 of 64 results are not numbers"))
     loaded = load_model(tiny_target, dataclasses.replace(FAST, precision=Precision.F16), measured)
@@ -106,7 +106,7 @@ def test_a_refused_precision_is_replaced_and_a_person_is_told(tiny_target: Path,
     )
 
 
-def test_where_no_arithmetic_is_right_the_model_is_refused(tiny_target: Path, measured: Path) -> None:
+def test_model_without_a_valid_precision_is_refused(tiny_target: Path, measured: Path) -> None:
     known = load_model(tiny_target, FAST, measured).measurements
     for properties_ in (plain(), reference()):
         refuse(known, properties_, Translatable("64 of 64 results are not numbers"))
@@ -114,7 +114,7 @@ def test_where_no_arithmetic_is_right_the_model_is_refused(tiny_target: Path, me
         load_model(tiny_target, FAST, measured)
 
 
-def test_other_weights_are_measured_anew(tiny_target: Path, altered: Alter, measured: Path) -> None:
+def test_other_weights_are_measured_again(tiny_target: Path, altered: Alter, measured: Path) -> None:
     load_model(tiny_target, EXACT, measured).measurements.put("seconds", 1.0)
     other = altered(tiny_target)
     flip_a_bit(other / "openvino_model.bin")  # another weight, but the manifest knows of it
@@ -157,7 +157,7 @@ def unknown_transformation(*arguments: Any, **named: Any) -> Any:
     "broken",
     [refusing, *(pytest.param(b, marks=pytest.mark.slow) for b in (Forgetful, NotRunning, unknown_transformation))],
 )
-def test_where_pages_do_not_work_the_stateful_runner_gives_the_same_answers(
+def test_stateful_runner_gives_the_answers_of_the_paged_one(
     tiny_target: Path, tiny_draft: Path, pair_engine: LocalEngine, monkeypatch: pytest.MonkeyPatch, broken: Any
 ) -> None:
     use_runners(monkeypatch, paged=broken, stateful=StatefulRunner)
@@ -170,7 +170,7 @@ def test_where_pages_do_not_work_the_stateful_runner_gives_the_same_answers(
         assert given.essence == expected.essence
 
 
-def test_the_fallback_is_remembered(tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stateful_runner_is_remembered(tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
 
     def trying(*arguments: Any) -> Any:
@@ -183,9 +183,7 @@ def test_the_fallback_is_remembered(tiny_target: Path, measured: Path, monkeypat
     assert tried == ["paged"] * 2  # as it would be used, then apart
 
 
-def test_a_model_that_no_runner_takes_is_refused(
-    tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_model_without_a_runner_is_refused(tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use_runners(monkeypatch, paged=refusing, stateful=Forgetful)
     with pytest.raises(
         BrokenModelError, match=r"paged: the transformation knows no such layer; stateful: logits differ"
@@ -194,7 +192,7 @@ def test_a_model_that_no_runner_takes_is_refused(
     assert not measured.exists()
 
 
-def test_a_runner_that_worked_once_and_now_fails(
+def test_runner_that_fails_later_is_replaced(
     tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use_runners(monkeypatch, paged=PagedRunner, stateful=StatefulRunner)
@@ -206,12 +204,12 @@ def test_a_runner_that_worked_once_and_now_fails(
 
 
 @pytest.mark.parametrize("known", [["paged"], "unheard-of"])
-def test_a_remembered_runner_without_sense_is_chosen_anew(tiny_target: Path, measured: Path, known: object) -> None:
+def test_unknown_remembered_runner_is_chosen_again(tiny_target: Path, measured: Path, known: object) -> None:
     load_model(tiny_target, EXACT, measured).measurements.put(loading.PROVEN, known)
     assert load_model(tiny_target, EXACT, measured).measurements.get(loading.PROVEN) == "branching"
 
 
-def test_a_faithful_rollback_shows_as_such_and_a_false_one_too(tiny_target: Path) -> None:
+def test_rollback_check_finds_a_false_rollback(tiny_target: Path) -> None:
     assert rollback_error(ToyRunner()) == 0.0
     exact = reference()
     assert rollback_error(PagedRunner(tiny_target, "CPU", exact, 80)) == 0.0
@@ -220,11 +218,11 @@ def test_a_faithful_rollback_shows_as_such_and_a_false_one_too(tiny_target: Path
 
 
 @pytest.mark.parametrize("kind", [PagedRunner, StatefulRunner])
-def test_either_runner_proves_itself_with_real_weights(real_smollm2: Path, kind: type[PagedRunner]) -> None:
+def test_runners_pass_the_checks_with_real_weights(real_smollm2: Path, kind: type[PagedRunner]) -> None:
     assert rollback_error(kind(real_smollm2, "CPU", reference(), 80)) < 0.005
 
 
-def test_a_device_may_refuse_a_good_model(tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_device_may_refuse_a_good_model(tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headstart.engine.devices.available", lambda: ("CPU", "GPU.0"))
     use_runners(monkeypatch, paged=refusing, stateful=refusing)
     with pytest.raises(DeviceError, match=r"GPU\.0 refuses target \(paged: .*Try --device CPU"):
@@ -252,7 +250,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "data" / "measured"
 
 
-def test_values_are_there_again_and_replaced(folder: Path) -> None:
+def test_measurements_are_stored_and_replaced(folder: Path) -> None:
     measurements = Measurements(folder, "tiny", SUBJECT)
     for key, value in (("a", 1), ("b", {"hint": "f32", "ms": [1.5, 2]}), ("a", 3)):
         measurements.put(key, value)
@@ -262,14 +260,14 @@ def test_values_are_there_again_and_replaced(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("key", SUBJECT)
-def test_another_subject_knows_nothing_of_it(folder: Path, key: str) -> None:
+def test_measurements_belong_to_a_subject(folder: Path, key: str) -> None:
     Measurements(folder, "tiny", SUBJECT).put("a", 1)
     assert Measurements(folder, "tiny", SUBJECT | {key: "another"}).get("a") is None
     assert Measurements(folder, "tiny", SUBJECT).get("a") == 1
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"[]", b"{}", b'{"values": [1, 2]}', b'{"values": null}'])
-def test_a_damaged_file_counts_as_empty_and_is_replaced(folder: Path, content: bytes) -> None:
+def test_damaged_measurements_are_replaced(folder: Path, content: bytes) -> None:
     Measurements(folder, "tiny", SUBJECT).put("a", 1)
     (path,) = folder.iterdir()
     path.write_bytes(content)
@@ -279,7 +277,7 @@ def test_a_damaged_file_counts_as_empty_and_is_replaced(folder: Path, content: b
     assert Measurements(folder, "tiny", SUBJECT).get("a") == 2
 
 
-def test_a_place_that_cannot_be_written_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_unwritable_measurements_are_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     occupied = tmp_path / "measured"
     occupied.write_text("not a folder")
     measurements = Measurements(occupied, "tiny", SUBJECT)
@@ -291,7 +289,7 @@ def test_a_place_that_cannot_be_written_is_logged(tmp_path: Path, caplog: pytest
 
 
 @pytest.mark.parametrize("name", ["..\\..\\model", "../../a:b*c?", "x" * 300, "", "模型"])
-def test_any_name_gives_one_file_in_the_folder(folder: Path, name: str) -> None:
+def test_measurements_of_any_name_are_one_file(folder: Path, name: str) -> None:
     Measurements(folder, name, SUBJECT).put("a", 1)
     (path,) = folder.iterdir()
     assert path.is_file()
@@ -317,7 +315,7 @@ print(heard == [signal.SIGINT])
 """
 
 
-def test_a_signal_is_heard_after_models_were_freed(tiny_target: Path, tiny_draft: Path) -> None:
+def test_signal_is_handled_after_models_were_freed(tiny_target: Path, tiny_draft: Path) -> None:
     command = [sys.executable, "-c", SCRIPT, str(tiny_target), str(tiny_draft)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
@@ -341,21 +339,23 @@ FILES = ("openvino_model.xml", "openvino_tokenizer.bin", "openvino_detokenizer.x
         *((name, flip_a_bit) for name in FILES),
     ],
 )
-def test_a_damaged_file_is_named(tiny_target: Path, altered: Alter, name: str, damage: Callable[[Path], None]) -> None:
+def test_damaged_model_file_is_named(
+    tiny_target: Path, altered: Alter, name: str, damage: Callable[[Path], None]
+) -> None:
     folder = altered(tiny_target)
     damage(folder / name)
     with pytest.raises(BrokenModelError, match=rf"tiny-target is damaged: {name} .*headstart-export"):
         load(LoadOptions(folder))
 
 
-def test_a_damaged_draft_is_named(tiny_target: Path, tiny_draft: Path, altered: Alter) -> None:
+def test_damaged_draft_is_named(tiny_target: Path, tiny_draft: Path, altered: Alter) -> None:
     folder = altered(tiny_draft)
     flip_a_bit(folder / "openvino_model.bin")
     with pytest.raises(BrokenModelError, match=r"tiny-draft is damaged: openvino_model\.bin"):
         load(LoadOptions(tiny_target, folder))
 
 
-def test_a_large_file_is_hashed_once(
+def test_large_file_is_hashed_once(
     tiny_target: Path, altered: Alter, measured: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loading, "_SMALL_FILE", 50_000)
@@ -379,7 +379,7 @@ def test_a_large_file_is_hashed_once(
         load_model(folder, EXACT, measured)
 
 
-def test_a_missing_model_is_told(tiny_target: Path, tmp_path: Path) -> None:
+def test_missing_model_is_told(tiny_target: Path, tmp_path: Path) -> None:
     nothing = tmp_path / "nothing"
     with pytest.raises(BrokenModelError, match=r"nothing is not a Headstart model.*headstart-export"):
         load(LoadOptions(nothing))
@@ -387,18 +387,18 @@ def test_a_missing_model_is_told(tiny_target: Path, tmp_path: Path) -> None:
         load(LoadOptions(tiny_target, nothing))
 
 
-def test_a_manifest_that_does_not_list_the_model_is_refused(tiny_target: Path, altered: Alter) -> None:
+def test_manifest_without_the_model_is_refused(tiny_target: Path, altered: Alter) -> None:
     files = {key: file for key, file in manifest.read_model(tiny_target).files.items() if key != "openvino_model.bin"}
     with pytest.raises(BrokenModelError, match=r"does not list openvino_model\.bin"):
         load(LoadOptions(altered(tiny_target, files=files)))
 
 
-def test_a_pair_folder_is_no_model(tiny_pair: Path) -> None:
+def test_pair_folder_is_no_model(tiny_pair: Path) -> None:
     with pytest.raises(BrokenModelError, match="holds a pair"):
         load(LoadOptions(tiny_pair))
 
 
-def test_a_file_that_cannot_be_read_is_told(tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_file_is_told(tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def denied(path: Path) -> str:
         raise PermissionError(13, "Permission denied", str(path))
 

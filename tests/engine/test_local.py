@@ -64,7 +64,7 @@ WARM = Sampling(temperature=0.9, seed=21)
 
 @pytest.fixture(scope="module")
 def usual(pair_engine: LocalEngine) -> Answer:
-    """What the engine answers when nothing happened before."""
+    """The answer of an engine that did nothing before."""
     return ask(forget(pair_engine), request(LIST, sampling=WARM))
 
 
@@ -80,7 +80,7 @@ def in_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("in_chunks")
-def test_an_answer_is_prefill_then_steps_then_one_finish(pair_engine: LocalEngine) -> None:
+def test_answer_is_prefill_steps_and_one_finish(pair_engine: LocalEngine) -> None:
     given = ask(forget(pair_engine), request(LONG, speculation=FIXED))
     total = given.stats.prompt_tokens
     assert [prefill.total for prefill in given.prefills] == [total] * len(given.prefills)
@@ -92,7 +92,7 @@ def test_an_answer_is_prefill_then_steps_then_one_finish(pair_engine: LocalEngin
     assert given.text == pair_engine.tokenizer.decode(given.ids)
 
 
-def test_of_an_answer_without_tokens_only_the_prompt_is_read(pair_engine: LocalEngine, usual: Answer) -> None:
+def test_answer_without_tokens_reads_only_the_prompt(pair_engine: LocalEngine, usual: Answer) -> None:
     alone = ask(forget(pair_engine), request(LIST, tokens=0))
     assert (alone.steps, alone.ids, alone.reason) == ((), (), FinishReason.LENGTH)
     given = ask(pair_engine, request(LIST, sampling=WARM))
@@ -102,7 +102,7 @@ def test_of_an_answer_without_tokens_only_the_prompt_is_read(pair_engine: LocalE
     assert cut.reason is FinishReason.CANCELLED
 
 
-def test_an_answer_that_repeats_itself_ends_and_praises_nothing(pair_engine: LocalEngine) -> None:
+def test_repetition_ends_the_answer_and_counts_no_saved_time(pair_engine: LocalEngine) -> None:
     looping = Sampling(frequency_penalty=-10.0)  # what was written is written again
     plain = ask(forget(pair_engine), request(LIST, sampling=looping, tokens=400))
     assert plain.reason is FinishReason.REPETITION
@@ -118,7 +118,7 @@ def test_an_answer_that_repeats_itself_ends_and_praises_nothing(pair_engine: Loc
     assert (whole.stats.speedup, whole.stats.ledger_ms) == (None, 0.0)
 
 
-def test_what_a_request_leaves_open_is_the_model_s_own(tiny_target: Path, tmp_path: Path) -> None:
+def test_open_parameters_are_those_of_the_model(tiny_target: Path, tmp_path: Path) -> None:
     folder = shutil.copytree(tiny_target, tmp_path / "sampled")
     own = {"do_sample": True, "temperature": 0.9, "top_k": 7}
     (folder / generation_config.FILE_NAME).write_text(json.dumps(own), encoding="utf-8")
@@ -132,7 +132,7 @@ def test_what_a_request_leaves_open_is_the_model_s_own(tiny_target: Path, tmp_pa
         assert given.essence != ask(forget(engine), request(LIST)).essence
 
 
-def test_statistics_and_the_ledger_are_those_of_the_rounds(pair_engine: LocalEngine) -> None:
+def test_statistics_add_up_the_rounds(pair_engine: LocalEngine) -> None:
     given = ask(forget(pair_engine), request(LIST, speculation=FIXED))
     rounds, stats = [step.round for step in given.steps if step.round.tokens], given.stats
     assert stats.rounds == len(rounds) - 1  # the first is the prompt's
@@ -145,7 +145,7 @@ def test_statistics_and_the_ledger_are_those_of_the_rounds(pair_engine: LocalEng
     assert told[-1] == stats.ledger_ms != 0.0
 
 
-def test_cancelled_before_it_begins(pair_engine: LocalEngine, usual: Answer) -> None:
+def test_cancel_before_the_answer(pair_engine: LocalEngine, usual: Answer) -> None:
     cancel = CancelEvent()
     cancel.set()
     events = list(forget(pair_engine).generate(request(LIST), cancel))
@@ -157,7 +157,7 @@ def test_cancelled_before_it_begins(pair_engine: LocalEngine, usual: Answer) -> 
 
 @pytest.mark.usefixtures("in_chunks")
 @pytest.mark.parametrize("reached", [0, 2 * CHUNK])
-def test_cancelled_in_prefill(pair_engine: LocalEngine, usual: Answer, reached: int) -> None:
+def test_cancel_in_prefill(pair_engine: LocalEngine, usual: Answer, reached: int) -> None:
     given = ask(forget(pair_engine), request(LONG), lambda event: isinstance(event, Prefill) and event.done == reached)
     assert given.reason is FinishReason.CANCELLED
     assert given.steps == ()
@@ -169,7 +169,7 @@ def test_cancelled_in_prefill(pair_engine: LocalEngine, usual: Answer, reached: 
 
 
 @pytest.mark.parametrize(("speculation", "reached"), [(FIXED, 5), (Speculation(), 2), (Speculation(Mode.OFF), 1)])
-def test_cancelled_in_a_round(pair_engine: LocalEngine, usual: Answer, speculation: Speculation, reached: int) -> None:
+def test_cancel_in_a_round(pair_engine: LocalEngine, usual: Answer, speculation: Speculation, reached: int) -> None:
     given = ask(forget(pair_engine), request(LIST, sampling=WARM, speculation=speculation), after_steps(reached))
     assert given.reason is FinishReason.CANCELLED
     assert len([step for step in given.steps if step.round.tokens]) == reached
@@ -178,7 +178,7 @@ def test_cancelled_in_a_round(pair_engine: LocalEngine, usual: Answer, speculati
     assert answers_as_usual(pair_engine, usual)
 
 
-def test_cancelled_while_the_draft_reads_a_long_prompt(pair_engine: LocalEngine, usual: Answer) -> None:
+def test_cancel_while_the_draft_reads_a_prompt(pair_engine: LocalEngine, usual: Answer) -> None:
     """The target has read it; the draft begins with the second round."""
     given = ask(forget(pair_engine), request(LONG, speculation=FIXED), after_steps(1))
     assert given.reason is FinishReason.CANCELLED
@@ -188,7 +188,9 @@ def test_cancelled_while_the_draft_reads_a_long_prompt(pair_engine: LocalEngine,
 
 
 @pytest.mark.parametrize(("events", "closed"), [(1, True), (3, False), (6, True)])
-def test_an_abandoned_answer_harms_nothing(pair_engine: LocalEngine, usual: Answer, events: int, closed: bool) -> None:
+def test_abandoned_answer_leaves_the_engine_usable(
+    pair_engine: LocalEngine, usual: Answer, events: int, closed: bool
+) -> None:
     stream = forget(pair_engine).generate(request(LONG, speculation=FIXED))
     for _ in range(events):
         next(stream)
@@ -198,7 +200,9 @@ def test_an_abandoned_answer_harms_nothing(pair_engine: LocalEngine, usual: Answ
 
 
 @pytest.mark.parametrize("room", [0, 1, 2])
-def test_a_prompt_that_just_fits(pair_engine: LocalEngine, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+def test_prompt_of_the_whole_context_is_answered(
+    pair_engine: LocalEngine, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
     prompt = len(pair_engine.tokenizer.prompt([Message("user", LIST)]))
     monkeypatch.setattr(pair_engine.target.runner, "context", prompt + room)
     if room == 0:
@@ -209,14 +213,14 @@ def test_a_prompt_that_just_fits(pair_engine: LocalEngine, monkeypatch: pytest.M
     assert (given.reason, len(given.ids)) == (FinishReason.CONTEXT, room + 1)
 
 
-def test_a_conversation_that_cannot_be_rendered_is_refused(pair_engine: LocalEngine, usual: Answer) -> None:
+def test_conversation_that_the_template_refuses_is_refused(pair_engine: LocalEngine, usual: Answer) -> None:
     with pytest.raises(ChatTemplateError):
         ask(pair_engine, Request((Message("no such role!", "Hello"),)))
     assert answers_as_usual(pair_engine, usual)
 
 
 @pytest.mark.slow
-def test_what_was_learned_stays(
+def test_policy_state_is_stored(
     tiny_target: Path, tiny_draft: Path, headstart_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passes: list[int] = []
@@ -238,7 +242,7 @@ def test_what_was_learned_stays(
     assert len(list((headstart_home / "measured").glob("tiny-target-policy-*.json"))) == 1
 
 
-def test_prices_that_a_trial_measured_replace_those_that_ship(tiny_target: Path, headstart_home: Path) -> None:
+def test_measured_prices_replace_shipped_ones(tiny_target: Path, headstart_home: Path) -> None:
     options = LoadOptions(tiny_target)
     engine = load(options)
     ask(engine, request(LIST, speculation=FIXED))
@@ -254,9 +258,7 @@ def test_prices_that_a_trial_measured_replace_those_that_ship(tiny_target: Path,
 
 
 @pytest.mark.slow
-def test_no_context_is_longer_than_its_model_s(
-    tiny_target: Path, tiny_draft: Path, altered: Callable[..., Path]
-) -> None:
+def test_context_is_bounded_by_the_model(tiny_target: Path, tiny_draft: Path, altered: Callable[..., Path]) -> None:
     shorter = altered(tiny_draft, context_length=100)
     engine = load(LoadOptions(tiny_target, shorter, context=4000))
     assert engine.draft is not None
@@ -269,7 +271,7 @@ def test_no_context_is_longer_than_its_model_s(
     assert Origin.DRAFT not in drafters[-10:]
 
 
-def test_a_closed_engine_frees_its_models(tiny_target: Path) -> None:
+def test_close_frees_the_models(tiny_target: Path) -> None:
     engine = load(LoadOptions(tiny_target))
     ask(engine, request(LIST, tokens=4))
     runner = weakref.ref(engine.target.runner)
@@ -278,8 +280,7 @@ def test_a_closed_engine_frees_its_models(tiny_target: Path) -> None:
     assert runner() is None
 
 
-def test_loading_and_answering_reaches_for_nothing_outside(tiny_target: Path, tmp_path: Path) -> None:
-    """In a process of its own, with a telemetry package in reach that would tell if it were imported."""
+def test_load_and_answer_open_no_connection(tiny_target: Path, tmp_path: Path) -> None:
     package = tmp_path / "openvino_telemetry"
     package.mkdir()
     (package / "__init__.py").write_text("raise SystemExit('telemetry was imported')")
@@ -335,7 +336,7 @@ def round_of(*origins: Origin, drafted: int = 0, accepted: int = 0, timing: Timi
 
 
 @pytest.mark.usefixtures("clock")
-def test_rounds_are_added_up() -> None:
+def test_tally_adds_up_rounds() -> None:
     counted = Tally()
     counted.read(Prefill(7, 30))
     counted.read(Prefill(30, 30))
@@ -359,7 +360,7 @@ def test_rounds_are_added_up() -> None:
 
 
 @pytest.mark.parametrize("written", [0, 1])
-def test_without_time_between_tokens_there_are_no_rates(written: int) -> None:
+def test_tally_without_time_has_no_rates(written: int) -> None:
     counted = Tally()
     for _ in range(written):
         counted.add(round_of(TARGET))
@@ -388,7 +389,7 @@ class Breaking(ToyRunner):
 
 
 class BreakingBranches(Breaking, BranchingToy):
-    """The same, where tokens may be checked beside each other."""
+    """A breaking runner that checks tokens beside each other."""
 
 
 def job(speculation: Speculation, sampling: Sampling | None = None, written: tuple[int, ...] = ()) -> Job:
@@ -406,7 +407,7 @@ def plain_text(sampling: Sampling | None = None) -> list[int]:
 
 @pytest.mark.parametrize("at", [1, 9, 20])
 @pytest.mark.parametrize("speculation", [DRAFTED, Speculation()])
-def test_a_draft_that_breaks_is_set_aside(at: int, speculation: Speculation, caplog: pytest.LogCaptureFixture) -> None:
+def test_failing_draft_is_disabled(at: int, speculation: Speculation, caplog: pytest.LogCaptureFixture) -> None:
     draft, begun = DraftModel(Breaking(at, blur=0.2), 24), Sequence(job(speculation), 100)
     decoder = Decoder(ToyRunner(), [draft, NgramDrafter()], Policy(Costs(Curve.shipped(1.0))))
     with caplog.at_level(logging.WARNING):
@@ -420,7 +421,7 @@ def test_a_draft_that_breaks_is_set_aside(at: int, speculation: Speculation, cap
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_a_target_that_breaks_says_so_before_a_token_is_chosen(value: float) -> None:
+def test_non_finite_logits_of_the_target_are_an_error(value: float) -> None:
     for runner in (Breaking(9, value), BreakingBranches(9, value)):
         decoder = Decoder(runner, toy_drafters(runner, ToyRunner(blur=0.2)), Policy(Costs(Curve.shipped(1.0))))
         with pytest.raises(NonFiniteError):
@@ -436,7 +437,7 @@ def test_a_target_that_breaks_says_so_before_a_token_is_chosen(value: float) -> 
     ],
 )
 @pytest.mark.parametrize("length", [1, 7, 39])
-def test_an_answer_goes_on_from_where_it_was(sampling: Sampling, length: int) -> None:
+def test_decoder_continues_a_written_answer(sampling: Sampling, length: int) -> None:
     whole = plain_text(sampling)
     decoder = Decoder(ToyRunner(), toy_drafters(ToyRunner(), ToyRunner(blur=0.2)), Policy(Costs(Curve.shipped(1.0))))
     assert text(decoder, job(DRAFTED, sampling, written=tuple(whole[:length]))) == whole[length:]
@@ -460,7 +461,7 @@ class Poisoned:
 
 
 @pytest.mark.parametrize("passes", [0, 1, 6])
-def test_another_precision_goes_on_with_the_answer(pair_engine: LocalEngine, passes: int) -> None:
+def test_other_precision_continues_the_answer(pair_engine: LocalEngine, passes: int) -> None:
     expected = ask(pair_engine, request(LIST, tokens=24))
     whole = load(LoadOptions(pair_engine.tokenizer.folder))
     poisoned = Poisoned(whole.target, passes)
@@ -482,14 +483,14 @@ def test_another_precision_goes_on_with_the_answer(pair_engine: LocalEngine, pas
         assert finish.token_ids == expected.ids  # all of it is the other's
 
 
-def test_where_nothing_can_be_loaded_in_its_place_a_sentence_says_so(pair_engine: LocalEngine) -> None:
+def test_target_without_a_replacement_is_an_error(pair_engine: LocalEngine) -> None:
     whole = load(LoadOptions(pair_engine.tokenizer.folder))
     engine = LocalEngine(Poisoned(whole.target, 3).model, None, whole.tokenizer, whole._learned)
     with pytest.raises(BrokenModelError, match="gave results that are not numbers; load it again"):
         ask(engine, request(LIST, tokens=24))
 
 
-def test_what_is_read_ahead_is_known_to_target_and_draft(pair_engine: LocalEngine) -> None:
+def test_read_ahead_fills_the_caches_of_target_and_draft(pair_engine: LocalEngine) -> None:
     expected = ask(forget(pair_engine), request(LONG, tokens=8))
     assert sum(1 for _ in forget(pair_engine).read_ahead(request(LONG))) > 10
     given = ask(pair_engine, request(LONG, tokens=8))
@@ -499,7 +500,7 @@ def test_what_is_read_ahead_is_known_to_target_and_draft(pair_engine: LocalEngin
     assert given.text == expected.text
 
 
-def test_a_chat_that_is_kept_is_known_after_a_restart(pair_engine: LocalEngine) -> None:
+def test_stored_prefix_is_reused_after_a_restart(pair_engine: LocalEngine) -> None:
     kept = replace(request(LONG, tokens=8), keep=Keep("chat", 2**30))
     expected = ask(forget(pair_engine), kept)
     while pair_engine.store_one():

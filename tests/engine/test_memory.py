@@ -1,4 +1,4 @@
-"""What loading takes and whether there is room, memory that runs out, and mapped weights that are given back."""
+"""Estimates of memory, errors without memory, and mapped weights that are given back."""
 
 import errno
 import mmap
@@ -40,25 +40,25 @@ def some(tmp_path: Path) -> Manifest:
 
 @pytest.fixture
 def qwen(some: Manifest) -> tuple[Manifest, Manifest]:
-    """What the manifests of the measured pair say: 1.5B INT8 and 0.5B INT4."""
+    """The manifests of the measured pair: 1.5B INT8 and 0.5B INT4."""
     target = replace(like(some, 1_802_169_745, 28_672, 32_768, 151_665), name="qwen-1.5b")
     return target, replace(like(some, 479_561_501, 12_288, 32_768, 151_665), name="qwen-0.5b")
 
 
 # Resident memory in MiB with the context full, as `app/bench/memory.py` found it on two cores of an Intel Xeon.
 @pytest.mark.parametrize(("context", "measured"), [(1024, 2525), (2048, 2633), (8192, 3010)])
-def test_the_measured_pair_is_told_within_a_twentieth(
+def test_estimate_of_the_measured_pair_is_within_five_percent(
     qwen: tuple[Manifest, Manifest], context: int, measured: int
 ) -> None:
     assert memory.need(qwen, context).resident / MIB == pytest.approx(measured, rel=0.05)
 
 
-def test_so_is_a_small_model(some: Manifest) -> None:
+def test_estimate_of_a_small_model_is_within_five_percent(some: Manifest) -> None:
     smollm2 = like(some, 144_630_840, 23_040, 8192, 49_152)
     assert memory.need([smollm2], 4096).resident / MIB == pytest.approx(517, rel=0.05)
 
 
-def test_the_context_counts_for_both_models_each_within_its_own(qwen: tuple[Manifest, Manifest]) -> None:
+def test_estimate_counts_the_context_of_target_and_draft(qwen: tuple[Manifest, Manifest]) -> None:
     target, draft = qwen
     shorter = replace(draft, context_length=2048)
     both, one = memory.need((target, shorter), 8192), memory.need([target], 8192)
@@ -67,7 +67,7 @@ def test_the_context_counts_for_both_models_each_within_its_own(qwen: tuple[Mani
     assert memory.need(qwen) == memory.need(qwen, memory.DEFAULT_CONTEXT)
 
 
-def test_the_largest_context_that_fits_really_fits(qwen: tuple[Manifest, Manifest]) -> None:
+def test_largest_context_fits(qwen: tuple[Manifest, Manifest]) -> None:
     free = 2900 * MIB
     fitting = memory.largest_context(qwen, free)
     assert fitting
@@ -76,14 +76,16 @@ def test_the_largest_context_that_fits_really_fits(qwen: tuple[Manifest, Manifes
     assert memory.largest_context(qwen, 1500 * MIB) is None
 
 
-def test_earlier_texts_have_room_where_memory_is_left(qwen: tuple[Manifest, Manifest]) -> None:
+def test_prefix_cache_takes_the_memory_that_is_left(qwen: tuple[Manifest, Manifest]) -> None:
     wanted = memory.need(qwen, 8192).total
     assert memory.room(qwen, 8192, 16, wanted - 1) == 8192
     assert memory.room(qwen, 8192, 16, wanted + 800 * MIB) == 8192 + 100 * MIB // 28_672
     assert memory.room(qwen, 8192, 16, wanted + 80_000 * MIB) == 8192 + 512 * MIB // 28_672
 
 
-def test_too_big_is_refused_with_ways_out(qwen: tuple[Manifest, Manifest], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_model_is_refused_with_ways_out(
+    qwen: tuple[Manifest, Manifest], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(memory, "free_memory", lambda: 3_000_000_000)
     fitting = memory.largest_context(qwen, 3_000_000_000)
     with pytest.raises(
@@ -94,7 +96,7 @@ def test_too_big_is_refused_with_ways_out(qwen: tuple[Manifest, Manifest], monke
     memory.require(*qwen, replace(OPTIONS, context=fitting))
 
 
-def test_the_head_of_a_model_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_estimate_counts_the_head(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_model(tmp_path / "model")
     target = manifest.read_model(folder)
     monkeypatch.setattr(memory, "free_memory", lambda: memory.need((target,), 256).total)
@@ -104,7 +106,9 @@ def test_the_head_of_a_model_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         memory.require(target, None, LoadOptions(folder, context=256))
 
 
-def test_a_device_with_memory_of_its_own(qwen: tuple[Manifest, Manifest], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_estimate_uses_the_memory_of_the_device(
+    qwen: tuple[Manifest, Manifest], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(devices, "memory", lambda name: 2_000_000_000 if name == "GPU.1" else None)
     with pytest.raises(MemoryBudgetError, match=r"takes about 2\.5 GB of memory, but GPU\.1 has 2\.0 GB"):
         memory.require(*qwen, replace(OPTIONS, device="GPU.1", draft_device="CPU", context=16_384))
@@ -112,14 +116,14 @@ def test_a_device_with_memory_of_its_own(qwen: tuple[Manifest, Manifest], monkey
     memory.require(*qwen, replace(OPTIONS, device="GPU.1", draft_device="CPU", context=1024))
 
 
-def test_loading_asks_before_it_reads_the_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_load_checks_memory_before_it_reads_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_model(tmp_path / "big")
     monkeypatch.setattr(memory, "free_memory", lambda: 0)
     with pytest.raises(MemoryBudgetError, match="but 0 MB is free"):
         load(LoadOptions(folder))
 
 
-def test_the_terminal_names_its_flag(headstart_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_terminal_names_its_flag(headstart_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write_model(headstart_home / "models" / "big")
     manifest.write(folder, replace(manifest.read_model(folder), size_bytes=10**15))
     assert cli.main(["chat", "--prompt", "Hi"]) == cli.FAILED
@@ -130,14 +134,14 @@ CODES = ("std::bad_alloc", "[GPU] clFinish, error code: -5 CL_OUT_OF_RESOURCES",
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_it_is_known_by_type_and_code(code: str) -> None:
+def test_out_of_memory_is_known_by_type_and_code(code: str) -> None:
     told = instead_of(RuntimeError(f"Exception from node.cpp:823:\n{code}\n"), loading=False)
     assert "so the engine starts again" in str(told)
     assert "while the model was loaded" in str(instead_of(RuntimeError(code), loading=True))
     assert instead_of(OSError(errno.ENOMEM, "any words"), loading=True)
 
 
-def test_any_failure_is_told_as_such_where_hardly_any_memory_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failure_without_free_memory_is_out_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     error = RuntimeError("could not create a primitive")
     assert instead_of(error, loading=True) is None
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=2**20))
@@ -145,7 +149,7 @@ def test_any_failure_is_told_as_such_where_hardly_any_memory_is_left(monkeypatch
     assert instead_of(ValueError("of no OpenVINO"), loading=True) is None
 
 
-def test_it_is_found_behind_another_error() -> None:
+def test_out_of_memory_is_found_as_a_cause() -> None:
     def fail() -> None:
         try:
             raise RuntimeError("std::bad_alloc")
@@ -158,7 +162,7 @@ def test_it_is_found_behind_another_error() -> None:
     assert instead_of(MemoryError(), loading=True)
 
 
-def test_other_errors_stay_what_they_are() -> None:
+def test_other_errors_are_not_out_of_memory() -> None:
     named = RuntimeError("the layer 'out of memory' cannot allocate its name")
     for error in (
         RuntimeError("no such layer"),
@@ -174,7 +178,7 @@ def text(client: EngineClient, words: str) -> str:
     return "".join(event.text for event in client.generate(request) if isinstance(event, Step))
 
 
-def test_the_process_is_replaced(tmp_path: Path) -> None:
+def test_out_of_memory_replaces_the_process(tmp_path: Path) -> None:
     with closing(EngineClient(PROGRAM, Journal(tmp_path / "log"))) as client:
         client.load(LoadOptions(Path("toy")))
         before = client.pid
@@ -186,7 +190,7 @@ def test_the_process_is_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux limits what a process may take")
-def test_a_model_that_finds_no_room_is_not_called_broken(tiny_target: Path, tmp_path: Path) -> None:
+def test_model_without_room_is_not_called_broken(tiny_target: Path, tmp_path: Path) -> None:
     limited = ("sh", "-c", 'ulimit -d 120000; exec "$@"', "sh", *program())
     with closing(EngineClient(limited, Journal(tmp_path / "log"))) as client:
         with pytest.raises(HeadstartError) as caught:
@@ -211,7 +215,7 @@ def shared_bytes() -> int:
 
 
 @linux_only
-def test_pages_of_the_file_leave_memory_and_can_be_read_again(weights: Path) -> None:
+def test_released_pages_can_be_read_again(weights: Path) -> None:
     with weights.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
         assert view[:].count(7) == SIZE
         before = shared_bytes()
@@ -221,7 +225,7 @@ def test_pages_of_the_file_leave_memory_and_can_be_read_again(weights: Path) -> 
 
 
 @linux_only
-def test_what_the_process_changed_stays(weights: Path) -> None:
+def test_release_keeps_changed_pages(weights: Path) -> None:
     with weights.open("r+b") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) as view:
         view[5] = 9
         release(weights)
@@ -235,7 +239,7 @@ def fail_with_pages_read(view: mmap.mmap, weights: Path) -> None:
 
 
 @linux_only
-def test_the_end_of_loading_releases_even_after_an_error(weights: Path) -> None:
+def test_load_releases_pages_after_an_error(weights: Path) -> None:
     with weights.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
         before = shared_bytes()
         with pytest.raises(RuntimeError, match="refused"):

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from headstart.engine.runners.paged import BranchingRunner
 from headstart.engine.runners.precision import probe_ids, reference
 from headstart.engine.runners.runner import Branch, Interrupted, Logits, infer
 from tests.engine.answers import CODE, LIST, PLAIN, Answer, ask, request
+from tests.waiting import PATIENCE, wait_until
 
 SEQUENCES = 3
 CONTEXT = 500
@@ -50,7 +51,7 @@ def alone(compiled: list[BranchingRunner]) -> BranchingRunner:
 
 @pytest.fixture
 def together(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many sequences each pass was for."""
+    """The number of sequences of each pass."""
     counts = list[int]()
 
     def counting(wanted: Any, cancel: CancelEvent | None) -> None:
@@ -61,10 +62,29 @@ def together(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counts
 
 
-def at_once(works: Sequence[Callable[[], Any]]) -> list[Any]:
-    """What they give, each on a thread of its own."""
-    with ThreadPoolExecutor(len(works)) as pool:
-        return [done.result(60) for done in [pool.submit(work) for work in works]]
+def at_once(works: Sequence[Callable[[], Any]], runner: BranchingRunner | None = None) -> list[Any]:
+    """Run each on a thread of its own. With `runner`, no pass of its model begins before all of them want one."""
+    with ThreadPoolExecutor(len(works)) as pool, hold(runner, len(works)) if runner else nullcontext():
+        results = [pool.submit(work) for work in works]
+    return [result.result() for result in results]
+
+
+@contextmanager
+def hold(runner: BranchingRunner, count: int) -> Iterator[None]:
+    """Begin no pass of its model inside, nor afterwards until `count` sequences want one."""
+    shared = runner._passes
+    shared._is_busy = True
+    try:
+        yield
+        wait_until(lambda: len(shared._waiting) == count)
+    finally:
+        shared._is_busy = False
+
+
+@pytest.fixture
+def stay_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have sequences that were in one pass wait for each other, however long it takes."""
+    monkeypatch.setattr(passes, "_PATIENCE", 2 * PATIENCE)
 
 
 def torment(runner: BranchingRunner, seed: int) -> list[Logits]:
@@ -88,10 +108,11 @@ def torment(runner: BranchingRunner, seed: int) -> list[Logits]:
     return seen
 
 
-def test_every_sequence_computes_as_if_it_were_alone(
+@pytest.mark.usefixtures("stay_together")
+def test_shared_passes_give_the_logits_of_single_ones(
     shared: list[BranchingRunner], alone: BranchingRunner, together: list[int]
 ) -> None:
-    given = at_once([partial(torment, runner, 100 * seed) for seed, runner in enumerate(shared)])
+    given = at_once([partial(torment, runner, 100 * seed) for seed, runner in enumerate(shared)], shared[0])
     assert max(together) == SEQUENCES
     for seed, logits in enumerate(given):
         alone.rollback(0)
@@ -99,78 +120,73 @@ def test_every_sequence_computes_as_if_it_were_alone(
             assert np.abs(got - expected).max() < FLOOR
 
 
-def test_nobody_waits_for_one_that_has_read_nothing_yet(
-    shared: list[BranchingRunner], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(passes, "_PATIENCE", 30.0)
+@pytest.mark.usefixtures("stay_together")
+def test_pass_does_not_wait_for_a_new_sequence(shared: list[BranchingRunner]) -> None:
     with shared[0].at_work(), shared[1].at_work():
         shared[0].forward([1, 2, 3])
-        started = time.perf_counter()
+        started = time.monotonic()
         shared[0].forward([4])
-        assert time.perf_counter() - started < 5.0
+        assert time.monotonic() - started < PATIENCE
 
 
-def test_one_that_does_not_come_back_is_waited_for_once(
+def test_pass_waits_once_for_an_absent_sequence(
     shared: list[BranchingRunner], together: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(passes, "_PATIENCE", 0.5)
     with shared[0].at_work(), shared[1].at_work():
-        read_together(shared[:2], together)
-        started = time.perf_counter()
-        for token in range(4):
+        read_together(shared[:2])
+        started = time.monotonic()
+        shared[0].forward([0])
+        assert time.monotonic() - started > 0.4
+        monkeypatch.setattr(passes, "_PATIENCE", 2 * PATIENCE)
+        for token in range(3):
             shared[0].forward([token])
-        assert 0.4 < time.perf_counter() - started < 1.9
-    assert together[-4:] == [1, 1, 1, 1]
+        assert time.monotonic() - started < PATIENCE
+    assert together == [2, 1, 1, 1, 1]
 
 
-def read_together(runners: Sequence[BranchingRunner], together: list[int]) -> None:
-    """Let them read a token in one pass; the first pass only makes them meet."""
-    for _ in range(20):
-        at_once([partial(runner.forward, [1]) for runner in runners])
-        if together[-1] == len(runners):
-            return
-    pytest.fail("they never met")
+def read_together(runners: Sequence[BranchingRunner]) -> None:
+    """Let them read a token in one pass."""
+    at_once([partial(runner.forward, [1]) for runner in runners], runners[0])
 
 
-def test_those_that_write_stay_in_step_although_none_is_ready_when_the_pass_before_ends(
-    shared: list[BranchingRunner], together: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(passes, "_PATIENCE", 5.0)
-    begin = threading.Barrier(SEQUENCES)
-
+@pytest.mark.usefixtures("stay_together")
+def test_writing_sequences_stay_in_step(shared: list[BranchingRunner], together: list[int]) -> None:
     def write(runner: BranchingRunner, pause: float) -> None:
         with runner.at_work():
-            begin.wait()
             for token in range(12):
                 runner.forward([token])
                 time.sleep(pause)
 
-    at_once([partial(write, runner, 0.02 * number) for number, runner in enumerate(shared)])
-    assert together[4:-2] == [SEQUENCES] * len(together[4:-2])
-    assert len(together) <= 12 + 2
+    at_once([partial(write, runner, 0.02 * number) for number, runner in enumerate(shared)], shared[0])
+    assert together == [SEQUENCES] * 12
 
 
-def test_a_short_prompt_is_read_with_what_others_write(shared: list[BranchingRunner], together: list[int]) -> None:
-    asks = threading.Event()
+@pytest.mark.usefixtures("stay_together")
+def test_short_prompt_shares_passes_with_writing(shared: list[BranchingRunner], together: list[int]) -> None:
+    writes, has_read = threading.Event(), threading.Event()
 
     def write() -> None:
         with shared[0].at_work():
-            for token in range(200):
-                shared[0].forward([token])
-                asks.set()
+            while not has_read.is_set():
+                shared[0].forward([1])
+                shared[0].rollback(0)
+                writes.set()
 
     def read() -> None:
-        assert asks.wait(10)
+        assert writes.wait(PATIENCE)
         with shared[1].at_work():
             for seed in range(5):
                 shared[1].forward(probe_ids(640, 40, seed))
                 shared[1].rollback(0)
+        has_read.set()
 
     at_once([write, read])
     assert together.count(2) == 5
 
 
-def test_a_pass_for_several_has_an_end(shared: list[BranchingRunner], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("stay_together")
+def test_shared_pass_has_a_maximum_size(shared: list[BranchingRunner], monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = list[int]()
 
     def counting(wanted: Any, cancel: CancelEvent | None) -> None:
@@ -182,15 +198,13 @@ def test_a_pass_for_several_has_an_end(shared: list[BranchingRunner], monkeypatc
             runner.forward([1])
             runner.forward(probe_ids(640, 30, seed=1))
 
-    monkeypatch.setattr(passes, "_PATIENCE", 5.0)
     monkeypatch.setattr(passes, "JOINED", 60)
     monkeypatch.setattr(passes, "infer", counting)
-    at_once([partial(write, runner) for runner in shared])
-    assert max(sizes) in {60, 31, 32}
-    assert sum(sizes) == 31 * SEQUENCES
+    at_once([partial(write, runner) for runner in shared], shared[0])
+    assert sizes == [3, 60, 30]
 
 
-def test_a_long_prompt_is_read_in_parts_between_which_others_go_on(
+def test_long_prompt_is_read_in_chunks(
     shared: list[BranchingRunner], together: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("headstart.engine.runners.paged.CHUNK", 64)
@@ -200,7 +214,7 @@ def test_a_long_prompt_is_read_in_parts_between_which_others_go_on(
     assert len(shared[0].tokens) == 300
 
 
-def test_a_prompt_that_is_stopped_leaves_nothing_and_others_unharmed(
+def test_cancelled_prompt_leaves_nothing_in_the_cache(
     shared: list[BranchingRunner], alone: BranchingRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("headstart.engine.runners.paged.CHUNK", 64)
@@ -223,24 +237,21 @@ def test_a_prompt_that_is_stopped_leaves_nothing_and_others_unharmed(
     assert np.abs(following - alone.forward([5, 6], rows=2)).max() < FLOOR
 
 
-def test_who_waits_can_be_stopped(
-    shared: list[BranchingRunner], together: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("stay_together")
+def test_waiting_sequence_can_be_cancelled(shared: list[BranchingRunner]) -> None:
     stop = CancelEvent()
     with shared[0].at_work(), shared[1].at_work(), ThreadPoolExecutor(1) as pool:
-        read_together(shared[:2], together)
+        read_together(shared[:2])
         before = list(shared[0].tokens)
-        monkeypatch.setattr(passes, "_PATIENCE", 30.0)
         waiting = pool.submit(shared[0].forward, [1, 2], cancel=stop)
-        threading.Timer(0.1, stop.set).start()
+        wait_until(lambda: shared[0]._passes._waiting)
+        stop.set()
         with pytest.raises(Interrupted):
-            waiting.result(10)
+            waiting.result(PATIENCE)
     assert list(shared[0].tokens) == before
 
 
-def test_a_pass_that_fails_fails_for_all_who_wait_for_it(
-    shared: list[BranchingRunner], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_pass_raises_in_every_sequence(shared: list[BranchingRunner], monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any) -> None:
         raise RuntimeError("out of memory")
 
@@ -251,11 +262,11 @@ def test_a_pass_that_fails_fails_for_all_who_wait_for_it(
 
     with monkeypatch.context() as patch:
         patch.setattr(passes, "infer", broken)
-        assert at_once([partial(work, runner) for runner in shared]) == ["out of memory"] * SEQUENCES
+        assert at_once([partial(work, runner) for runner in shared], shared[0]) == ["out of memory"] * SEQUENCES
     assert shared[1].forward([1]).shape == (1, 640)
 
 
-def test_what_one_has_read_another_can_take_over(shared: list[BranchingRunner]) -> None:
+def test_sequence_restores_what_another_saved(shared: list[BranchingRunner]) -> None:
     ids = probe_ids(640, 256, seed=4)
     shared[1].forward([3] * 300)
     shared[0].forward(ids)
@@ -270,7 +281,7 @@ def engines(tiny_target: Path) -> Iterator[list[LocalEngine]]:
 
 
 @pytest.mark.parametrize("sampling", [Sampling(0.0), Sampling(0.8, seed=5)], ids=["greedy", "sampled"])
-def test_answers_written_at_once_are_those_written_alone(engines: list[LocalEngine], sampling: Sampling) -> None:
+def test_parallel_answers_equal_single_ones(engines: list[LocalEngine], sampling: Sampling) -> None:
     asked = {LIST: Speculation(), CODE: Speculation(), "one two three": PLAIN}
     wanted = [request(text, sampling=sampling, tokens=60, speculation=how) for text, how in asked.items()]
     alone = [ask(engines[0], each) for each in wanted]
@@ -281,7 +292,7 @@ def write(engines: list[LocalEngine], wanted: Sequence[Request]) -> list[Answer]
     return at_once([partial(ask, engine, each) for each, engine in zip(wanted, engines, strict=True)])
 
 
-def test_an_answer_that_is_stopped_does_not_stop_others(engines: list[LocalEngine]) -> None:
+def test_cancelled_answer_does_not_stop_others(engines: list[LocalEngine]) -> None:
     long = request(CODE, tokens=120, speculation=PLAIN)
     first = partial(ask, engines[0], long, lambda event: isinstance(event, Step))
     stopped, whole = at_once([first, partial(ask, engines[1], long)])
@@ -289,7 +300,7 @@ def test_an_answer_that_is_stopped_does_not_stop_others(engines: list[LocalEngin
     assert whole.essence == ask(engines[2], long).essence
 
 
-def test_what_was_read_for_one_answer_is_there_for_the_next_in_whichever_sequence(engines: list[LocalEngine]) -> None:
+def test_prefix_cache_is_shared_by_sequences(engines: list[LocalEngine]) -> None:
     wanted = request(f"{LIST} Then say it again, {CODE}", tokens=20)
     first = ask(engines[0], wanted)
     second = ask(engines[2], wanted)
@@ -297,31 +308,30 @@ def test_what_was_read_for_one_answer_is_there_for_the_next_in_whichever_sequenc
     assert second.stats.reused_tokens == first.stats.prompt_tokens - 1
 
 
-def test_a_long_prompt_lets_others_go_first_between_its_parts(
-    shared: list[BranchingRunner], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("stay_together")
+def test_long_prompt_alternates_with_writing(shared: list[BranchingRunner], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headstart.engine.runners.paged.CHUNK", 64)
-    monkeypatch.setattr(passes, "_PATIENCE", 0.3)
     begun, read = threading.Event(), list[int]()
 
-    def slow(wanted: Any, cancel: CancelEvent | None) -> None:
+    def counting(wanted: Any, cancel: CancelEvent | None) -> None:
         read.append(int(wanted.get_tensor("input_ids").size))
-        begun.set()
-        time.sleep(0.05)
+        if not begun.is_set():
+            begun.set()
+            wait_until(lambda: shared[0]._passes._waiting)
         infer(wanted, cancel)
 
     def write() -> None:
-        assert begun.wait(10)
+        assert begun.wait(PATIENCE)
         for token in range(4):
             shared[1].forward([token])
 
-    monkeypatch.setattr(passes, "infer", slow)
+    monkeypatch.setattr(passes, "infer", counting)
     with shared[0].at_work(), shared[1].at_work():
         at_once([partial(shared[0].forward, probe_ids(640, 300, seed=1)), write])
     assert read == [64, 1, 64, 1, 64, 1, 64, 45]
 
 
-def test_logits_stay_what_they_are_when_another_sequence_begins(shared: list[BranchingRunner]) -> None:
+def test_logits_survive_the_pass_of_another_sequence(shared: list[BranchingRunner]) -> None:
     with shared[0].at_work():
         logits = shared[0].forward([1, 2, 3])
         before = logits.copy()
@@ -330,15 +340,19 @@ def test_logits_stay_what_they_are_when_another_sequence_begins(shared: list[Bra
         assert np.array_equal(logits, before)
 
 
-def test_an_answer_that_is_stopped_does_not_wait_for_the_prompt_of_another(
+def test_cancel_does_not_wait_for_the_prompt_of_another(
     engines: list[LocalEngine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reads_prompt, stopped, stop = threading.Event(), threading.Event(), CancelEvent()
+    runner = engines[0].target.runner
+    assert isinstance(runner, BranchingRunner)
 
     def waiting(wanted: Any, cancel: CancelEvent | None) -> None:
         if wanted.get_tensor("input_ids").size > 100:
             reads_prompt.set()
-            assert stopped.wait(5)
+            wait_until(lambda: runner._passes._waiting)
+            stop.set()
+            assert stopped.wait(PATIENCE)
         infer(wanted, cancel)
 
     def stop_early() -> FinishReason:
@@ -348,15 +362,12 @@ def test_an_answer_that_is_stopped_does_not_wait_for_the_prompt_of_another(
                 with monkeypatch.context() as patch:
                     patch.setattr(passes, "infer", waiting)
                     prompt.start()
-                    assert reads_prompt.wait(30)
-                threading.Timer(0.1, stop.set).start()
+                    assert reads_prompt.wait(PATIENCE)
             elif isinstance(event, Finish):
                 reason = event.reason
         stopped.set()
         return reason
 
     prompt = threading.Thread(target=ask, args=(engines[0], request("word " * 150, tokens=2)))
-    started = time.monotonic()
     assert stop_early() is FinishReason.CANCELLED
-    assert time.monotonic() - started < 4
     prompt.join()

@@ -18,15 +18,14 @@ from headstart.engine.policy.policy import DraftPlan, Policy
 from headstart.engine.policy.rounds import Outcome, Situation
 from headstart.engine.runners.runner import Branch, Joined
 from headstart.engine.sampling import Guess
-from tests.engine.rounds import copied, guessed, outcome, planned, tokens
+from tests.engine.rounds import TARGET_MS, copied, guessed, outcome, planned, tokens
 
-TARGET_MS = {1: 71.0, 2: 72.0, 3: 73.0, 4: 75.0, 6: 82.0, 8: 92.0, 12: 110.0, 16: 140.0}
 DRAFT_MS = {1: 24.0, 8: 33.0, 16: 54.0, 32: 95.0}
 BEGIN = Situation(context=100, remaining=200, lags={Origin.DRAFT: 1})
 
 
 def drafted(policy: Policy) -> DraftCalibration:
-    """What it learned of the draft model."""
+    """Return the calibration of the draft model."""
     return policy.acceptance.models[Origin.DRAFT]
 
 
@@ -60,7 +59,7 @@ def made(
 
 
 def chance(policy: Policy, match: int, place: int) -> float:
-    """Of the token at a place of what n-grams offer."""
+    """Return the chance of the token at a place of an offer of n-grams."""
     return policy.acceptance.free[Origin.NGRAM].chances(copied(place, match)[Origin.NGRAM])[-1]
 
 
@@ -72,7 +71,7 @@ def learn(policy: Policy, situation: Situation, *what: Any, **more: Any) -> Draf
 
 
 def plans_after(policy: Policy, situation: Situation, tokens: int) -> str:
-    """Who drafts once so many tokens were written plainly."""
+    """Return who drafts once so many tokens were written plainly."""
     for _ in range(tokens):
         learn(policy, replace(situation, lags={}), 0, 0)
     return policy.plan(situation).drafter
@@ -98,12 +97,12 @@ class TestBesideOthers:
     def steep(self) -> Policy:
         return Policy(Costs(Curve({1: 70.0, 4: 71.0, 8: 90.0, 16: 180.0}, switch_ms=0.0)))
 
-    def test_a_guess_pays_for_what_it_adds_to_the_pass_of_all(self) -> None:
+    def test_shared_pass_charges_a_guess_for_what_it_adds(self) -> None:
         dear, cheap = self.steep(), Policy(Costs(Curve({1: 70.0, 32: 72.0}, switch_ms=0.0)))
         assert planned(cheap, self.OFFERED)[1] > planned(dear, self.OFFERED)[1]
         assert planned(dear, replace(self.OFFERED, sharing=1))[1] > planned(dear, self.OFFERED)[1]
 
-    def test_what_passes_of_all_take_is_learned_and_not_what_the_wait_for_them_took(self) -> None:
+    def test_shared_pass_teaches_its_time_without_the_wait(self) -> None:
         policy = self.steep()
         before = policy.costs.target.ms(8)
         for _ in range(40):
@@ -113,7 +112,7 @@ class TestBesideOthers:
             )
         assert 1.5 * before < policy.costs.target.ms(8) < 200.0
 
-    def test_guesses_that_fail_end_beside_others_too(self) -> None:
+    def test_shared_passes_end_failing_drafts(self) -> None:
         policy, rounds = self.steep(), 60
         made_for_nothing = 0
         for _ in range(rounds):
@@ -138,11 +137,11 @@ class TestTwoModels:
         policy.begin_answer(speculation or Speculation())
         return policy
 
-    def test_of_two_that_nothing_is_known_of_the_cheaper_one_guesses(self) -> None:
+    def test_cheaper_of_two_new_drafters_drafts(self) -> None:
         assert self.a_policy().plan(self.BOTH).drafter == Origin.EAGLE
         assert self.a_policy(head_ms=40.0).plan(self.BOTH).drafter == Origin.DRAFT
 
-    def test_one_whose_guesses_fail_leaves_them_to_the_other(self) -> None:
+    def test_failing_drafter_leaves_drafting_to_the_other(self) -> None:
         policy = self.a_policy()
         for _ in range(20):
             policy.begin_answer(Speculation())
@@ -153,7 +152,7 @@ class TestTwoModels:
         assert policy.plan(self.BOTH).drafter == Origin.DRAFT
         assert drafted(policy).predict(0.9) > policy.acceptance.models[Origin.EAGLE].predict(0.9)
 
-    def test_one_whose_guesses_fail_is_seldom_tried_again_while_those_of_the_other_hold(self) -> None:
+    def test_failing_drafter_is_seldom_tried_again(self) -> None:
         policy, chosen = self.a_policy(), []
         for number in range(120):
             if number % 20 == 0:
@@ -167,18 +166,18 @@ class TestTwoModels:
 
     @pytest.mark.parametrize(("drafter", "name"), [(Drafter.DRAFT, Origin.DRAFT), (Drafter.EAGLE, Origin.EAGLE)])
     @pytest.mark.parametrize("mode", [Mode.AUTO, Mode.FIXED])
-    def test_the_user_may_shut_one_out(self, drafter: Drafter, name: Origin, mode: Mode) -> None:
+    def test_drafter_option_excludes_the_other(self, drafter: Drafter, name: Origin, mode: Mode) -> None:
         policy = self.a_policy(speculation=Speculation(mode, 3, drafter=drafter))
         assert policy.plan(self.BOTH).drafter == name
 
-    def test_what_a_head_reads_before_each_round_is_a_part_of_its_price(self) -> None:
+    def test_price_includes_the_tokens_that_a_head_reads(self) -> None:
         dear = Curve({1: 5.0, 4: 300.0}, switch_ms=0.0)
         policy = Policy(Costs(Curve(TARGET_MS, switch_ms=0.0), {Origin.EAGLE: dear}))
         learn(policy, replace(BEGIN, lags={Origin.EAGLE: 1}), 1, 1, (0.9,))
         assert policy.plan(replace(BEGIN, lags={Origin.EAGLE: 1})).drafter == Origin.EAGLE
         assert policy.plan(replace(BEGIN, lags={Origin.EAGLE: 4})).drafter == Origin.TARGET
 
-    def test_both_are_remembered(self) -> None:
+    def test_state_of_both_drafters_is_stored(self) -> None:
         policy = self.a_policy()
         for _ in range(5):
             plan = policy.plan(self.BOTH)
@@ -192,25 +191,25 @@ class TestTwoModels:
 class TestModes:
     """Off, fixed, and the bounds that act together."""
 
-    def test_off_is_plain_decoding(self) -> None:
+    def test_mode_off_is_plain_decoding(self) -> None:
         policy = a_policy(Speculation(Mode.OFF))
         assert planned(policy, replace(BEGIN, offers=copied(8, 8))) == (Origin.TARGET, 0)
 
-    def test_fixed_drafts_exactly_what_was_asked_and_verifies_all(self) -> None:
+    def test_fixed_mode_drafts_and_verifies_num_assistant_tokens(self) -> None:
         policy = a_policy(Speculation(Mode.FIXED, num_assistant_tokens=4))
         doubtful = [0.05] * 9
         plan, drafted = draft(policy, BEGIN, doubtful)
         assert drafted == 4
         assert checked(plan, guessed(doubtful[:4])) == 4
 
-    def test_fixed_takes_ngrams_where_there_is_no_draft_model(self) -> None:
+    def test_fixed_mode_without_a_draft_uses_ngrams(self) -> None:
         policy = a_policy(Speculation(Mode.FIXED, num_assistant_tokens=4), draft=False)
         assert planned(policy, Situation(100, 200, copied(8, 2))) == (Origin.NGRAM, 4)
         assert planned(policy, Situation(100, 200, copied(3, 2))) == (Origin.NGRAM, 3)
         assert planned(policy, Situation(100, 200)) == (Origin.TARGET, 0)
 
     @pytest.mark.parametrize("mode", [Mode.AUTO, Mode.FIXED])
-    def test_only_the_drafter_that_was_asked_for_guesses(self, mode: Mode) -> None:
+    def test_drafter_option_allows_one_drafter(self, mode: Mode) -> None:
         both = replace(BEGIN, offers=copied(8, 32))
         for drafter, origin in ((Drafter.DRAFT, Origin.DRAFT), (Drafter.NGRAM, Origin.NGRAM)):
             policy = a_policy(Speculation(mode, num_assistant_tokens=4, drafter=drafter))
@@ -218,13 +217,13 @@ class TestModes:
         without = a_policy(Speculation(mode, num_assistant_tokens=4, drafter=Drafter.NGRAM))
         assert planned(without, BEGIN) == (Origin.TARGET, 0)
 
-    def test_an_offer_that_may_not_be_used_teaches_nothing(self) -> None:
+    def test_excluded_offer_is_not_learned(self) -> None:
         policy = a_policy(Speculation(drafter=Drafter.DRAFT))
         before = chance(policy, 32, 1)
         learn(policy, replace(BEGIN, offers=copied(8, 32)), 3, 3, (0.9, 0.9, 0.9))
         assert chance(policy, 32, 1) == before
 
-    def test_fixed_is_not_stopped_by_losses(self) -> None:
+    def test_fixed_mode_ignores_losses(self) -> None:
         policy = a_policy(Speculation(Mode.FIXED, num_assistant_tokens=3))
         for _ in range(30):
             plan = learn(policy, BEGIN, 3, 0, (0.5, 0.5, 0.5))
@@ -232,25 +231,25 @@ class TestModes:
         assert policy.ledger_ms < -1000.0
 
     @pytest.mark.parametrize("mode", [Mode.AUTO, Mode.FIXED])
-    def test_a_confidence_below_the_threshold_ends_the_draft_and_is_not_verified(self, mode: Mode) -> None:
+    def test_confidence_threshold_ends_the_draft(self, mode: Mode) -> None:
         policy = a_policy(Speculation(mode, num_assistant_tokens=6, assistant_confidence_threshold=0.4))
         confidences = [0.99, 0.99, 0.39, 0.99]
         plan, drafted = draft(policy, BEGIN, confidences)
         assert drafted == 3
         assert checked(plan, guessed(confidences[:3])) == 2
 
-    def test_automatic_length_stays_below_the_cap(self) -> None:
+    def test_auto_mode_stays_below_num_assistant_tokens(self) -> None:
         policy = a_policy(Speculation(num_assistant_tokens=3))
         assert draft(policy, BEGIN, [0.999] * 20)[1] == 3
         assert a_policy(Speculation(num_assistant_tokens=3)).plan(replace(BEGIN, offers=copied(11, 8))).limit <= 3
 
-    def test_a_threshold_alone_leaves_the_length_to_the_prices(self) -> None:
+    def test_confidence_threshold_leaves_the_length_to_prices(self) -> None:
         policy = a_policy(Speculation(assistant_confidence_threshold=0.1))
         assert draft(policy, BEGIN, [0.999] * 3 + [0.11] * 9)[1] < 12
 
     @pytest.mark.parametrize("mode", [Mode.AUTO, Mode.FIXED])
     @pytest.mark.parametrize("remaining", [1, 2, 4])
-    def test_never_drafts_past_the_end(self, mode: Mode, remaining: int) -> None:
+    def test_plan_never_drafts_past_the_end(self, mode: Mode, remaining: int) -> None:
         policy = a_policy(Speculation(mode, num_assistant_tokens=9))
         plan = policy.plan(replace(BEGIN, remaining=remaining, offers=copied(11, 8)))
         assert plan.limit <= remaining - 1
@@ -260,17 +259,17 @@ class TestModes:
 class TestStopping:
     """The automatic length."""
 
-    def test_goes_on_while_the_draft_is_sure_and_stops_where_it_doubts(self) -> None:
+    def test_drafting_stops_where_confidence_falls(self) -> None:
         assert draft(a_policy(), BEGIN, [0.99] * 4 + [0.05] * 8)[1] == 5
 
-    def test_candidates_not_worth_their_verification_are_dropped(self) -> None:
+    def test_candidates_not_worth_verification_are_dropped(self) -> None:
         policy = Policy(Costs(Curve({1: 70.0, 2: 95.0, 3: 120.0, 4: 145.0}), {Origin.DRAFT: Curve({1: 5.0})}))
         plan = policy.plan(BEGIN)
         assert plan.drafter == Origin.DRAFT
         assert checked(plan, guessed([0.02])) == 0
         assert checked(plan, NO_DRAFT) == 0
 
-    def test_a_free_label_comes_from_a_candidate_that_was_not_verified(self) -> None:
+    def test_unverified_candidate_is_a_label(self) -> None:
         policies = [a_policy(), a_policy()]
         for policy, right in zip(policies, (1, 0), strict=True):
             learn(policy, BEGIN, 0, 0, (0.5,), right=right)
@@ -282,13 +281,13 @@ class TestStopping:
             learn(policy, BEGIN, guesses, 0, (0.9,) * guesses)
         assert drafted(policies[0]).predict(0.9) == policies[1].acceptance.models[Origin.DRAFT].predict(0.9)
 
-    def test_a_failing_draft_is_given_up_and_tried_again_later(self) -> None:
+    def test_failing_draft_is_disabled_and_tried_again_later(self) -> None:
         policy = a_policy()
         fail(policy, 12)
         assert policy.plan(BEGIN).drafter == Origin.TARGET
         assert 1 <= fail(policy, 150).count(Origin.DRAFT) <= 15
 
-    def test_a_new_pair_risks_no_more_than_its_credit_in_one_round(self) -> None:
+    def test_first_round_risks_no_more_than_its_credit(self) -> None:
         policy = a_policy()
         plan, first = draft(policy, BEGIN, [0.999] * 20)
         policy.observe(plan, made(plan, first, 0, (0.999,) * first))
@@ -296,7 +295,7 @@ class TestStopping:
         assert policy.ledger_ms > -180.0
 
 
-def test_rounds_of_ngrams_do_not_raise_the_worth_of_time_elsewhere() -> None:
+def test_ngram_rounds_leave_the_rate_of_the_draft_alone() -> None:
     policies = [a_policy(), a_policy()]
     for policy in policies:
         for _ in range(20):
@@ -313,14 +312,14 @@ def test_rounds_of_ngrams_do_not_raise_the_worth_of_time_elsewhere() -> None:
 class TestTails:
     """N-grams behind a draft."""
 
-    def test_a_long_match_behind_a_draft_ends_it_and_is_verified_with_it(self) -> None:
+    def test_long_match_ends_the_draft_and_is_verified_with_it(self) -> None:
         plan = a_policy().plan(BEGIN)
         assert plan.wants_more(guessed([0.98]))
         assert not plan.wants_more(guessed([0.98], tail=9, match=12))
         assert checked(plan, guessed([0.98], tail=9, match=12)) > 3
         assert plan.wants_more(guessed([0.99, 0.99], tail=9, match=2))  # a match by chance
 
-    def test_nothing_follows_a_draft_that_is_cut(self) -> None:
+    def test_trimmed_draft_has_no_tail(self) -> None:
         policy = a_policy(Speculation(num_assistant_tokens=6, assistant_confidence_threshold=0.4))
         plan = policy.plan(BEGIN)
         assert not plan.wants_more(guessed([0.9, 0.2]))
@@ -334,12 +333,12 @@ class TestTails:
             (Speculation(drafter=Drafter.DRAFT), 2),  # a person wants the draft alone
         ],
     )
-    def test_the_bounds_hold_for_both_together(self, speculation: Speculation, most: int) -> None:
+    def test_bounds_hold_for_draft_and_tail_together(self, speculation: Speculation, most: int) -> None:
         plan = a_policy(speculation).plan(BEGIN)
         assert checked(plan, guessed([0.99, 0.99], tail=9, match=30)) == most
 
     @pytest.mark.parametrize(("accepted", "sign"), [(5, 1), (1, -1), (0, 0)])
-    def test_ngrams_learn_from_what_became_of_a_tail_behind_a_right_draft(self, accepted: int, sign: int) -> None:
+    def test_tail_behind_a_right_draft_teaches_ngrams(self, accepted: int, sign: int) -> None:
         policy = a_policy()
         plan = policy.plan(BEGIN)
         before = chance(policy, 5, 1)
@@ -352,44 +351,44 @@ class TestTails:
 class TestDrafters:
     """N-gram, draft model or neither."""
 
-    def test_a_long_match_is_copied_as_far_as_it_pays(self) -> None:
+    def test_long_match_is_copied_as_far_as_it_pays(self) -> None:
         plan = a_policy().plan(replace(BEGIN, offers=copied(11, 8)))
         assert plan.drafter == Origin.NGRAM
         assert plan.limit >= 6
 
-    def test_a_chance_match_does_not_displace_a_good_draft(self) -> None:
+    def test_short_match_does_not_displace_a_good_draft(self) -> None:
         policy = a_policy()
         for _ in range(20):
             learn(policy, BEGIN, 4, 4, (0.98,) * 4)
         assert policy.plan(replace(BEGIN, offers=copied(11, 2))).drafter == Origin.DRAFT
 
-    def test_ngrams_are_learned_from_offers_that_were_not_taken(self) -> None:
+    def test_unused_offers_teach_ngrams(self) -> None:
         policy = a_policy()
         before = chance(policy, 2, 1)
         for _ in range(10):
             learn(policy, replace(BEGIN, lags={}, offers=copied(5, 2, right=0)), 0, 0)
         assert chance(policy, 2, 1) < before / 2
 
-    def test_an_offer_known_only_in_part_teaches_only_that_part(self) -> None:
+    def test_partly_checked_offer_teaches_that_part(self) -> None:
         policy = a_policy()
         second = chance(policy, 2, 2)
         learn(policy, replace(BEGIN, lags={}, offers=copied(5, 2, right=1)), 0, 0)
         assert chance(policy, 2, 2) == second
 
-    def test_reading_a_long_prompt_waits_until_ngrams_had_their_chance(self) -> None:
+    def test_prefill_of_the_draft_waits_for_ngrams(self) -> None:
         policy, prompt = a_policy(), Situation(context=700, remaining=1000, lags={Origin.DRAFT: 700})
         policy.begin_answer(Speculation(), expected_tokens=1000)
         assert policy.plan(prompt).drafter == Origin.TARGET
         assert plans_after(policy, prompt, tokens=20) == Origin.DRAFT
 
-    def test_a_draft_that_earned_its_reading_reads_on_after_a_copied_passage(self) -> None:
+    def test_paid_draft_reads_on_after_a_copied_passage(self) -> None:
         policy = a_policy()
         for _ in range(20):
             learn(policy, BEGIN, 4, 4, (0.98,) * 4)
         copied = replace(BEGIN, lags={Origin.DRAFT: 80}, remaining=60)
         assert policy.plan(copied).drafter == Origin.DRAFT
 
-    def test_reading_the_prompt_pays_from_about_a_tenth_of_it_in_output(self) -> None:
+    def test_prefill_pays_from_a_tenth_of_the_prompt_in_output(self) -> None:
         def reads(expected: int) -> bool:
             policy = Policy(Costs(Curve(TARGET_MS), {Origin.DRAFT: Curve({1: 18.5, 8: 33.0, 16: 54.0, 32: 95.0})}))
             policy.begin_answer(Speculation(), expected_tokens=expected)
@@ -397,7 +396,7 @@ class TestDrafters:
 
         assert [reads(expected) for expected in (60, 300)] == [False, True]
 
-    def test_the_usual_length_of_answers_is_learned(self) -> None:
+    def test_usual_answer_length_is_learned(self) -> None:
         policy, prompt = a_policy(), Situation(context=1500, remaining=4000, lags={Origin.DRAFT: 1500})
         assert policy.plan(prompt).drafter == Origin.TARGET
         for _ in range(12):
@@ -409,9 +408,7 @@ class TestDrafters:
         assert plans_after(policy, prompt, tokens=100) == Origin.DRAFT
 
     @pytest.mark.parametrize(("lengths", "after"), [([600], 3), ([12], None), ([12, 600], 12), ([600, 12, 12, 12], 12)])
-    def test_a_prompt_is_read_once_the_short_ones_of_the_last_answers_would_be_over(
-        self, lengths: list[int], after: int | None
-    ) -> None:
+    def test_prefill_waits_for_the_length_of_short_answers(self, lengths: list[int], after: int | None) -> None:
         prompt = Situation(context=300, remaining=4000, lags={Origin.DRAFT: 300})
 
         def begun() -> Policy:
@@ -425,7 +422,7 @@ class TestDrafters:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 15), st.floats(0.01, 0.99)), min_size=20, max_size=150), st.booleans())
-def test_the_loss_is_bounded_whatever_is_accepted(fate: list[tuple[int, float]], offered: bool) -> None:
+def test_loss_is_bounded_whatever_is_accepted(fate: list[tuple[int, float]], offered: bool) -> None:
     policy, total, tokens, longest = a_policy(), 0.0, 0, dict.fromkeys((Origin.DRAFT, Origin.NGRAM, Origin.TARGET), 0.0)
     for accepted, confidence in fate:
         plan = policy.plan(replace(BEGIN, offers=copied(9, 4, right=accepted) if offered else {}))
@@ -448,7 +445,7 @@ FACTORS = [1, 1, 0, 0]
 
 
 class TestStorage:
-    """What outlives the program."""
+    """State that outlives the program."""
 
     def stored(self) -> dict[str, Any]:
         policy = a_policy()
@@ -458,7 +455,7 @@ class TestStorage:
         data: dict[str, Any] = json.loads(json.dumps(policy.to_json()))
         return data
 
-    def test_comes_back_as_it_was(self) -> None:
+    def test_state_survives_json(self) -> None:
         restored = Policy.from_json(self.stored())
         assert restored is not None
         assert restored.to_json() == self.stored()
@@ -473,7 +470,7 @@ class TestStorage:
             *({"table": {"1": 5.0}, "factors": factors} for factors in ([1, None, 0, 0], [1, 1, 0])),
         ],
     )
-    def test_without_prices_it_is_none(self, prices: object) -> None:
+    def test_state_without_prices_is_none(self, prices: object) -> None:
         assert Policy.from_json(self.stored() | {"costs": {"target": prices, "models": {}}}) is None
 
     @pytest.mark.parametrize(
@@ -485,7 +482,7 @@ class TestStorage:
             {"free": {"n-gram": {"match 2 0": [-1.0, 2.0], "match 2 1": [3.0, 2.0]}}},
         ],
     )
-    def test_what_makes_no_sense_starts_from_its_prior(self, learned: dict[str, object]) -> None:
+    def test_malformed_state_starts_from_the_prior(self, learned: dict[str, object]) -> None:
         restored, new = Policy.from_json(self.stored() | learned | {"lengths": [5, "x"]}), a_policy()
         assert restored is not None
         if "models" in learned:
@@ -493,7 +490,7 @@ class TestStorage:
         else:
             assert chance(restored, 2, 1) == chance(new, 2, 1)
 
-    def test_a_new_answer_starts_with_a_clean_account(self) -> None:
+    def test_new_answer_starts_with_an_empty_ledger(self) -> None:
         policy = a_policy()
         fail(policy, 30)
         assert policy.ledger_ms < 0.0
@@ -511,7 +508,7 @@ class TestStorage:
         ([0.5], [[0.4]], Speculation(assistant_confidence_threshold=0.45), (1, ())),
     ],
 )
-def test_runners_up_are_checked_where_they_pay_within_all_bounds(
+def test_runners_up_are_checked_where_they_pay(
     confidences: list[float], shares: list[list[float]], speculation: Speculation, checked: tuple[int, object]
 ) -> None:
     plan, count = draft(a_policy(speculation), BEGIN, confidences)
@@ -520,12 +517,12 @@ def test_runners_up_are_checked_where_they_pay_within_all_bounds(
     assert (len(found.tokens), found.branches) == checked
 
 
-def test_a_target_that_cannot_branch_is_asked_for_none() -> None:
+def test_target_without_branches_gets_none() -> None:
     plan = a_policy().plan(replace(BEGIN, can_branch=False))
     assert not plan.trim(Draft((0,), (0.5,), runners_up=((Guess(100, 0.4),),))).branches
 
 
-def test_a_branch_that_holds_teaches_that_the_first_choice_was_wrong() -> None:
+def test_accepted_branch_teaches_a_wrong_first_choice() -> None:
     policy = a_policy()
     before = drafted(policy).predict(0.6)
     guessed = Draft((0,), (0.6,), runners_up=((Guess(7, 0.3),),), branches=(Branch(1, 7),))
@@ -540,7 +537,7 @@ HERE = Situation(context=0, remaining=100, lags={Origin.DRAFT: 1})
 FLAT = Costs(Curve({1: STEP_MS, 16: STEP_MS}, SWITCH_MS), {Origin.DRAFT: Curve({1: 15.0}, switch_ms=0.0)})
 
 
-def test_good_guesses_left_out_amid_plain_steps_save_up_for_a_change_of_size() -> None:
+def test_deferred_gain_pays_for_a_change_of_size() -> None:
     step_ms, change_ms = 60.0, 50.0  # a guess that holds every other time earns less than a change, but soon more
     policy = Policy(Costs(Curve({1: step_ms, 16: step_ms}, change_ms), {Origin.EAGLE: Curve({1: 8.0}, switch_ms=0.0)}))
     sizes = [1]
@@ -565,13 +562,13 @@ def enter(books: Books, drafter: Origin, ms: float, accepted: int = 0) -> None:
     books.enter(Outcome(HERE, drafter, draft, draft, range(accepted + 1), timing, 1 + checked), FLAT)
 
 
-def test_the_first_round_is_compared_with_a_plain_step_behind_a_prompt() -> None:
+def test_first_round_is_compared_with_a_plain_step() -> None:
     books = Books()
     enter(books, Origin.DRAFT, 81.0, accepted=1)
     assert books.earned_ms == pytest.approx(STEP_MS + SWITCH_MS + STEP_MS - 81.0)
 
 
-def test_the_way_back_to_plain_steps_is_charged_to_who_guessed() -> None:
+def test_return_to_plain_steps_is_charged_to_the_drafter() -> None:
     books = Books()
     enter(books, Origin.TARGET, 85.0)
     assert books.earned_ms == 0.0
@@ -592,7 +589,7 @@ def lose(ledger: Ledger, steps: float) -> None:
     ledger.book(tokens=1, ms=(1 + steps) * PLAIN_MS, plain_ms=PLAIN_MS)
 
 
-def test_a_pause_begins_where_the_allowance_is_spent_and_then_a_step_may_be_lost() -> None:
+def test_pause_begins_where_the_allowance_is_spent() -> None:
     ledger = Ledger(ALLOWANCE)
     lose(ledger, 1.5)
     assert (ledger.open, ledger.credit) == (True, 1.0)

@@ -4,7 +4,6 @@ import itertools
 import re
 import sys
 import threading
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -34,9 +33,10 @@ from headstart.engine.validation import Subject, Trial, Verdict, known, measured
 from headstart.errors import Translatable
 from tests.engine.answers import LIST, ask, request
 from tests.toy import ToyRunner
+from tests.waiting import PATIENCE, wait_until
 
 
-def test_what_precisions_mean_to_openvino() -> None:
+def test_precisions_become_openvino_properties() -> None:
     exact = reference()
     assert exact["INFERENCE_PRECISION_HINT"] == "f32"
     assert (exact["DYNAMIC_QUANTIZATION_GROUP_SIZE"], exact["KV_CACHE_PRECISION"]) == ("0", "f32")
@@ -55,13 +55,13 @@ def test_what_precisions_mean_to_openvino() -> None:
 
 @pytest.mark.parametrize("hint", [*HINTS, "f32, groups of 64", OWN])
 @pytest.mark.parametrize("other", [*HINTS, "f32, groups of 64", OWN])
-def test_what_differs_makes_one_precision_of_another(hint: str, other: str) -> None:
+def test_differing_properties_make_another_precision(hint: str, other: str) -> None:
     joined = {**properties(hint), **differing(other, hint)}
     assert hint_of(joined) == other
     assert joined["KV_CACHE_PRECISION"] == properties(other)["KV_CACHE_PRECISION"]
 
 
-def test_the_fastest_of_some_passes_counts_and_leaves_the_cache_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pass_ms_is_the_fastest_and_keeps_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = itertools.accumulate([0.0, 0.020, 1.0, 0.010, 1.0, 0.030])  # two readings a pass
     monkeypatch.setattr("headstart.engine.runners.precision.time.perf_counter", lambda: next(clock))
     runner = ToyRunner()
@@ -71,7 +71,7 @@ def test_the_fastest_of_some_passes_counts_and_leaves_the_cache_as_it_was(monkey
     assert list(runner.tokens) == [1, 2, 3]
 
 
-def test_a_change_of_size_costs_what_the_first_pass_after_it_costs_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_switch_ms_is_the_extra_time_of_the_first_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     lengths = (0.030, 0.025, 0.014, 0.010, 0.031, 0.027)  # of passes over 6, 6, 1, 1, 6, 6 tokens
     clock = itertools.accumulate(part for length in [*lengths, 0.016, 0.010] for part in (1.0, length))
     monkeypatch.setattr("headstart.engine.runners.precision.time.perf_counter", lambda: next(clock))
@@ -119,7 +119,7 @@ WRONG = {
 }
 
 
-def test_what_is_wrong_is_refused_with_the_reason_and_costs_the_others_nothing(subject: Subject) -> None:
+def test_failed_trial_is_refused_with_its_reason(subject: Subject) -> None:
     Trial(ODD).run(subject, [setting(fault) for fault in ("first", *WRONG, "right")])
     found = {fault: known(subject.measurements, setting(fault)) for fault in ("first", *WRONG, "right")}
     for fault, verdict in found.items():
@@ -128,7 +128,7 @@ def test_what_is_wrong_is_refused_with_the_reason_and_costs_the_others_nothing(s
         assert fault in WRONG or (verdict.ms[1] > 0 and verdict.ms[32] > 0)
 
 
-def test_the_fastest_measured_pass_of_some_weights_is_found(measured: Path) -> None:
+def test_measured_ms_is_the_fastest_pass(measured: Path) -> None:
     known_ = Measurements(measured, "model", {"weights": "abc"})
     assert measured_ms(measured, "abc") is None
     note(known_, setting("slow"), Verdict(ms={1: 9.0}))
@@ -138,12 +138,12 @@ def test_the_fastest_measured_pass_of_some_weights_is_found(measured: Path) -> N
     assert measured_ms(measured, "abc") == 5.0
 
 
-def test_what_hangs_is_ended_and_refused(subject: Subject) -> None:
+def test_hanging_trial_is_ended_and_refused(subject: Subject) -> None:
     Trial(ODD, patience=3.0).run(subject, [setting("hang")])
     assert known(subject.measurements, setting("hang")) == Verdict(Translatable("it gave no sign for 3 seconds"))
 
 
-def test_what_proved_right_untimed_is_timed_where_that_is_asked_for(subject: Subject) -> None:
+def test_untimed_trial_is_timed_on_request(subject: Subject) -> None:
     Trial(ODD).run(subject, [setting("right")], timed=False)
     assert known(subject.measurements, setting("right")) == Verdict()
     Trial(ODD).run(subject, [setting("right")])
@@ -152,20 +152,20 @@ def test_what_proved_right_untimed_is_timed_where_that_is_asked_for(subject: Sub
     assert found.ms
 
 
-def test_a_trial_that_is_stopped_leaves_open_what_it_was_at(subject: Subject) -> None:
+def test_stopped_trial_decides_nothing(subject: Subject) -> None:
     trial = Trial(ODD)
     thread = threading.Thread(target=trial.run, args=(subject, [setting("hang")]))
     thread.start()
-    time.sleep(1.0)
+    wait_until(lambda: trial._child)
     trial.stop()
-    thread.join(10.0)
+    thread.join(PATIENCE)
     assert not thread.is_alive()
     assert known(subject.measurements, setting("hang")) is None
     trial.run(subject, [setting("right")])  # nor does it begin anything anew
     assert known(subject.measurements, setting("right")) is None
 
 
-def test_findings_that_make_no_sense_count_as_none(subject: Subject) -> None:
+def test_malformed_findings_are_ignored(subject: Subject) -> None:
     several: list[object] = [7, "x", {"a": 1}, {"a": {"reason": ""}}, {"a": {"reason": "", "ms": 3, "switch_ms": 0}}]
     for nonsense in several:
         subject.measurements.put("validated", nonsense)
@@ -177,7 +177,7 @@ def test_refusals_are_listed_by_model_and_setting(subject: Subject, measured: Pa
     assert list(refusals(measured)) == [({"model": "toy"}, "f16", "64 of 64 results are not numbers")]
 
 
-def test_a_real_model_is_tried_in_every_precision(tiny_target: Path, headstart_home: Path) -> None:
+def test_real_model_passes_every_precision(tiny_target: Path, headstart_home: Path) -> None:
     measure(tiny_target, "CPU", Trial())
     loaded = load_model(tiny_target, target_place(LoadOptions(tiny_target)), headstart_home / "measured")
     found = {hint: known(loaded.measurements, properties(hint)) for hint in ("f32", "bf16", "f16")}
@@ -187,7 +187,7 @@ def test_a_real_model_is_tried_in_every_precision(tiny_target: Path, headstart_h
     assert not found["f32"].reason
 
 
-def test_a_forced_precision_is_proved_first_and_the_chat_works(tiny_target: Path) -> None:
+def test_forced_precision_is_tried_before_the_chat(tiny_target: Path) -> None:
     for precision in (Precision.F16, Precision.BF16):
         engine = load(LoadOptions(tiny_target, precision=precision))
         found = known(engine.target.measurements, properties(precision.value))
@@ -198,6 +198,6 @@ def test_a_forced_precision_is_proved_first_and_the_chat_works(tiny_target: Path
         assert len(ask(engine, request(LIST, tokens=8)).ids) == 8
 
 
-def test_the_place_of_a_draft_leaves_the_precision_open(tiny_draft: Path) -> None:
+def test_draft_config_leaves_the_precision_open(tiny_draft: Path) -> None:
     options = LoadOptions(tiny_draft, tiny_draft, precision=Precision.F16)
     assert draft_place(tiny_draft, options).precision is Precision.AUTO

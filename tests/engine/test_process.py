@@ -39,6 +39,7 @@ from headstart.engine.process.watch import Patience
 from headstart.engine.supervision import Journal, RestartBudget, program
 from headstart.errors import BrokenModelError, EngineLostError, HeadstartError, ProtocolError, Translatable
 from tests.engine.hosted import Hosted, hosted
+from tests.waiting import PATIENCE, wait_until
 
 TOY = LoadOptions(Path("toy"))
 
@@ -71,7 +72,7 @@ def kill_unnoticed(client: EngineClient) -> None:
         client.describe()
 
 
-def test_it_answers_like_any_engine(client: EngineClient) -> None:
+def test_client_answers_like_an_engine(client: EngineClient) -> None:
     engine: Engine = client
     events = list(engine.generate(ask("one two")))
     assert events[:2] == [Prefill(0, 3), Prefill(3, 3)]
@@ -81,7 +82,7 @@ def test_it_answers_like_any_engine(client: EngineClient) -> None:
     assert (finish.reason, finish.stats.output_tokens) == (FinishReason.STOP, 4)
 
 
-def test_loading_says_what_it_does_and_what_came_of_it(client: EngineClient) -> None:
+def test_load_reports_phases_and_facts(client: EngineClient) -> None:
     phases: list[protocol.Loading] = []
     before = pid_of(client)
     facts = client.load(LoadOptions(Path("big"), Path("small"), context=500), phases.append)
@@ -90,7 +91,7 @@ def test_loading_says_what_it_does_and_what_came_of_it(client: EngineClient) -> 
     assert not psutil.pid_exists(before)
 
 
-def test_errors_arrive_as_what_they_were(client: EngineClient, tmp_path: Path) -> None:
+def test_errors_keep_class_and_template(client: EngineClient, tmp_path: Path) -> None:
     with pytest.raises(BrokenModelError, match="The toy refuses") as refused:
         list(client.generate(ask("toy: refuse")))
     with pytest.raises(EngineLostError, match="The engine failed"):
@@ -113,7 +114,7 @@ def test_cancel_ends_the_answer(client: EngineClient) -> None:
     assert len(text_of(events).split()) < 200
 
 
-def test_a_caller_who_leaves_early_stops_the_answer(client: EngineClient) -> None:
+def test_abandoned_generator_stops_the_answer(client: EngineClient) -> None:
     before = client.pid
     for event in client.generate(ask("toy: words 4000")):
         if isinstance(event, Step):
@@ -122,30 +123,28 @@ def test_a_caller_who_leaves_early_stops_the_answer(client: EngineClient) -> Non
     assert client.pid == before
 
 
-def test_as_many_answers_are_written_at_once_as_it_was_loaded_for(client: EngineClient) -> None:
+def test_engine_writes_as_many_answers_as_parallel(client: EngineClient) -> None:
     assert client.load(replace(TOY, parallel=2)).parallel == 2
-    spans = list[tuple[float, float]]()
-
-    def write(words: int) -> str:
-        times, events = list[float](), list[Event]()
-        for event in client.generate(ask(f"toy: words {words}")):
-            times.append(time.monotonic())
-            events.append(event)
-        spans.append((times[0], times[len(times) // 2]))  # its end may be heard of after the next one's beginning
-        return text_of(events)
-
-    with ThreadPoolExecutor(3) as pool:
-        texts = list(pool.map(write, (40, 80, 41)))
-    assert [len(text.split()) for text in texts] == [40, 80, 41]
-    at_once = [sum(begin <= moment < end for begin, end in spans) for moment, _ in spans]
-    assert max(at_once) == 2
+    stop = CancelEvent()
+    first, second = (client.generate(ask("toy: words 4000"), stop) for _ in range(2))
+    next(first)
+    next(second)  # which an engine for one answer would begin after 4000 words
+    with ThreadPoolExecutor(1) as pool:
+        third = pool.submit(lambda: list(client.generate(ask("toy: words 40"))))
+        for _ in range(40):
+            next(second)
+        assert not third.done()
+        stop.set()
+        ends = [list(answer)[-1] for answer in (first, second)]
+        assert len(text_of(third.result(PATIENCE)).split()) == 40
+    assert all(isinstance(end, Finish) and end.reason is FinishReason.CANCELLED for end in ends)
     assert client.load(TOY).model == "toy"
 
 
-def test_all_who_have_an_answer_written_hear_that_the_engine_was_killed(client: EngineClient) -> None:
+def test_killed_engine_fails_every_answer(client: EngineClient) -> None:
     client.load(replace(TOY, parallel=2))
 
-    begun = threading.Barrier(3)
+    begun = threading.Barrier(3, timeout=PATIENCE)
 
     def write(_: int) -> str:
         answer = client.generate(ask("toy: words 4000"))
@@ -163,7 +162,7 @@ def test_all_who_have_an_answer_written_hear_that_the_engine_was_killed(client: 
     assert text_of(list(client.generate(ask("next")))) == "You wrote: next "
 
 
-def test_an_answer_that_is_cancelled_before_its_turn_ends_no_other(client: EngineClient) -> None:
+def test_cancel_of_a_queued_answer_ends_no_other(client: EngineClient) -> None:
     before, stop = client.pid, CancelEvent()
     first = client.generate(ask("toy: words 2000"))
     next(first)
@@ -171,12 +170,12 @@ def test_an_answer_that_is_cancelled_before_its_turn_ends_no_other(client: Engin
         second = pool.submit(lambda: list(client.generate(ask("toy: words 2000"), stop)))
         stop.set()
         assert len(text_of(list(first)).split()) == 2000  # which takes longer than a cancelled one may
-        assert isinstance(ended := second.result(10)[-1], Finish)
+        assert isinstance(ended := second.result(PATIENCE)[-1], Finish)
     assert ended.reason is FinishReason.CANCELLED
     assert client.pid == before
 
 
-def test_an_engine_deaf_to_cancel_is_ended(client: EngineClient) -> None:
+def test_engine_deaf_to_cancel_is_killed(client: EngineClient) -> None:
     cancel = CancelEvent()
     before, started = pid_of(client), time.monotonic()
     answer = client.generate(ask("toy: hang"), cancel)
@@ -184,7 +183,7 @@ def test_an_engine_deaf_to_cancel_is_ended(client: EngineClient) -> None:
     cancel.set()
     with pytest.raises(EngineLostError, match="did not stop in time"):
         list(answer)
-    assert 1.9 < time.monotonic() - started < 20.0
+    assert time.monotonic() - started > 1.9
     assert not psutil.pid_exists(before)
     assert text_of(list(client.generate(ask("next")))) == "You wrote: next "
 
@@ -195,7 +194,7 @@ def impatient(tmp_path: Path) -> EngineClient:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no way to freeze a process")
-def test_a_device_that_hangs_in_the_middle_leaves_the_part_with_the_caller(tmp_path: Path) -> None:
+def test_hanging_device_leaves_the_part_of_the_answer(tmp_path: Path) -> None:
     with closing(impatient(tmp_path)) as client:
         client.load(TOY)
         events: list[Event] = []
@@ -209,7 +208,7 @@ def test_a_device_that_hangs_in_the_middle_leaves_the_part_with_the_caller(tmp_p
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no way to freeze a process")
-def test_a_process_that_outlives_its_killing_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_process_that_survives_kill_is_abandoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_client, "KILL_GRACE", 0.2)
     with closing(impatient(tmp_path)) as client:
         client.load(TOY)
@@ -227,14 +226,14 @@ def test_a_process_that_outlives_its_killing_is_left_alone(tmp_path: Path, monke
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals have no names there")
-def test_a_crash_is_an_error_and_the_next_question_is_answered(client: EngineClient, tmp_path: Path) -> None:
+def test_crash_is_an_error_and_the_engine_restarts(client: EngineClient, tmp_path: Path) -> None:
     with pytest.raises(EngineLostError, match=r"stopped unexpectedly \(SIGSEGV\); see .*engine.log"):
         list(client.generate(ask("toy: segfault")))
     assert text_of(list(client.generate(ask("next")))) == "You wrote: next "
     assert "Segmentation fault" in (tmp_path / "logs" / "engine.log").read_text(encoding="utf-8")
 
 
-def test_the_key_of_a_request_is_in_no_log_and_no_error(client: EngineClient, tmp_path: Path) -> None:
+def test_key_is_in_no_log_and_no_error(client: EngineClient, tmp_path: Path) -> None:
     key, told = "5a" * 64, list[str]()
     for text in ("refuse", "bug", "memory", "print", "segfault"):
         request = replace(ask(f"toy: {text}"), keep=Keep("chat", 1, key))
@@ -249,7 +248,7 @@ def test_the_key_of_a_request_is_in_no_log_and_no_error(client: EngineClient, tm
     assert not any(key[:20] in text for text in (logs, *told))
 
 
-def test_restarts_are_bounded_until_the_model_is_loaded_again(client: EngineClient) -> None:
+def test_restarts_are_bounded_until_the_next_load(client: EngineClient) -> None:
     for _ in range(3):
         kill_unnoticed(client)
         assert client.describe().memory_free > 0
@@ -260,7 +259,7 @@ def test_restarts_are_bounded_until_the_model_is_loaded_again(client: EngineClie
     assert client.describe().memory_free > 0
 
 
-def test_budget_frees_itself_with_time() -> None:
+def test_restart_budget_refills_with_time() -> None:
     now = 0.0
     budget = RestartBudget(lambda: now)
     assert [budget.take() for _ in range(4)] == [True, True, True, False]
@@ -277,14 +276,14 @@ def test_budget_frees_itself_with_time() -> None:
     ("line", "words"),
     [("Hello", "no message of Headstart"), ('{"v": 2, "is": "Ready"}', "another version of Headstart")],
 )
-def test_a_program_that_is_no_engine_is_ended(tmp_path: Path, line: str, words: str) -> None:
+def test_foreign_program_is_ended(tmp_path: Path, line: str, words: str) -> None:
     client = EngineClient((sys.executable, "-c", f"print({line!r}); input()"), Journal(tmp_path / "log"))
     with pytest.raises(ProtocolError, match=words):
         client.load(TOY)
     assert client.pid is None
 
 
-def test_a_program_that_ends_at_once_or_is_missing_is_a_sentence(tmp_path: Path) -> None:
+def test_missing_program_is_an_error(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "log")
     with pytest.raises(EngineLostError, match="exit code 3"):
         EngineClient((sys.executable, "-c", "raise SystemExit(3)"), journal).load(TOY)
@@ -292,7 +291,7 @@ def test_a_program_that_ends_at_once_or_is_missing_is_a_sentence(tmp_path: Path)
         EngineClient((str(tmp_path / "missing"),), journal).load(TOY)
 
 
-def test_a_library_that_prints_does_not_disturb(client: EngineClient, tmp_path: Path) -> None:
+def test_printing_library_does_not_disturb_the_pipe(client: EngineClient, tmp_path: Path) -> None:
     assert text_of(list(client.generate(ask("toy: print")))) == "Done. "
     client.close()
     log = (tmp_path / "logs" / "engine.log").read_text(encoding="utf-8")
@@ -300,7 +299,7 @@ def test_a_library_that_prints_does_not_disturb(client: EngineClient, tmp_path: 
     assert "native code prints" in log
 
 
-def test_the_log_rotates_and_keeps_the_last_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_log_rotates_and_keeps_the_last_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervision, "_LOG_BYTES", 2000)
     journal = Journal(tmp_path / "logs" / "engine.log")
     for number in range(1000):
@@ -312,14 +311,14 @@ def test_the_log_rotates_and_keeps_the_last_lines(tmp_path: Path, monkeypatch: p
     assert "line 999" in files[0].read_text(encoding="utf-8")
 
 
-def test_a_log_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
+def test_unwritable_log_stops_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     journal = Journal(tmp_path / "file" / "engine.log")
     journal.write("kept at hand")
     assert journal.tail[-1].endswith("kept at hand")
 
 
-def test_the_program_is_found_frozen_and_unfrozen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_program_is_found_frozen_and_unfrozen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert program("--log") == (sys.executable, "-P", "-m", "headstart.engine_process", "--log")
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     for window, engine in (("/opt/headstart", "headstart-engine"), ("C:/Headstart.exe", "headstart-engine.exe")):
@@ -349,7 +348,7 @@ client.close()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a group of processes cannot be interrupted alone there")
-def test_ctrl_c_in_a_terminal_leaves_the_engine_usable() -> None:
+def test_ctrl_c_leaves_the_engine_usable() -> None:
     command = [sys.executable, "-c", INTERRUPTED]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as parent:
         assert parent.stdout
@@ -364,7 +363,7 @@ LOAD_TOY = protocol.Load(LoadOptions(Path("toy"), context=100))
 
 @pytest.fixture
 def bare() -> Iterator[Hosted]:
-    """Nothing is loaded."""
+    """A host without a model."""
     with hosted() as made:
         made.hear(protocol.Ready)
         yield made
@@ -381,13 +380,13 @@ def asking(text: str, generation: int = 1, tokens: int = 4096) -> protocol.Gener
     return protocol.Generate(generation, Request((Message("user", text),), tokens))
 
 
-def test_an_answer_without_a_model_fails(bare: Hosted) -> None:
+def test_answer_without_a_model_fails(bare: Hosted) -> None:
     bare.say(asking("hello", generation=9))
     sentence = Translatable("No model is loaded; choose one first.")
     assert bare.hear() == [protocol.Failed("ModelNotFoundError", sentence, "Generate", 9)]
 
 
-def test_an_answer_may_be_cancelled_before_it_begins(loaded: Hosted) -> None:
+def test_answer_can_be_cancelled_before_it_begins(loaded: Hosted) -> None:
     loaded.say(asking("toy: words 30", 1), asking("toy: words 5000", 2), protocol.Cancel(2), protocol.Cancel(77))
     first, second = loaded.hear(protocol.Finished)[-1], loaded.hear(protocol.Finished)[-1]
     assert isinstance(first, protocol.Finished)
@@ -400,7 +399,7 @@ def ahead(ticket: int, words: int) -> protocol.ReadAhead:
     return protocol.ReadAhead(ticket, Request((Message("user", "word " * words),)))
 
 
-def test_it_reads_ahead_until_something_else_is_asked_for(loaded: Hosted) -> None:
+def test_read_ahead_ends_with_the_next_order(loaded: Hosted) -> None:
     loaded.say(ahead(1, 3))
     assert loaded.hear() == [protocol.PromptRead(1)]
     loaded.say(ahead(2, 100_000), ahead(3, 3))
@@ -409,7 +408,7 @@ def test_it_reads_ahead_until_something_else_is_asked_for(loaded: Hosted) -> Non
     assert not any(isinstance(report, protocol.PromptRead) for report in loaded.hear(protocol.Finished))
 
 
-def test_without_a_model_nothing_is_read_ahead(bare: Hosted) -> None:
+def test_read_ahead_without_a_model_does_nothing(bare: Hosted) -> None:
     bare.say(ahead(1, 3), protocol.Describe(2))
     assert isinstance(bare.hear()[0], protocol.Described)
 
@@ -418,7 +417,7 @@ def title(ticket: int, text: str, tokens: int = 4096) -> protocol.WriteTitle:
     return protocol.WriteTitle(ticket, Request((Message("user", text),), tokens))
 
 
-def test_a_title_is_written_unless_something_else_is_asked_for(loaded: Hosted) -> None:
+def test_title_is_dropped_for_the_next_order(loaded: Hosted) -> None:
     loaded.say(title(1, "a b"))
     assert loaded.hear() == [protocol.TitleWritten(1, "You wrote: a b ")]
     loaded.say(title(2, "a b c", tokens=3))  # which is its end too soon
@@ -438,7 +437,7 @@ class TwoToys(ToyModels):
         return replace(super().open(options, tell), others=(ToyEngine(0.01),))
 
 
-def test_a_title_keeps_nobody_waiting_where_several_answers_are_written() -> None:
+def test_title_does_not_delay_parallel_answers() -> None:
     orders = (LOAD_TOY, asking("toy: words 5000", 1, 5000), title(2, "a"), asking("toy: words 3", 3))
     with hosted(TwoToys(0.01), *orders) as both:
         reports = both.hear(protocol.Finished)
@@ -446,17 +445,18 @@ def test_a_title_keeps_nobody_waiting_where_several_answers_are_written() -> Non
     assert reports[-1].generation == 3
 
 
-def test_the_end_of_all_answers_keeps_no_new_ones_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_marker_does_not_delay_new_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     with hosted(TwoToys(0.01), LOAD_TOY) as both:
         both.hear(protocol.Loaded)
         places = both.host._places  # its own: an answer of an earlier test may just be ending
-        give_back = places.give_back
+        give_back, ending = places.give_back, list[threading.Thread]()
 
         def asking_meanwhile(place: int) -> bool:
             are_free = give_back(place)
             if are_free:
+                ending.append(threading.current_thread())
                 both.say(asking("toy: words 5000", 2, 5000))
-                time.sleep(0.2)  # it begins
+                wait_until(lambda: not places.are_free)
             return are_free
 
         monkeypatch.setattr(places, "give_back", asking_meanwhile)
@@ -465,18 +465,18 @@ def test_the_end_of_all_answers_keeps_no_new_ones_waiting(monkeypatch: pytest.Mo
         while not (isinstance(reports[-1], protocol.Stepped) and reports[-1].generation == 2):
             reports += both.hear()
         monkeypatch.setattr(places, "give_back", give_back)
-        time.sleep(0.3)  # until the end of all is told
+        ending[0].join(PATIENCE)  # it has told the end of all
         both.say(asking("toy: words 3", 3))
         reports += both.hear(protocol.Finished)
     assert [report.generation for report in reports if isinstance(report, protocol.Finished)] == [1, 3]
 
 
-def test_without_a_model_no_title_is_written(bare: Hosted) -> None:
+def test_title_without_a_model_is_empty(bare: Hosted) -> None:
     bare.say(title(1, "a"))
     assert bare.hear() == [protocol.TitleWritten(1, "")]
 
 
-def test_it_counts_and_describes_while_it_answers(loaded: Hosted) -> None:
+def test_count_and_describe_work_during_an_answer(loaded: Hosted) -> None:
     loaded.say(
         asking("toy: words 5000", tokens=5000),
         protocol.CountTokens(3, Request((Message("user", "a b"),)), "c"),
@@ -487,7 +487,7 @@ def test_it_counts_and_describes_while_it_answers(loaded: Hosted) -> None:
     assert not any(isinstance(report, protocol.Finished) for report in heard)
 
 
-def test_a_benchmark_tells_its_heats_and_ends_with_the_result(loaded: Hosted) -> None:
+def test_benchmark_reports_heats_and_the_result(loaded: Hosted) -> None:
     loaded.say(
         protocol.Load(LoadOptions(Path("toy"))),
         protocol.Bench(5, protocol.BenchSize(prompts=1, tokens=6, repeats=2, with_peer=False)),
@@ -504,16 +504,14 @@ def test_a_benchmark_tells_its_heats_and_ends_with_the_result(loaded: Hosted) ->
     assert all(score["equals_plain"] for prompt in benched.result["prompts"] for score in prompt["scores"].values())
 
 
-def test_a_benchmark_can_be_stopped_and_work_goes_on(loaded: Hosted) -> None:
+def test_benchmark_can_be_cancelled(loaded: Hosted) -> None:
     loaded.say(
         protocol.Load(LoadOptions(Path("toy"))),
         protocol.Bench(5, protocol.BenchSize(prompts=3, tokens=80, repeats=9, with_peer=False)),
     )
     loaded.hear(protocol.BenchHeat)
-    started = time.monotonic()
     loaded.say(protocol.Cancel(4), protocol.Cancel(5))
     assert loaded.hear(protocol.Benched)[-1] == protocol.Benched(5, None)
-    assert time.monotonic() - started < 10.0
     loaded.say(asking("still here"))
     loaded.hear(protocol.Finished)
 
@@ -526,7 +524,7 @@ def test_a_benchmark_can_be_stopped_and_work_goes_on(loaded: Hosted) -> None:
         (b"x" * (2**24 + 2), "longer than 16 MiB"),
     ],
 )
-def test_garbage_is_answered_with_a_sentence_and_work_goes_on(loaded: Hosted, line: bytes, words: str) -> None:
+def test_garbage_is_reported_and_work_goes_on(loaded: Hosted, line: bytes, words: str) -> None:
     loaded.say(line)
     (failed,) = loaded.hear()
     assert isinstance(failed, protocol.Failed)
@@ -537,7 +535,7 @@ def test_garbage_is_answered_with_a_sentence_and_work_goes_on(loaded: Hosted, li
 
 
 @pytest.mark.parametrize("busy_with", ["hello", "toy: words 5000", "toy: hang"])
-def test_it_ends_when_its_input_does(busy_with: str) -> None:
+def test_engine_ends_with_its_input(busy_with: str) -> None:
     command = (*PROGRAM, "--log", "engine.log", "--pace", "0.01")
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin
@@ -546,7 +544,7 @@ def test_it_ends_when_its_input_does(busy_with: str) -> None:
         process.stdin.flush()
         next(line for line in process.stdout if isinstance(protocol.decode_report(line), protocol.Prefilled))
         process.stdin.close()
-        assert process.wait(20.0) == 0
+        assert process.wait(PATIENCE) == 0
 
 
 PARENT = """
@@ -554,16 +552,16 @@ import subprocess, sys, time
 child = subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 child.stdout.readline()
 print(child.pid, flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
-def test_it_does_not_outlive_a_parent_that_was_killed() -> None:
+def test_engine_ends_with_its_parent() -> None:
     command = [sys.executable, "-c", PARENT, *PROGRAM]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout
         child = psutil.Process(int(parent.stdout.readline()))
         assert child.is_running()
         parent.kill()
-        gone, _ = psutil.wait_procs([child], timeout=5)
+        gone, _ = psutil.wait_procs([child], timeout=PATIENCE)
     assert gone or child.status() == psutil.STATUS_ZOMBIE  # a container may have nobody who reaps it

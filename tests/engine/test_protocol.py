@@ -124,7 +124,7 @@ REPORTS: tuple[protocol.Report, ...] = (
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_orders_survive(order: protocol.Order) -> None:
+def test_orders_survive_the_wire(order: protocol.Order) -> None:
     line = protocol.encode(order)
     assert line.endswith(b"\n")
     assert line.count(b"\n") == 1
@@ -132,24 +132,24 @@ def test_orders_survive(order: protocol.Order) -> None:
 
 
 @pytest.mark.parametrize("report", REPORTS)
-def test_reports_survive(report: protocol.Report) -> None:
+def test_reports_survive_the_wire(report: protocol.Report) -> None:
     line = protocol.encode(report)
     assert line.count(b"\n") == 1
     assert protocol.decode_report(line) == report
 
 
-def test_every_message_was_tried() -> None:
+def test_every_message_has_an_example() -> None:
     assert {type(order) for order in ORDERS} == set(get_args(protocol.Order))
     assert {type(report) for report in REPORTS} == set(get_args(protocol.Report))
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=())))
-def test_any_text_survives(text: str) -> None:
+def test_any_text_survives_the_wire(text: str) -> None:
     order = protocol.CountTokens(1, text=text)
     assert protocol.decode_order(protocol.encode(order)) == order
 
 
-def test_a_newer_field_is_ignored() -> None:
+def test_newer_field_is_ignored() -> None:
     line = json.dumps({"v": 1, "is": "Cancel", "number": 4, "softly": True}).encode()
     assert protocol.decode_order(line) == protocol.Cancel(4)
 
@@ -169,14 +169,14 @@ def test_a_newer_field_is_ignored() -> None:
         (b" " * (2**24 + 1), "longer than 16 MiB"),
     ],
 )
-def test_what_is_no_message_is_refused(decode: Callable[[bytes], Any], line: bytes, words: str) -> None:
+def test_malformed_message_is_refused(decode: Callable[[bytes], Any], line: bytes, words: str) -> None:
     with pytest.raises(ProtocolError, match=words) as caught:
         decode(line)
     assert len(str(caught.value)) < 200
 
 
 @pytest.mark.parametrize("line", [b'{"is": "Cancel", "generation": 1}', b'{"v": 2, "is": "Ready"}', b"7", b"null"])
-def test_another_version_is_refused(line: bytes) -> None:
+def test_other_version_is_refused(line: bytes) -> None:
     with pytest.raises(ProtocolVersionError, match="install Headstart again"):
         protocol.decode_report(line)
 
@@ -195,18 +195,18 @@ def test_another_version_is_refused(line: bytes) -> None:
         ),
     ],
 )
-def test_a_damaged_message_is_refused(fields: dict[str, Any], words: str) -> None:
+def test_damaged_message_is_refused(fields: dict[str, Any], words: str) -> None:
     with pytest.raises(ProtocolError, match=words):
         protocol.decode_order(json.dumps({"v": 1, **fields}).encode())
 
 
-def test_a_value_out_of_range_is_refused_as_everywhere() -> None:
+def test_value_out_of_range_is_refused() -> None:
     line = protocol.encode(protocol.Generate(1, REQUEST)).replace(b'"top_p": 0.9', b'"top_p": 1.9')
     with pytest.raises(SettingsError, match="top-p must be above 0"):
         protocol.decode_order(line)
 
 
-def test_a_benchmark_of_nothing_is_refused() -> None:
+def test_empty_benchmark_is_refused() -> None:
     line = protocol.encode(next(order for order in ORDERS if isinstance(order, protocol.Bench))).replace(
         b'"repeats": 2', b'"repeats": 0'
     )
@@ -214,14 +214,14 @@ def test_a_benchmark_of_nothing_is_refused() -> None:
         protocol.decode_order(line)
 
 
-def test_an_order_is_no_report() -> None:
+def test_order_is_no_report() -> None:
     with pytest.raises(ProtocolError, match="unknown kind"):
         protocol.decode_report(protocol.encode(protocol.Cancel(1)))
 
 
 @fuzz("lines of the engine")
 @given(st.lists(st.binary(max_size=20).filter(lambda line: b"\n" not in line)), st.integers(1, 9))
-def test_lines_are_found_however_the_stream_is_cut(lines: list[bytes], size: int) -> None:
+def test_line_splitter_finds_lines_in_any_parts(lines: list[bytes], size: int) -> None:
     stream = b"".join(line + b"\n" for line in lines) + b"unfinished"
     splitter = protocol.LineSplitter()
     chunks = [stream[start : start + size] for start in range(0, len(stream), size)]
@@ -230,7 +230,7 @@ def test_lines_are_found_however_the_stream_is_cut(lines: list[bytes], size: int
 
 @fuzz("lines of the engine")
 @given(st.data())
-def test_a_line_with_strange_parts_is_a_message_or_refused(data: st.DataObject) -> None:
+def test_odd_line_is_a_message_or_refused(data: st.DataObject) -> None:
     message = data.draw(st.sampled_from([*ORDERS, *REPORTS]))
     line = (
         json.dumps(changed(data, json.loads(protocol.encode(message)), JUNK)).encode("utf-8", "surrogatepass") + b"\n"
@@ -240,7 +240,7 @@ def test_a_line_with_strange_parts_is_a_message_or_refused(data: st.DataObject) 
             protocol.encode(decode(line))
 
 
-def test_an_endless_line_takes_no_memory_and_the_next_one_is_read() -> None:
+def test_endless_line_takes_no_memory() -> None:
     splitter = protocol.LineSplitter()
     chunk = b"x" * 2**20
     for _ in range(40):
@@ -252,7 +252,7 @@ def test_an_endless_line_takes_no_memory_and_the_next_one_is_read() -> None:
     assert protocol.decode_order(good) == protocol.Cancel(2)
 
 
-def test_a_failure_crosses_as_a_template_and_its_values() -> None:
+def test_failure_keeps_template_and_values() -> None:
     error = DeviceError("{device} refuses {folder} after {seconds:.1f} s.", device="NPU", folder=Path("a"), seconds=2)
     sentence = _crossed(error)
     assert sentence == str(error) == "NPU refuses a after 2.0 s."
@@ -260,7 +260,7 @@ def test_a_failure_crosses_as_a_template_and_its_values() -> None:
     assert sentence.values == {"device": "NPU", "folder": "a", "seconds": 2}
 
 
-def test_a_value_of_a_failure_may_be_a_template_too() -> None:
+def test_failure_keeps_nested_templates() -> None:
     reason = Translatable("it gave no sign for {seconds:.0f} seconds", seconds=3.2)
     found = _crossed(DeviceError("{device} refuses it ({reason}).", device="NPU", reason=reason)).values["reason"]
     assert isinstance(found, Translatable)
@@ -273,7 +273,7 @@ def _crossed(error: HeadstartError) -> Translatable:
     return failed.sentence
 
 
-def test_a_failure_names_its_order() -> None:
+def test_failure_names_its_order() -> None:
     error = SettingsError("No.")
     assert protocol.failure(error, protocol.Generate(3, REQUEST)) == protocol.Failed(
         "SettingsError", error.text, "Generate", 3

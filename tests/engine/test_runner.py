@@ -1,7 +1,8 @@
 """Both runners: after rejections and cancels, logits are those of a fresh prefill."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def long_runner(request: pytest.FixtureRequest, tiny_target: Path) -> AnyRunner:
     return made
 
 
-def test_logits_are_those_of_the_last_tokens(runner: AnyRunner) -> None:
+def test_forward_gives_the_logits_of_the_last_rows(runner: AnyRunner) -> None:
     ids = ids_of(12, seed=1)
     every = runner.forward(ids, rows=12).copy()
     assert every.shape == (12, runner.vocabulary) == (12, 640)
@@ -63,7 +64,7 @@ def test_logits_are_those_of_the_last_tokens(runner: AnyRunner) -> None:
     assert np.array_equal(runner.forward(ids), every[-1:])
 
 
-def test_tokens_are_what_was_appended_and_not_forgotten(runner: AnyRunner) -> None:
+def test_tokens_follow_forward_and_rollback(runner: AnyRunner) -> None:
     runner.forward([5, 6, 7])
     runner.rollback(9)
     assert list(runner.tokens) == [5, 6, 7]
@@ -74,7 +75,7 @@ def test_tokens_are_what_was_appended_and_not_forgotten(runner: AnyRunner) -> No
     assert list(runner.tokens) == []
 
 
-def test_one_token_at_a_time_or_all_at_once(runner: AnyRunner, fresh: AnyRunner) -> None:
+def test_logits_do_not_depend_on_the_pass_size(runner: AnyRunner, fresh: AnyRunner) -> None:
     ids = ids_of(80, seed=2)
     together = runner.forward(ids, rows=80).copy()
     singly = np.concatenate([fresh.forward([token]).copy() for token in ids])
@@ -82,7 +83,7 @@ def test_one_token_at_a_time_or_all_at_once(runner: AnyRunner, fresh: AnyRunner)
     assert together.std() > 1.0  # else the floor would prove nothing
 
 
-def test_the_context_is_the_one_asked_for_and_can_be_filled(runner: AnyRunner, fresh: AnyRunner) -> None:
+def test_context_has_the_requested_size(runner: AnyRunner, fresh: AnyRunner) -> None:
     assert runner.context == CONTEXT
     ids = ids_of(CONTEXT, seed=3)
     runner.forward(ids[:-1])
@@ -101,7 +102,7 @@ OPERATIONS = st.one_of(
 
 @settings(deadline=None, max_examples=60)
 @given(operations=st.lists(OPERATIONS, min_size=1, max_size=40), seed=st.integers(0, 2**32))
-def test_whatever_was_rejected_or_cancelled_leaves_no_trace(
+def test_rejected_and_cancelled_tokens_leave_no_trace(
     compiled: tuple[AnyRunner, AnyRunner], operations: Sequence[tuple[str, int, int]], seed: int
 ) -> None:
     tormented, untouched = compiled
@@ -113,7 +114,7 @@ def test_whatever_was_rejected_or_cancelled_leaves_no_trace(
     expected_same(tormented, untouched, seed)
 
 
-def test_a_paged_rollback_is_exact_to_the_bit(tiny_target: Path) -> None:
+def test_paged_rollback_is_exact_to_the_bit(tiny_target: Path) -> None:
     runner = PagedRunner(tiny_target, "CPU", reference(), CONTEXT)
     prompt, rejected, following = ids_of(37, seed=5), ids_of(9, seed=6), ids_of(4, seed=7)
     runner.forward(prompt)
@@ -125,7 +126,7 @@ def test_a_paged_rollback_is_exact_to_the_bit(tiny_target: Path) -> None:
     assert np.array_equal(runner.forward(following, rows=4), clean)
 
 
-def test_holes_of_the_stateful_cache_are_closed(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stateful_cache_closes_holes(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runner = StatefulRunner(tiny_target, "CPU", reference(), CONTEXT)
     fresh = StatefulRunner(tiny_target, "CPU", reference(), CONTEXT)
     compactions: list[int] = []
@@ -148,11 +149,11 @@ def test_holes_of_the_stateful_cache_are_closed(tiny_target: Path, monkeypatch: 
 
 
 def module_of(runner: AnyRunner) -> str:
-    """Where its passes are made."""
+    """Return the module that makes the passes of a runner."""
     return type(getattr(runner, "_passes", runner)).__module__
 
 
-def test_a_call_cancelled_midway_ends_soon_and_does_not_spoil_the_next(long_runner: AnyRunner) -> None:
+def test_cancelled_pass_does_not_spoil_the_next(long_runner: AnyRunner) -> None:
     before = ids_of(300, seed=13)
     for size in (1, 4, 256):
         following = ids_of(size, seed=20)
@@ -173,7 +174,7 @@ def test_a_call_cancelled_midway_ends_soon_and_does_not_spoil_the_next(long_runn
         assert difference(long_runner.forward(following), clean) < FLOOR[type(long_runner)]
 
 
-def test_a_call_cancelled_at_the_end_can_be_repeated(runner: AnyRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pass_cancelled_at_the_end_can_be_repeated(runner: AnyRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = ids_of(CONTEXT, seed=21)
     runner.forward(ids[:-1])
     clean = runner.forward(ids[-1:]).copy()
@@ -186,7 +187,7 @@ def test_a_call_cancelled_at_the_end_can_be_repeated(runner: AnyRunner, monkeypa
     assert difference(again, clean) < FLOOR[type(runner)]
 
 
-def test_a_failed_call_leaves_no_tokens(runner: AnyRunner, fresh: AnyRunner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_pass_leaves_no_tokens(runner: AnyRunner, fresh: AnyRunner, monkeypatch: pytest.MonkeyPatch) -> None:
     runner.forward(ids_of(20, seed=17))
     with monkeypatch.context() as patch:
         patch.setattr(f"{module_of(runner)}.infer", _computes_then_fails)
@@ -195,7 +196,7 @@ def test_a_failed_call_leaves_no_tokens(runner: AnyRunner, fresh: AnyRunner, mon
     expected_same(runner, fresh, seed=19)
 
 
-def test_a_request_is_cancelled_by_whoever_sets_cancel() -> None:
+def test_infer_is_cancelled_by_the_event() -> None:
     cancel = CancelEvent()
     request = SlowRequest(on_wait=lambda: None)
     runners.infer(request, cancel)
@@ -206,7 +207,7 @@ def test_a_request_is_cancelled_by_whoever_sets_cancel() -> None:
     assert request.log == ["start", "wait", "cancel"]
 
 
-def test_a_request_that_fails_by_itself_is_no_cancelled_one() -> None:
+def test_failed_infer_is_not_interrupted() -> None:
     def fail() -> None:
         raise RuntimeError("no such operation")
 
@@ -246,14 +247,22 @@ class SlowRequest:
         self.log.append("cancel")
 
 
+class CancelMidway(CancelEvent):
+    """An event that is set soon after a pass has begun."""
+
+    @contextmanager
+    def calling(self, callback: Callable[[], object]) -> Iterator[None]:
+        with super().calling(callback):
+            timer = threading.Timer(0.05, self.set)
+            timer.start()
+            yield
+            timer.join()
+
+
 def cancel_midway(runner: AnyRunner) -> None:
     """Begin a pass that would take seconds."""
-    cancel = CancelEvent()
-    timer = threading.Timer(0.05, cancel.set)
-    timer.start()
     with pytest.raises(Interrupted):
-        runner.forward(ids_of(15_000, seed=15), cancel=cancel)
-    timer.join()
+        runner.forward(ids_of(15_000, seed=15), cancel=CancelMidway())
 
 
 def torment(runner: AnyRunner, operation: tuple[str, int, int], seed: int) -> None:
@@ -301,7 +310,7 @@ def _is_interrupted(request: Any, cancel: threading.Event | None) -> None:
     raise Interrupted
 
 
-def test_who_waits_for_what_is_cancelled_already_is_called_at_once() -> None:
+def test_callback_of_a_set_event_is_called_at_once() -> None:
     cancel, called = CancelEvent(), list[int]()
     cancel.set()
     with cancel.calling(lambda: called.append(1)):

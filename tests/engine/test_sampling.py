@@ -56,7 +56,7 @@ SAMPLINGS = st.builds(
 
 @settings(max_examples=60, deadline=None)
 @given(SAMPLINGS, st.integers(0, 1000))
-def test_the_processed_distribution_is_the_reference(sampling: Sampling, seed: int) -> None:
+def test_distribution_equals_the_reference(sampling: Sampling, seed: int) -> None:
     row = random_row(seed)
     expected = reference(row, sampling)
     sampler = Sampler(sampling, [])
@@ -81,7 +81,7 @@ def stepped(row: Row, step: float) -> Row:
 
 @settings(max_examples=80, deadline=None)
 @given(SAMPLINGS, ROWS, st.integers(0, 10_000))
-def test_choice_and_runners_up_have_the_largest_perturbed_scores(sampling: Sampling, row: Row, position: int) -> None:
+def test_choice_and_runners_up_have_the_largest_scores(sampling: Sampling, row: Row, position: int) -> None:
     with np.errstate(divide="ignore"):
         scores = np.log(reference(row, sampling))
     perturbed = scores + gumbel(hashes(sampling.seed, position, np.arange(row.size)))
@@ -95,7 +95,7 @@ def test_choice_and_runners_up_have_the_largest_perturbed_scores(sampling: Sampl
 
 @settings(max_examples=60, deadline=None)
 @given(ROWS, st.integers(1, 300))
-def test_the_largest_are_found_in_order_and_equal_ones_by_id(row: Row, count: int) -> None:
+def test_top_k_is_ordered_and_ties_go_by_id(row: Row, count: int) -> None:
     assert largest(row, count).tolist() == sorted(range(row.size), key=lambda token: (-row[token], token))[:count]
 
 
@@ -110,7 +110,7 @@ def test_draws_over_positions_follow_the_distribution() -> None:
     assert stats.chisquare(counts[possible], expected[possible] * draws).pvalue > 1e-4
 
 
-def test_greedy_takes_the_most_probable_token_and_tells_its_probability() -> None:
+def test_greedy_gives_the_likeliest_token_and_its_probability() -> None:
     row = random_row(1)
     sampler = Sampler(Sampling(), [])
     probabilities = np.exp(row.astype(np.float64)) / np.exp(row.astype(np.float64)).sum()
@@ -120,7 +120,7 @@ def test_greedy_takes_the_most_probable_token_and_tells_its_probability() -> Non
     assert sampler.probability(row, 7) == pytest.approx(probabilities[7], rel=1e-5)
 
 
-def test_a_bias_is_added_to_the_logits_of_whoever_knows_the_token() -> None:
+def test_logit_bias_is_added_where_the_token_exists() -> None:
     row = np.array([4.0, 1.0, 3.0, 2.0], np.float32)
     sampler = Sampler(Sampling(repetition_penalty=4.0), [2], bias={2: 3.0, 0: -100.0, 7: 100.0})
     assert sampler.choose(row, 0) == 3  # 6.0 became 1.5: penalties come after it
@@ -128,7 +128,7 @@ def test_a_bias_is_added_to_the_logits_of_whoever_knows_the_token() -> None:
     assert row.tolist() == [4.0, 1.0, 3.0, 2.0]
 
 
-def test_repetition_penalty_counts_prompt_answer_and_run_once_each() -> None:
+def test_repetition_penalty_counts_each_token_once() -> None:
     row = np.array([4.0, -4.0, 3.0, 1.0], np.float32)
     sampler = Sampler(Sampling(repetition_penalty=2.0), prompt=[0, 0, 1])
     assert sampler.choose(row, 0) == 2  # 4.0 became 2.0, -4.0 became -8.0
@@ -138,7 +138,7 @@ def test_repetition_penalty_counts_prompt_answer_and_run_once_each() -> None:
     assert row[0] == 4.0  # the model's own memory is left alone
 
 
-def test_presence_and_frequency_penalties_count_the_answer_only() -> None:
+def test_presence_and_frequency_penalties_skip_the_prompt() -> None:
     row = np.array([2.0, 1.6, 0.0], np.float32)
     sampler = Sampler(Sampling(frequency_penalty=0.3), prompt=[0] * 9)
     assert sampler.choose(row, 0) == 0
@@ -151,7 +151,7 @@ def test_presence_and_frequency_penalties_count_the_answer_only() -> None:
     assert presence.choose(row, 2) == 1  # 1.5 against 1.6: once, however often it came
 
 
-def test_a_guess_tells_its_runners_up_with_their_shares() -> None:
+def test_guess_has_its_runners_up_with_their_shares() -> None:
     row = np.log(np.array([0.05, 0.5, 0.0001, 0.3, 0.1, 0.0499], np.float32))
     guess = Sampler(Sampling(), ()).guess(row, 3)
     assert [guess.token, *(each.token for each in guess.runners_up)] == [1, 3, 4, 0]
@@ -160,7 +160,7 @@ def test_a_guess_tells_its_runners_up_with_their_shares() -> None:
     assert [listed.token, *(each.token for each in listed.runners_up)] == [5, 9, 2]
 
 
-def test_who_guesses_and_who_checks_share_the_noise_of_a_position(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_draft_and_target_share_the_noise_of_a_position(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
     def counted(seed: int, position: int, ids: NDArray[np.integer[Any]]) -> Hashes:
@@ -183,34 +183,33 @@ IDS = np.arange(50_000, dtype=np.int64)
 
 
 @pytest.mark.parametrize(("seed", "position"), [(0, 0), (0, 1), (1, 0), (2**63 - 1, 100_000)])
-def test_words_are_uniform(seed: int, position: int) -> None:
+def test_random_words_are_uniform(seed: int, position: int) -> None:
     uniform = hashes(seed, position, IDS) * 2.0**-32
     assert stats.kstest(uniform, "uniform").pvalue > 1e-4
 
 
 @pytest.mark.parametrize("other", [(0, 1), (1, 0), (7, 12)])
-def test_two_positions_or_seeds_share_nothing(other: tuple[int, int]) -> None:
+def test_noise_differs_by_position_and_seed(other: tuple[int, int]) -> None:
     first, second = hashes(0, 0, IDS).astype(float), hashes(*other, IDS).astype(float)
     for shift in (0, 1, 2, 3):
         correlation = np.corrcoef(first[: len(first) - shift], second[shift:])[0, 1]
         assert abs(correlation) < 0.02  # 4.5 standard deviations of independent words
 
 
-def test_gumbel_values_follow_their_law_and_their_words() -> None:
+def test_gumbel_values_follow_their_law() -> None:
     words = hashes(11, 4, IDS)
     noise = gumbel(words)
     assert stats.kstest(noise, "gumbel_r").pvalue > 1e-4
     assert np.array_equal(np.argsort(noise, kind="stable"), np.argsort(words, kind="stable"))
 
 
-def test_noise_is_at_least_what_a_bound_without_logarithms_says() -> None:
-    """With `e` the exponential variable behind a Gumbel value, e >= 1 - word as a share: the sampler relies on it."""
+def test_noise_is_above_its_bound() -> None:
+    # The sampler relies on e >= 1 - word, as a share, where e is the exponential variable behind a Gumbel value.
     words = np.concatenate([hashes(2, 7, IDS), np.array([0, 1, 2**32 - 2, 2**32 - 1], np.uint32)])
     assert (np.exp(-gumbel(words)) >= (2.0**32 - 1 - words) * 2.0**-32).all()
 
 
-def test_a_bound_in_place_of_a_sum_changes_no_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether top-p keeps a token is decided anew where the bound leaves it open."""
+def test_bound_in_place_of_a_sum_changes_no_token(monkeypatch: pytest.MonkeyPatch) -> None:
     row = random_row(3, 40_000)
     row[[5, 17, 900]] += 12.0
     chosen = []
@@ -236,20 +235,20 @@ QWEN = {"do_sample": True, "temperature": 0.7, "top_p": 0.8, "top_k": 20, "repet
         ({"temperature": None}, USUAL),
     ],
 )
-def test_the_author_s_values_are_the_model_s_own(tmp_path: Path, written: object, sampling: Sampling) -> None:
+def test_generation_config_gives_the_defaults(tmp_path: Path, written: object, sampling: Sampling) -> None:
     (tmp_path / generation_config.FILE_NAME).write_text(json.dumps(written), encoding="utf-8")
     assert read(tmp_path) == sampling
 
 
 @pytest.mark.parametrize("written", ["", "[1]", '{"temperature": "warm"}', '{"top_p": 7}', "[" * 5000])
-def test_a_file_that_says_nothing_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture, written: str) -> None:
+def test_empty_generation_config_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture, written: str) -> None:
     (tmp_path / generation_config.FILE_NAME).write_text(written, encoding="utf-8")
     with caplog.at_level(logging.WARNING):
         assert read(tmp_path) == USUAL
     assert "does not say how to sample" in caplog.text
 
 
-def test_a_model_without_the_file_is_sampled_as_usual(tmp_path: Path) -> None:
+def test_missing_generation_config_gives_the_usual_values(tmp_path: Path) -> None:
     assert read(tmp_path) == USUAL
     assert USUAL.temperature > 0
 
@@ -257,14 +256,14 @@ def test_a_model_without_the_file_is_sampled_as_usual(tmp_path: Path) -> None:
 ASKED = {"top_p": 0.5, "presence_penalty": 0.25, "frequency_penalty": 0.0, "seed": 7}  # the rest is left open
 
 
-def test_what_is_left_open_is_the_model_s_own() -> None:
+def test_open_parameters_are_those_of_the_model() -> None:
     own = Sampling(0.7, 0.8, 20, repetition_penalty=1.1, seed=99)
     settled = filled(Sampling, ASKED).settled(own)
     assert settled == Sampling(0.7, 0.5, 20, 0.0, 1.1, presence_penalty=0.25, seed=7)
     assert settled.settled(Sampling(0.1)) == settled
 
 
-def test_greedy_is_greedy() -> None:
+def test_temperature_zero_is_greedy() -> None:
     asked = ASKED | {"temperature": 0.0, "top_p": None}
     assert filled(Sampling, asked).settled(Sampling(0.7, 0.8, 20, repetition_penalty=1.1)) == Sampling(
         presence_penalty=0.25, seed=7

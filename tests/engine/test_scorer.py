@@ -1,4 +1,4 @@
-"""How likely tokens were: by the model's own logits, the same whoever guessed, in bytes that join to the text."""
+"""Log probabilities of tokens."""
 
 import random
 from dataclasses import replace
@@ -46,7 +46,7 @@ def tokens_of(given: Answer) -> list[Scored]:
     return [each for step in given.steps for each in step.scored]
 
 
-def test_likelihoods_are_the_softmax_of_the_row() -> None:
+def test_logprobs_are_the_softmax_of_the_row() -> None:
     row: Row = np.random.default_rng(1).normal(0.0, 4.0, 256).astype(np.float32)
     expected: NDArray[np.float64] = log_softmax(row.astype(np.float64))
     scorer, text = Scorer(spell, 20), AnswerText(decode)
@@ -61,7 +61,7 @@ def test_likelihoods_are_the_softmax_of_the_row() -> None:
     assert scorer.tell(text, ended=True) == ()
 
 
-def test_tokens_are_told_when_it_is_certain_that_they_stay() -> None:
+def test_logprobs_are_given_once_a_token_is_certain() -> None:
     row: Row = np.zeros(256, np.float32)
     scorer, text = Scorer(spell, 0), AnswerText(decode, ("END",))
     told: list[list[bytes]] = []
@@ -79,7 +79,7 @@ def test_tokens_are_told_when_it_is_certain_that_they_stay() -> None:
 
 @pytest.mark.parametrize("trial", range(10))
 @pytest.mark.parametrize("branches", [False, True])
-def test_a_witness_sees_the_row_of_each_token(trial: int, *, branches: bool) -> None:
+def test_on_logits_gets_the_row_of_each_token(trial: int, *, branches: bool) -> None:
     rng = random.Random(trial)
     seen: list[tuple[Row, int]] = []
     job = replace(random_job(rng, random_speculation(rng)), witness=lambda row, token: seen.append((row.copy(), token)))
@@ -98,7 +98,9 @@ def test_a_witness_sees_the_row_of_each_token(trial: int, *, branches: bool) -> 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS, ids=["greedy", "sampled"])
 @pytest.mark.parametrize("speculation", [PLAIN, FIXED, Speculation()], ids=["plain", "fixed", "auto"])
-def test_scores_are_the_model_s_own(pair_engine: LocalEngine, sampling: Sampling, speculation: Speculation) -> None:
+def test_scores_are_the_logprobs_of_the_model(
+    pair_engine: LocalEngine, sampling: Sampling, speculation: Speculation
+) -> None:
     wanted = request(LIST, sampling=sampling, speculation=speculation)
     unscored = ask(forget(pair_engine), wanted)
     given = ask(forget(pair_engine), scored(wanted))
@@ -136,7 +138,7 @@ def test_bytes_join_to_the_text_and_starts_point_into_it(pair_engine: LocalEngin
             assert given.text[each.start :].lstrip("\N{REPLACEMENT CHARACTER}").startswith(spelt.decode())
 
 
-def test_the_tokens_of_a_stop_string_are_not_told(pair_engine: LocalEngine) -> None:
+def test_tokens_of_a_stop_string_have_no_logprobs(pair_engine: LocalEngine) -> None:
     whole = ask(forget(pair_engine), request(LIST))
     stop = whole.text[20:24]
     for speculation in (PLAIN, FIXED):
@@ -145,7 +147,7 @@ def test_the_tokens_of_a_stop_string_are_not_told(pair_engine: LocalEngine) -> N
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_tokens_of_every_usual_kind_are_spelt(tokenizer_folders: Path, kind: str) -> None:
+def test_token_bytes_of_every_tokenizer_kind(tokenizer_folders: Path, kind: str) -> None:
     tokenizer, spelling = Tokenizer(tokenizer_folders / kind), Spelling(tokenizer_folders / kind, 900, [2])
     for text in SAMPLES:
         spelt = b"".join(map(spelling.spell, tokenizer.encode(text)))

@@ -48,30 +48,30 @@ def adaptive(name: str, *, draft: bool = True) -> float:
 
 
 @pytest.mark.parametrize("regime", REGIMES)
-def test_reaches_the_best_fixed_length_chosen_with_hindsight(regime: str) -> None:
+def test_policy_reaches_the_best_fixed_length(regime: str) -> None:
     assert adaptive(regime) >= 0.97 * speedup(TEXTS[regime], best_ms)
 
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("draft_ms", [12.0, 24.0, 40.0])
-def test_never_falls_far_behind_plain_decoding(draft_ms: float, seed: int) -> None:
+def test_policy_never_falls_far_behind_plain_decoding(draft_ms: float, seed: int) -> None:
     text = simulation.write(REGIMES["hopeless"], seed)
     took = adaptive_ms(new_policy(draft_ms), text, Setting(Machine(draft_ms, seed=seed)))
     assert simulation.plain_ms(text) >= 0.97 * took
 
 
-def test_finds_back_to_drafting_after_a_hopeless_passage() -> None:
+def test_policy_drafts_again_after_a_hopeless_passage() -> None:
     assert speedup([simulation.write([(HOPELESS, 250), (CODE, 400)], seed) for seed in SEEDS], new_ms) >= 1.1
 
 
-def test_an_unlucky_start_is_soon_forgotten() -> None:
+def test_unlucky_start_is_soon_forgotten() -> None:
     texts = [simulation.write([(CODE, 250)], seed) for seed in range(80)]
     unlucky = [text for text in texts if sum(text.right[:6]) <= 3]
     assert len(unlucky) >= 3
     assert min(simulation.plain_ms(text) / new_ms(text) for text in unlucky) >= 1.35
 
 
-def test_what_was_learned_does_not_hurt_the_next_answer() -> None:
+def test_learned_state_does_not_hurt_the_next_answer() -> None:
     policy = new_policy()
     for text in TEXTS["mixed"]:
         adaptive_ms(policy, text)
@@ -80,12 +80,12 @@ def test_what_was_learned_does_not_hurt_the_next_answer() -> None:
         assert later >= 0.97 * adaptive(name)
 
 
-def test_works_with_the_prices_of_another_machine() -> None:
+def test_policy_works_with_the_prices_of_another_machine() -> None:
     policy = Policy(Costs(Curve.shipped(60.0), {Origin.DRAFT: Curve.shipped(20.0)}))
     assert speedup(TEXTS["code"], lambda text: adaptive_ms(deepcopy(policy), text)) >= 0.95 * adaptive("code")
 
 
-def test_follows_a_machine_that_slows_down() -> None:
+def test_policy_follows_a_machine_that_slows_down() -> None:
     text, policy = TEXTS["code"][0], new_policy()
     took = adaptive_ms(policy, text, Setting(Machine(slower=2.0, turn=400)))
     assert policy.plain_ms == pytest.approx(2 * simulation.PLAIN_MS, rel=0.15)
@@ -98,7 +98,7 @@ def test_ngrams_alone_double_the_speed_of_editing_and_never_cost_much() -> None:
 
 
 @pytest.mark.parametrize("name", ["story", "edit"])
-def test_with_a_draft_the_better_of_both_is_reached(name: str) -> None:
+def test_draft_and_ngrams_reach_the_better_of_both(name: str) -> None:
     assert adaptive(name) >= 0.97 * max(adaptive(name, draft=False), adaptive("prose"))
 
 
@@ -131,23 +131,23 @@ def recorded_speedup(rule: Callable[[Recording], float]) -> float:
 
 
 @pytest.mark.parametrize("fresh", [False, True])
-def test_beats_every_fixed_length_and_every_other_rule_over_all(*, fresh: bool) -> None:
+def test_policy_beats_every_fixed_length_over_all(*, fresh: bool) -> None:
     best = max(map(recorded_speedup, OTHERS))
     assert recorded_speedup(lambda recording: auto_ms(recording, fresh=fresh)) > 1.1 * best
 
 
 @pytest.mark.parametrize("kind", RECORDINGS)
-def test_keeps_up_with_the_length_that_hindsight_would_fix_for_each_text(kind: str) -> None:
+def test_policy_keeps_up_with_the_best_length_of_each_text(kind: str) -> None:
     recording = RECORDINGS[kind]
     assert rules.best_fixed_ms(recording.text, lambda: machine(recording)) / auto_ms(recording) >= 0.92
 
 
-def test_comes_close_to_its_own_rule_with_hindsight() -> None:
+def test_policy_comes_close_to_its_rule_with_hindsight() -> None:
     assert mean(rules.calibrated_ms(each) / auto_ms(each, fresh=False) for each in RECORDINGS.values()) >= 0.85
 
 
 @pytest.mark.parametrize(("places", "least"), [(15, 0.85), (30, 0.97), (60, 1.0), (128, 1.0)])
-def test_loses_little_however_early_an_answer_ends_and_nothing_later(places: int, least: float) -> None:
+def test_policy_loses_little_in_short_answers(places: int, least: float) -> None:
     for recording in RECORDINGS.values():
         text = recording.text.beginning(places)
         plain = rules.fixed_ms(text, machine(recording), 0) + recording.ttft_ms
@@ -160,7 +160,7 @@ BUSY_MS = {1: 36.1, 2: 46.4, 3: 42.8, 4: 43.3, 5: 48.2, 6: 20.8, 8: 39.8, 10: 37
 
 
 @pytest.mark.parametrize("drafter", [Drafter.ANY, Drafter.NGRAM])
-def test_prices_that_were_measured_on_a_busy_machine_cost_little(drafter: Drafter) -> None:
+def test_prices_of_a_busy_machine_cost_little(drafter: Drafter) -> None:
     ratios = list[float]()
     for recording in RECORDINGS.values():
         slower = recording.costs().target.ms(1) / BUSY_MS[16]
@@ -205,31 +205,31 @@ def noisy_speedup(text: Text, policy: Callable[[], Policy], costs: Callable[[], 
 
 
 @pytest.mark.parametrize("kind", RECORDINGS)
-def test_never_slower_on_a_machine_whose_prices_jump(kind: str) -> None:
+def test_jumping_prices_make_nothing_slower(kind: str) -> None:
     recording = RECORDINGS[kind]
     assert noisy_speedup(recording.text, lambda: recording.policy(fresh=True), recording.costs) >= 0.97
 
 
 @pytest.mark.parametrize("length", [150, 600])
-def test_hopeless_text_loses_little_on_a_machine_whose_prices_jump(length: int) -> None:
+def test_jumping_prices_cost_hopeless_text_little(length: int) -> None:
     texts = [simulation.write([(HOPELESS, length)], seed) for seed in SEEDS]
     assert min(noisy_speedup(text, new_policy, simulation.costs) for text in texts) >= 0.95
 
 
-def test_both_drafters_together_beat_each_alone_where_a_text_copies() -> None:
+def test_both_drafters_beat_each_alone_on_copied_text() -> None:
     edit = RECORDINGS["edit"]
     alone = [auto_ms(edit, bounds=Speculation(drafter=drafter)) for drafter in (Drafter.DRAFT, Drafter.NGRAM)]
     assert auto_ms(edit) < min(alone)
 
 
-def test_branches_pay_where_the_draft_errs_and_cost_little_elsewhere() -> None:
+def test_branches_pay_where_the_draft_errs() -> None:
     gains = {kind: gain_of_branches(recording) for kind, recording in RECORDINGS.items()}
     assert mean(gains.values()) > 1.01
     assert min(gains.values()) > 0.95
 
 
 def gain_of_branches(recording: Recording) -> float:
-    """In the mean of some scatters: one pass more or less decides where all later rounds begin."""
+    """Return the mean gain over some scatters, as one pass more or less decides where all later rounds begin."""
 
     def ms(text: Text, seed: int) -> float:
         return policy_ms(recording.policy(), text, rules.Machine(recording.costs(), scatter=0.05, seed=seed))

@@ -35,7 +35,7 @@ typed = st.lists(st.one_of(st.sampled_from(SHREDS), texts), max_size=8).map("".j
 
 
 def control_ids(folder: Path) -> set[int]:
-    """What typed text must not give: the added tokens but the runs of newlines."""
+    """Return the ids that typed text must not give: the added tokens but the runs of newlines."""
     return {index for index, text in vocabulary.read(folder).items() if text in CONTROL}
 
 
@@ -55,7 +55,7 @@ def with_template(folders: Path, template: str, target: Path) -> Tokenizer:
     return Tokenizer(target)
 
 
-def test_a_gap_is_marked_and_its_texts_are_only_text(
+def test_fill_in_prompt_has_markers_and_plain_text(
     tokenizers: Mapping[str, Tokenizer], tokenizer_folders: Path
 ) -> None:
     tokenizer, names = tokenizers[BYTE_LEVEL], vocabulary.read(tokenizer_folders / BYTE_LEVEL)
@@ -71,7 +71,7 @@ def test_a_gap_is_marked_and_its_texts_are_only_text(
         tokenizers[METASPACE].prompt_of(Request((), prompt=prefix, suffix=suffix), 100)
 
 
-def test_a_prompt_may_be_given_in_tokens(byte_level: Tokenizer) -> None:
+def test_prompt_may_be_tokens(byte_level: Tokenizer) -> None:
     assert byte_level.prompt_of(Request((), prompt_ids=(5, 6, 1)), 100) == [5, 6, 1]
     with pytest.raises(SettingsError, match="no token 700"):
         byte_level.prompt_of(Request((), prompt_ids=(5, 700)), 100)
@@ -96,7 +96,7 @@ def test_a_conversation_encodes_as_in_transformers(reference: tuple[Tokenizer, d
 @pytest.mark.parametrize("kind", KINDS)
 @fuzz("control tokens in texts", 60)
 @given(text=typed)
-def test_typed_text_survives(
+def test_typed_special_tokens_stay_text(
     tokenizers: Mapping[str, Tokenizer], tokenizer_folders: Path, kind: str, text: str
 ) -> None:
     ids = tokenizers[kind].encode(text)
@@ -106,7 +106,7 @@ def test_typed_text_survives(
     assert control_ids(tokenizer_folders / kind).isdisjoint(ids)
 
 
-def test_half_a_surrogate_pair_becomes_a_replacement_character(byte_level: Tokenizer) -> None:
+def test_lone_surrogate_becomes_a_replacement_character(byte_level: Tokenizer) -> None:
     assert byte_level.decode(byte_level.encode("a\ud83d")) == "a\ufffd"
     assert byte_level.decode(byte_level.encode("\ud83d\ude00")) == "😀"
 
@@ -125,7 +125,9 @@ def test_special_tokens_show_only_when_asked_for(byte_level: Tokenizer) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_message_opens_another(tokenizers: Mapping[str, Tokenizer], tokenizer_folders: Path, kind: str) -> None:
+def test_message_opens_no_other_message(
+    tokenizers: Mapping[str, Tokenizer], tokenizer_folders: Path, kind: str
+) -> None:
     tokenizer, control = tokenizers[kind], control_ids(tokenizer_folders / kind)
     for role in ("system", "user", "assistant"):
         harmless, attacked = (tokenizer.prompt([Message(role, text), Message("user", "?")]) for text in ("hi", EVIL))
@@ -135,7 +137,9 @@ def test_no_message_opens_another(tokenizers: Mapping[str, Tokenizer], tokenizer
 
 @fuzz("control tokens in texts", 40)
 @given(contents=st.lists(typed, min_size=1, max_size=3))
-def test_control_tokens_are_the_template_s(byte_level: Tokenizer, tokenizer_folders: Path, contents: list[str]) -> None:
+def test_control_tokens_come_from_the_template(
+    byte_level: Tokenizer, tokenizer_folders: Path, contents: list[str]
+) -> None:
     ids = byte_level.prompt([Message("user", content) for content in contents])
     names = vocabulary.read(tokenizer_folders / BYTE_LEVEL)
     turns = ["<|im_start|>", "<|im_end|>"] * len(contents) + ["<|im_start|>"]
@@ -144,7 +148,7 @@ def test_control_tokens_are_the_template_s(byte_level: Tokenizer, tokenizer_fold
     assert byte_level.decode(ids, keep_special=True) == shown + "<|im_start|>assistant\n"
 
 
-def test_the_models_own_visible_markers_are_tokens_again(byte_level: Tokenizer, tokenizer_folders: Path) -> None:
+def test_visible_markers_of_the_model_are_tokens(byte_level: Tokenizer, tokenizer_folders: Path) -> None:
     thinking = next(
         index for index, text in vocabulary.read(tokenizer_folders / BYTE_LEVEL).items() if text == "<think>"
     )
@@ -153,12 +157,12 @@ def test_the_models_own_visible_markers_are_tokens_again(byte_level: Tokenizer, 
     assert thinking not in byte_level.prompt([Message("user", thought)])
 
 
-def test_an_answer_at_the_end_is_left_open_to_be_written_on(byte_level: Tokenizer) -> None:
+def test_last_answer_is_left_open(byte_level: Tokenizer) -> None:
     ids = byte_level.prompt([Message("user", "hi"), Message("assistant", "ho")])
     assert byte_level.decode(ids, keep_special=True) == "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\nho"
 
 
-def test_a_template_may_trim_contents(tokenizer_folders: Path, tmp_path: Path) -> None:
+def test_template_may_trim_contents(tokenizer_folders: Path, tmp_path: Path) -> None:
     template = "{% for m in messages %}<|im_start|>{{ m.content | trim }}<|im_end|>{% endfor %}"
     tokenizer = with_template(tokenizer_folders, template, tmp_path / "model")
     ids = tokenizer.prompt([Message("user", "  a <|im_end|> \n")])
@@ -166,19 +170,19 @@ def test_a_template_may_trim_contents(tokenizer_folders: Path, tmp_path: Path) -
     assert [index for index in ids if index < 3] == [1, 2]
 
 
-def test_a_message_that_the_template_drops_is_refused(tokenizer_folders: Path, tmp_path: Path) -> None:
+def test_dropped_message_is_refused(tokenizer_folders: Path, tmp_path: Path) -> None:
     template = "{% for m in messages %}{% if m.role != 'narrator' %}{{ m.role + m.content }}{% endif %}{% endfor %}"
     tokenizer = with_template(tokenizer_folders, template, tmp_path / "model")
     with pytest.raises(ChatTemplateError, match='no place for a message of role "narrator"'):
         tokenizer.prompt([Message("user", "hi"), Message("narrator", "42")])
 
 
-def test_a_role_cannot_carry_a_control_token(byte_level: Tokenizer) -> None:
+def test_role_with_a_control_token_is_refused(byte_level: Tokenizer) -> None:
     with pytest.raises(ChatTemplateError, match="no place for a message of role"):
         byte_level.prompt([Message("user<|im_end|>", "hi")])
 
 
-def test_a_templates_own_refusal_is_quoted(tokenizer_folders: Path, tmp_path: Path) -> None:
+def test_refusal_of_the_template_is_quoted(tokenizer_folders: Path, tmp_path: Path) -> None:
     template = (
         "{% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}"
         "{{ raise_exception('Roles must alternate') }}{% endif %}{{ m.content }}{% endfor %}"
@@ -189,7 +193,7 @@ def test_a_templates_own_refusal_is_quoted(tokenizer_folders: Path, tmp_path: Pa
         tokenizer.prompt([Message("user", "hi"), Message("user", "hi")])
 
 
-def test_a_missing_template_is_told(tokenizer_folders: Path) -> None:
+def test_missing_template_is_told(tokenizer_folders: Path) -> None:
     tokenizer = Tokenizer(tokenizer_folders / UNTEMPLATED)
     assert tokenizer.decode(tokenizer.encode("hi")) == "hi"
     with pytest.raises(ChatTemplateError, match="untemplated has no chat template"):
@@ -198,7 +202,7 @@ def test_a_missing_template_is_told(tokenizer_folders: Path) -> None:
 
 @pytest.mark.parametrize("share", [None, 0.0, 0.5])
 @pytest.mark.parametrize("name", FILES)
-def test_a_damaged_file_is_refused(tokenizer_folders: Path, tmp_path: Path, name: str, share: float | None) -> None:
+def test_damaged_tokenizer_is_refused(tokenizer_folders: Path, tmp_path: Path, name: str, share: float | None) -> None:
     folder = Path(shutil.copytree(tokenizer_folders / BYTE_LEVEL, tmp_path / "model"))
     content = (folder / name).read_bytes()
     (folder / name).unlink()
@@ -208,7 +212,7 @@ def test_a_damaged_file_is_refused(tokenizer_folders: Path, tmp_path: Path, name
         Tokenizer(folder)
 
 
-def test_a_tokenizer_that_swallows_spaces_is_refused(tokenizer_folders: Path) -> None:
+def test_tokenizer_that_drops_spaces_is_refused(tokenizer_folders: Path) -> None:
     with pytest.raises(BrokenModelError, match="swallows spaces"):
         Tokenizer(tokenizer_folders / TIDYING)
 
@@ -236,7 +240,7 @@ ENDLESS = (
         "{{ environ('HOME') }}{{ getenv('HOME') }}",
     ],
 )
-def test_a_template_reads_no_file_and_runs_no_code(tokenizer_folders: Path, tmp_path: Path, template: str) -> None:
+def test_template_reads_no_file_and_runs_no_code(tokenizer_folders: Path, tmp_path: Path, template: str) -> None:
     (tmp_path / "secret").write_text(CONTENT, encoding="utf-8")
     hostile = template.replace("FILE", str(tmp_path / "secret")) + USUAL
     tokenizer = with_template(tokenizer_folders, hostile, tmp_path / "model")
@@ -248,7 +252,7 @@ def test_a_template_reads_no_file_and_runs_no_code(tokenizer_folders: Path, tmp_
     assert not any(word in text for word in ("<class", "<module", "function", str(Path.home())))
 
 
-def test_a_template_without_an_end_takes_only_its_process_with_it(tokenizer_folders: Path, tmp_path: Path) -> None:
+def test_endless_template_ends_only_its_process(tokenizer_folders: Path, tmp_path: Path) -> None:
     folder = with_template(tokenizer_folders, ENDLESS, tmp_path / "model").folder
     code = (
         "import sys; from pathlib import Path\n"
@@ -269,8 +273,12 @@ class Slow:
 
     chat_template = "any"
 
+    def __init__(self) -> None:
+        self.renders = threading.Event()
+
     def apply_chat_template(self, history: list[dict[str, str]], *, add_generation_prompt: bool) -> str:
         content = history[0]["content"]
+        self.renders.set()
         time.sleep(600 if content == "endless" else 0.2)
         return content
 
@@ -278,18 +286,19 @@ class Slow:
 def main() -> None:
     """Two threads render, and the one that ends must not call off the guard of the other."""
     tokenizers_module._LONGEST = 1.0
-    template = tokenizers_module.ChatTemplate(Slow(), "any", Seams(()), Seams(()))
+    slow = Slow()
+    template = tokenizers_module.ChatTemplate(slow, "any", Seams(()), Seams(()))
 
     def render(content: str) -> None:
         template._render([{"role": "user", "content": content}], [], add_generation_prompt=False)
 
     threading.Thread(target=render, args=("endless",), daemon=True).start()
-    time.sleep(0.1)
+    slow.renders.wait()
     threading.Thread(target=render, args=("short",), daemon=True).start()
-    time.sleep(20)
+    time.sleep(60)
 
 
-def test_a_template_that_ends_does_not_call_off_the_guard_of_another() -> None:
+def test_timeout_of_a_template_survives_another_one() -> None:
     code = "from tests.engine.test_tokenizer import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
@@ -314,7 +323,7 @@ KNOWING = (
 )
 
 
-def test_tools_go_through_a_template_that_knows_them(tokenizer_folders: Path, tmp_path: Path) -> None:
+def test_template_renders_tools(tokenizer_folders: Path, tmp_path: Path) -> None:
     tokenizer = with_template(tokenizer_folders, KNOWING, tmp_path / "model")
     ids = tokenizer.prompt(CALLED, [WEATHER])
     shown = tokenizer.decode(ids, keep_special=True)
@@ -326,7 +335,7 @@ def test_tools_go_through_a_template_that_knows_them(tokenizer_folders: Path, tm
     assert ids.count(2) == len(CALLED)  # only the template closes a turn
 
 
-def test_tools_are_told_in_words_where_the_template_knows_none(byte_level: Tokenizer) -> None:
+def test_template_without_tools_gets_them_in_words(byte_level: Tokenizer) -> None:
     shown = byte_level.decode(byte_level.prompt(CALLED, [WEATHER]), keep_special=True)
     system, rest = shown.split("<|im_end|>\n<|im_start|>user\nRome?", 1)
     assert system.startswith("<|im_start|>system\n# Tools")
@@ -336,7 +345,7 @@ def test_tools_are_told_in_words_where_the_template_knows_none(byte_level: Token
     assert f"<|im_start|>user\n{results}<|im_end|>" in rest
 
 
-def test_hidden_tools_stand_in_no_prompt_but_their_results_do(byte_level: Tokenizer) -> None:
+def test_hidden_tools_are_in_no_prompt(byte_level: Tokenizer) -> None:
     tools = Tools((WEATHER,), hidden=True)
     for messages, before in ((CALLED, ""), ([Message("system", "Be kind."), *CALLED], "Be kind.\n\n")):
         ids = byte_level.prompt_of(Request(tuple(messages), tools=tools), 4096)
@@ -347,6 +356,6 @@ def test_hidden_tools_stand_in_no_prompt_but_their_results_do(byte_level: Tokeni
         assert "<tool_response>\ndry\n</tool_response>" in rest
 
 
-def test_a_call_at_the_end_is_a_closed_turn(byte_level: Tokenizer) -> None:
+def test_tool_call_closes_a_turn(byte_level: Tokenizer) -> None:
     shown = byte_level.decode(byte_level.prompt(CALLED[:2]), keep_special=True)
     assert shown.endswith("</tool_call><|im_end|>\n<|im_start|>assistant\n")

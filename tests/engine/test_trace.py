@@ -41,7 +41,7 @@ def pair(tiny_target: Path, tiny_draft: Path) -> LoadOptions:
     return LoadOptions(tiny_target, tiny_draft)
 
 
-def test_a_trace_has_every_round_and_no_text(pair: LoadOptions, tmp_path: Path) -> None:
+def test_trace_has_every_round_and_no_text(pair: LoadOptions, tmp_path: Path) -> None:
     lines = traced(pair, tmp_path / "trace")
     kinds = [line["is"] for line in lines]
     assert kinds[0] == "header"
@@ -65,7 +65,7 @@ def test_rounds_add_up_to_the_answer(pair: LoadOptions, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_recording_writes_the_same_answer_and_learns_nothing(pair: LoadOptions, tmp_path: Path) -> None:
+def test_recording_writes_the_same_answer_and_learns_nothing(pair: LoadOptions, tmp_path: Path) -> None:
     before = load(pair)._policy.to_json()
     lines = traced(pair, tmp_path / "trace", depth=4)
     ids = [line["ids"] for line in lines if line["is"] == "end"]
@@ -75,7 +75,7 @@ def test_a_recording_writes_the_same_answer_and_learns_nothing(pair: LoadOptions
 
 
 @pytest.mark.slow
-def test_a_recording_knows_the_draft_s_guess_for_every_token(pair: LoadOptions, tmp_path: Path) -> None:
+def test_recording_has_the_draft_token_of_every_position(pair: LoadOptions, tmp_path: Path) -> None:
     lines = traced(pair, tmp_path / "trace", depth=4)
     rounds = [line for line in lines if line["is"] == "round" and line["remaining"] > 5]
     assert all(len(line["confidences"]) == 5 and line["verified"] == 4 for line in rounds)
@@ -88,19 +88,19 @@ def test_a_recording_knows_the_draft_s_guess_for_every_token(pair: LoadOptions, 
         assert replayed(recording, drafted) == pytest.approx((stats.rounds, stats.accepted), abs=2)
 
 
-def test_without_a_draft_model_ngrams_can_be_replayed(tiny_target: Path, tmp_path: Path) -> None:
+def test_recording_without_a_draft_replays_ngrams(tiny_target: Path, tmp_path: Path) -> None:
     traced(LoadOptions(tiny_target), tmp_path / "trace", depth=8)
     (first, _) = read_recordings(tmp_path / "trace")
     assert not first.has_draft
     assert set(speedups(first)) == {"auto", "auto, new pair", "oracle"}
 
 
-def test_a_trace_that_cannot_be_written_is_refused_before_any_answer(pair: LoadOptions, tmp_path: Path) -> None:
+def test_unwritable_trace_is_refused_before_any_answer(pair: LoadOptions, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="cannot be written"):
         load(replace(pair, tracing=Tracing(tmp_path / "no" / "trace")))
 
 
-def test_a_cancelled_answer_is_traced_to_its_end(pair: LoadOptions, tmp_path: Path) -> None:
+def test_cancelled_answer_is_traced_to_its_end(pair: LoadOptions, tmp_path: Path) -> None:
     engine = load(replace(pair, tracing=Tracing(tmp_path / "trace")))
     ask(engine, request(LIST), lambda _: True)
     engine.close()
@@ -109,7 +109,7 @@ def test_a_cancelled_answer_is_traced_to_its_end(pair: LoadOptions, tmp_path: Pa
 
 
 @pytest.mark.parametrize("content", ["", "{}\n", "nonsense\n", '{"is":"header","format":99}\n', "[1]\n", "\xff\n"])
-def test_what_is_no_trace_is_refused(tmp_path: Path, content: str) -> None:
+def test_trace_of_another_kind_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "trace").write_bytes(content.encode("latin-1"))
     with pytest.raises(TraceError, match="trace"):
         read_recordings(tmp_path / "trace")

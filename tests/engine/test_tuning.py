@@ -67,7 +67,7 @@ def winner(trials: list[Trial]) -> str:
     return decided("target", trials, {}).chosen.name
 
 
-def test_the_fastest_is_timed_longer_and_wins() -> None:
+def test_fastest_option_is_timed_longer_and_wins() -> None:
     field = Field({"a": 1.05, "b": 1.3, "c": 1.1, "d": 1.2})
     assert winner(field.search()) == "b"
     assert field.pairs == {"a": 3, "b": 12, "c": 3, "d": 3}
@@ -78,7 +78,7 @@ def test_noise_wins_nothing(seed: int) -> None:
     assert winner(Field(dict.fromkeys("abcdef", 1.0), spread=0.05, seed=seed).search()) == DEFAULT
 
 
-def test_a_gain_shows_through_noise() -> None:
+def test_gain_shows_through_noise() -> None:
     assert winner(Field({"same": 1.0, "better": 1.15}, spread=0.05).search()) == "better"
 
 
@@ -93,24 +93,24 @@ def test_a_gain_shows_through_noise() -> None:
         (200.0, 100.0, 0, 1, False),
     ],
 )
-def test_a_gain_has_to_be_proved(base: float, mine: float, pairs: int, rivals: int, *, proved: bool) -> None:
+def test_unproven_gain_is_not_chosen(base: float, mine: float, pairs: int, rivals: int, *, proved: bool) -> None:
     assert Trial("candidate", [base] * pairs, [mine] * pairs).proves(rivals) == proved
 
 
-def test_one_that_cannot_run_ends_nothing() -> None:
+def test_failing_option_does_not_end_the_search() -> None:
     trials = {trial.name: trial for trial in Field({"good": 1.3, "refused": math.nan}).search()}
     assert trials["refused"].failure == "refused refuses the model. Try another."
     assert winner(list(trials.values())) == "good"
 
 
-def test_time_ends_it() -> None:
+def test_search_ends_with_its_time() -> None:
     field = Field({"a": 1.3, "b": 1.2, "c": 1.1})
     trials = field.search(seconds=4.0)
     assert field.now == 4.0
     assert [len(trial.base) for trial in trials] == [3, 1, 0]
 
 
-def test_what_would_not_end_in_time_is_not_begun() -> None:
+def test_search_begins_nothing_that_would_take_too_long() -> None:
     field = Field({"slow to load": 1.3, "quick": 1.2})
     compare, load = field.compare, {"slow to load": 20.0, "quick": 10.0}
 
@@ -124,7 +124,7 @@ def test_what_would_not_end_in_time_is_not_begun() -> None:
     assert [len(trial.base) for trial in search(["a"], loading, 90.0, first=60.0, clock=lambda: 50.0)] == [0]
 
 
-def test_an_answer_that_is_too_short_tells_nothing() -> None:
+def test_short_answer_is_not_timed() -> None:
     (trial,) = search(["a"], lambda _name, number: None if number else (100.0, 50.0), LONG)
     assert (trial.base, trial.mine, trial.failure) == ([100.0], [50.0], "")
 
@@ -149,21 +149,21 @@ def test_threads_are_varied_where_that_can_matter(hardware: Hardware, found: lis
         assert tried["8 threads, two a core"].properties["ENABLE_HYPER_THREADING"] == "YES"
 
 
-def test_only_devices_that_exist_are_tried_and_none_where_a_person_has_chosen() -> None:
+def test_devices_are_tried_unless_one_is_chosen() -> None:
     assert [load.device for load in settings(HERE, LOAD).values()] == ["GPU.0", "NPU"]
     assert settings(HERE, LOAD, placed=True) == {}
     elsewhere = settings(HERE, LoadOptions(LOAD.target, device="GPU.0"))
     assert [load.device for load in elsewhere.values()] == ["CPU", "NPU"]
 
 
-def test_a_precision_that_was_about_as_fast_is_timed_again() -> None:
+def test_similar_precision_is_timed_again() -> None:
     found = settings(ONE_CORE, LOAD, ("f32", "bf16"))
     assert {name: dict(load.properties) for name, load in found.items()} == {
         "in bf16": {"INFERENCE_PRECISION_HINT": "bf16", "KV_CACHE_PRECISION": "bf16"}
     }
 
 
-def test_other_drafts_sizes_of_its_head_and_none_are_tried() -> None:
+def test_drafts_and_sizes_of_the_head_are_tried() -> None:
     other = Path("other")
     found = drafts(LOAD, {"small": Path("draft"), "other": other}, rows=300)
     assert {name: (load.draft, load.draft_vocab) for name, load in found.items()} == {
@@ -182,7 +182,7 @@ ONE_THREAD = {"INFERENCE_NUM_THREADS": "1"}
 FOUND = Tuned("CPU", ONE_THREAD, DRAFT, "hash", 300)
 
 
-def test_what_was_tuned_is_used_where_a_person_left_it_open() -> None:
+def test_tuned_values_fill_open_options() -> None:
     def used(draft: Path | None = OTHER, found: Tuned = FOUND, **asked: Any) -> LoadOptions:
         return store.merged(LoadOptions(TARGET, draft, **asked), found)
 
@@ -205,7 +205,7 @@ def found_for(pair: LoadOptions, draft: Path | None) -> Tuned:
     return Tuned("CPU", ONE_THREAD, draft, store.weights(draft) if draft else None)
 
 
-def test_loading_takes_what_was_kept_until_it_is_forgotten(pair: LoadOptions) -> None:
+def test_load_uses_tuned_values_until_they_are_forgotten(pair: LoadOptions) -> None:
     store.keep(pair, found_for(pair, None))
     engine = load(pair)
     assert isinstance(engine, LocalEngine)
@@ -217,7 +217,7 @@ def test_loading_takes_what_was_kept_until_it_is_forgotten(pair: LoadOptions) ->
     assert store.applied(pair) == replace(pair, open=())
 
 
-def test_a_target_alone_is_another_subject(pair: LoadOptions) -> None:
+def test_tuning_of_a_target_alone_is_separate(pair: LoadOptions) -> None:
     store.keep(pair, found_for(pair, pair.draft))
     assert store.applied(replace(pair, draft=None)).properties == {}
 
@@ -231,7 +231,7 @@ def test_a_target_alone_is_another_subject(pair: LoadOptions) -> None:
         ("headstart.engine.tuning.store.__version__", "0.0.1"),
     ],
 )
-def test_another_machine_knows_nothing(
+def test_tuning_belongs_to_a_machine(
     pair: LoadOptions, monkeypatch: pytest.MonkeyPatch, place: str, value: object
 ) -> None:
     store.keep(pair, found_for(pair, None))
@@ -239,7 +239,7 @@ def test_another_machine_knows_nothing(
     assert store.read(pair) is None
 
 
-def test_other_weights_know_nothing_of_it(pair: LoadOptions, altered: Callable[..., Path]) -> None:
+def test_tuning_belongs_to_the_weights(pair: LoadOptions, altered: Callable[..., Path]) -> None:
     copy = altered(pair.target)
     options = replace(pair, target=copy)
     store.keep(options, found_for(options, None))
@@ -249,7 +249,7 @@ def test_other_weights_know_nothing_of_it(pair: LoadOptions, altered: Callable[.
 
 
 @pytest.mark.parametrize("gone", [True, False])
-def test_another_draft_that_changed_is_not_used(pair: LoadOptions, altered: Callable[..., Path], *, gone: bool) -> None:
+def test_tuned_draft_that_changed_is_not_used(pair: LoadOptions, altered: Callable[..., Path], *, gone: bool) -> None:
     other = altered(pair.target)
     store.keep(pair, found_for(pair, other))
     assert store.applied(pair).draft == other
@@ -261,7 +261,7 @@ def test_another_draft_that_changed_is_not_used(pair: LoadOptions, altered: Call
 
 
 @pytest.mark.parametrize("value", [7, {}, {"device": 3}, {"device": "CPU", "properties": []}])
-def test_what_makes_no_sense_is_ignored(pair: LoadOptions, measured: Path, value: object) -> None:
+def test_malformed_tuning_is_ignored(pair: LoadOptions, measured: Path, value: object) -> None:
     store.keep(pair, found_for(pair, None))
     (path,) = measured.glob("*-tuned-*.json")
     path.write_text(json.dumps(json.loads(path.read_text()) | {"values": {"tuned": value}}))
@@ -269,8 +269,7 @@ def test_what_makes_no_sense_is_ignored(pair: LoadOptions, measured: Path, value
 
 
 @pytest.mark.slow
-def test_the_tiny_pair_is_tuned(pair: LoadOptions, tiny_other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """From end to end; a draft that is not there stands for a candidate that fails."""
+def test_tiny_pair_is_tuned(pair: LoadOptions, tiny_other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searching, "FIRST_PAIRS", 1)
     monkeypatch.setattr(searching, "MORE_PAIRS", 1)
     said: list[TuningStep | Stage] = []
@@ -293,7 +292,7 @@ def test_the_tiny_pair_is_tuned(pair: LoadOptions, tiny_other: Path, monkeypatch
 
 
 @pytest.mark.slow
-def test_winners_are_what_is_loaded_next(pair: LoadOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_winners_are_loaded_next(pair: LoadOptions, monkeypatch: pytest.MonkeyPatch) -> None:
     def won(names: list[str], *_: object) -> list[Trial]:
         return [Trial(name, [120.0] * 20, [100.0] * 20) for name in names[:1]]
 
@@ -307,7 +306,7 @@ def test_winners_are_what_is_loaded_next(pair: LoadOptions, monkeypatch: pytest.
     assert [stage.chosen.name for stage in found.stages] == ["1 thread", "no draft model"]
 
 
-def test_what_was_ordered_over_the_wire_is_told_and_kept(pair: LoadOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tuning_over_the_wire_is_reported_and_stored(pair: LoadOptions, monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage("target", (Row(DEFAULT, {"1 token": 8.0}, chosen=True),))
     found = Findings("big", None, "A processor", "2026.4", 61.5, (stage,))
 
@@ -329,9 +328,7 @@ def test_what_was_ordered_over_the_wire_is_told_and_kept(pair: LoadOptions, monk
 
 
 @pytest.mark.slow
-def test_precisions_that_take_too_long_leave_time_for_the_rest(
-    pair: LoadOptions, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_endless_precision_trial_leaves_time_for_the_rest(pair: LoadOptions, monkeypatch: pytest.MonkeyPatch) -> None:
     waited: list[bool] = []
 
     class Endless:
@@ -349,7 +346,7 @@ def test_precisions_that_take_too_long_leave_time_for_the_rest(
 
 
 @pytest.mark.slow
-def test_it_can_be_cancelled(pair: LoadOptions, measured: Path) -> None:
+def test_tuning_can_be_cancelled(pair: LoadOptions, measured: Path) -> None:
     cancel = CancelEvent()
 
     def stop(what: TuningStep | Stage) -> None:
@@ -362,6 +359,6 @@ def test_it_can_be_cancelled(pair: LoadOptions, measured: Path) -> None:
 
 
 def change_weights(folder: Path) -> None:
-    """Another weight, of which the manifest knows."""
+    """Change a weight, and the manifest with it."""
     flip_a_bit(folder / "openvino_model.bin")
     manifest.write(folder, dataclasses.replace(manifest.read_model(folder), files=manifest.hash_files(folder)))

@@ -1,4 +1,4 @@
-"""When a silent engine counts as hung, in made-up seconds: by what it does, and not for a computer that slept."""
+"""The watchdog of a silent engine, in made-up seconds."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -48,7 +48,7 @@ class Engine:
             (self.watch.note_order if isinstance(message, ORDERS) else self.watch.note_report)(message)
 
     def silent(self, seconds: float = 10**5) -> Silence | None:
-        """What the looks of so many seconds say."""
+        """Return the verdicts of so many silent seconds."""
         ends = self.now + seconds
         while self.now < ends:
             self.now += LOOK
@@ -58,13 +58,13 @@ class Engine:
         return None
 
 
-def test_an_engine_without_work_may_be_silent() -> None:
+def test_idle_engine_may_be_silent() -> None:
     engine = Engine(protocol.CountTokens(1), protocol.Cancel(1))
     assert engine.watch.is_idle
     assert engine.silent() is None
 
 
-def test_a_silent_round_is_a_hang_and_a_sentence() -> None:
+def test_silent_round_is_a_hang() -> None:
     engine = Engine(QUESTION, STEP)
     assert engine.silent(P.round) is None
     found = engine.silent(2 * LOOK)
@@ -72,7 +72,7 @@ def test_a_silent_round_is_a_hang_and_a_sentence() -> None:
     assert found.sentence.startswith("The engine gave no sign for 61 seconds while writing the answer, so it was ended")
 
 
-def test_every_sign_begins_the_wait_anew() -> None:
+def test_report_restarts_the_wait() -> None:
     engine = Engine(QUESTION)
     for _ in range(5):
         engine.note(STEP)
@@ -81,7 +81,7 @@ def test_every_sign_begins_the_wait_anew() -> None:
     assert engine.silent() is None
 
 
-def test_tokens_that_are_counted_beside_it_are_no_sign() -> None:
+def test_counted_tokens_do_not_restart_the_wait() -> None:
     engine = Engine(QUESTION)
     engine.silent(P.round - LOOK)
     engine.note(protocol.Counted(1, 2, 3), protocol.Failed("SettingsError", Translatable("No."), order="CountTokens"))
@@ -90,7 +90,7 @@ def test_tokens_that_are_counted_beside_it_are_no_sign() -> None:
     assert found.seconds == pytest.approx(P.round + LOOK)
 
 
-def test_an_answer_of_the_local_server_counts_as_work() -> None:
+def test_answer_of_the_local_server_is_work() -> None:
     engine = Engine(protocol.TurnTaken(Prefill(0, 100)))
     assert not engine.watch.is_idle
     engine.note(QUESTION)  # which waits for its turn
@@ -112,18 +112,18 @@ def test_an_answer_of_the_local_server_counts_as_work() -> None:
         (replace(TOY, draft="draft"), (protocol.Prefilled(1, Prefill(0, 400)), STEP), P.round + P.token * 400),
     ],
 )
-def test_a_long_prompt_may_take_its_time(facts: protocol.Facts, reports: tuple[object, ...], seconds: float) -> None:
+def test_long_prompt_has_more_time(facts: protocol.Facts, reports: tuple[object, ...], seconds: float) -> None:
     found = Engine(QUESTION, *reports, facts=facts).silent(10**6)
     assert found
     assert found.seconds == pytest.approx(seconds + LOOK, abs=LOOK)
     assert _PASS >= PREFILL_CHUNK
 
 
-def test_a_process_that_computes_is_slow_before_it_is_hung() -> None:
+def test_computing_process_is_slow_before_it_hangs() -> None:
     assert Engine(QUESTION, share=0.5).silent() == Silence(Doing.READ, P.computing * P.round + LOOK)
 
 
-def test_each_kind_of_work_has_its_time(tmp_path: Path) -> None:
+def test_kinds_of_work_have_their_timeouts(tmp_path: Path) -> None:
     with (tmp_path / "model.bin").open("wb") as stream:
         stream.truncate(10**9)
     for folder, allowed in ((tmp_path, P.load + P.gigabyte), (tmp_path / "none", P.load)):
@@ -136,14 +136,14 @@ def test_each_kind_of_work_has_its_time(tmp_path: Path) -> None:
     assert starting.silent() == Silence(Doing.START, P.start + LOOK)
 
 
-def test_other_computers_have_limits_of_their_own() -> None:
+def test_remote_engine_has_its_own_timeouts() -> None:
     engine = Engine(QUESTION, facts=protocol.Facts("far", None, "", 0, server="office"))
     assert engine.silent(5000) is None
     engine.note(END, protocol.Load(LoadOptions(Path("far"), remote=Remote("office", "https://office/v1"))))
     assert engine.silent(5000) is None
 
 
-def test_a_computer_that_slept_or_a_clock_that_goes_back_is_no_hang() -> None:
+def test_sleep_and_clock_changes_are_no_hang() -> None:
     engine = Engine(QUESTION, STEP)
     for _ in range(10):
         engine.now += 8 * 3600.0  # this side stood still as well
@@ -153,7 +153,7 @@ def test_a_computer_that_slept_or_a_clock_that_goes_back_is_no_hang() -> None:
     assert engine.silent(P.round)
 
 
-def test_what_failed_is_not_waited_for() -> None:
+def test_failed_order_is_not_waited_for() -> None:
     lost = protocol.Failed("EngineLostError", Translatable("No."), order="Generate", generation=1)
     for failure in (lost, protocol.Failed("ProtocolError", Translatable("Unreadable."))):
         assert Engine(QUESTION, failure).watch.is_idle

@@ -34,7 +34,7 @@ socket.socket.connect = socket.socket.connect_ex = socket.create_connection = so
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one run of the export tool ended."""
+    """The end of a run of the exporter."""
 
     code: int
     out: str
@@ -42,7 +42,7 @@ class Outcome:
 
     @property
     def result(self) -> Any:
-        """What `--json` printed."""
+        """Return what `--json` printed."""
         return json.loads(self.out)
 
 
@@ -74,7 +74,7 @@ class Offline:
 
 @pytest.fixture(scope="session")
 def offline(tmp_path_factory: pytest.TempPathFactory) -> Offline:
-    """Where exports run: every attempt to reach the network fails, in child processes too."""
+    """A runner of exports in which every attempt to reach the network fails, in child processes too."""
     folder = tmp_path_factory.mktemp("offline")
     (folder / "sitecustomize.py").write_text(NO_NETWORK, encoding="utf-8")
     return Offline(
@@ -88,7 +88,7 @@ def offline(tmp_path_factory: pytest.TempPathFactory) -> Offline:
 
 
 def _search_path() -> list[str]:
-    """What PYTHONPATH named already: the packages under test may lie in another tree than those installed."""
+    """Return the entries of PYTHONPATH: the packages under test may lie in another tree than those installed."""
     return [place for place in USER_ENVIRONMENT.get("PYTHONPATH", "").split(os.pathsep) if place]
 
 
@@ -105,7 +105,7 @@ class Spoken:
 
     @property
     def lines(self) -> list[str]:
-        """What was said so far."""
+        """Return the lines printed so far."""
         return self.text.getvalue().splitlines()
 
 
@@ -145,7 +145,7 @@ def gpt2_vocabulary(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def phi3_vocabulary(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same of Phi 3, which is SentencePiece's."""
+    """The vocabulary of Phi 3, which is SentencePiece's."""
     return _unpacked("phi-3", tmp_path_factory)
 
 

@@ -65,7 +65,7 @@ def chain(folder: Path, text: Text, start: int) -> list[list[float]]:
 
 
 def unrolled(head: Head, text: Text, start: int) -> list[list[float]]:
-    """The same, as it is learned."""
+    """Return the logits as they are learned."""
     with torch.inference_mode():
         return [
             (normed[start - text.given + 1] @ head.rows.float().T).tolist() for normed, _ in head.unroll([text], CHAIN)

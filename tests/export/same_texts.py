@@ -1,4 +1,4 @@
-"""What a model writes with what it learned, beside what it writes without guesses."""
+"""Comparison of a model's drafted texts with its plain ones."""
 
 from contextlib import closing
 from dataclasses import replace

@@ -36,12 +36,11 @@ def compress_nothing(source: Path, _weights: str, target: Path, **_options: Any)
 
 
 def write_nothing(*_arguments: Any) -> NoReturn:
-    """As where OpenVINO cannot run the model so."""
+    """Fail as OpenVINO does where it cannot run the model."""
     raise ExportError("The model cannot write answers with OpenVINO (a test).")
 
 
-def has_room(*_arguments: Any) -> None:
-    """There always is."""
+def has_room(*_arguments: Any) -> None: ...
 
 
 STAGES: dict[str, tuple[Any, str, Callable[..., Any]]] = {
@@ -55,7 +54,7 @@ STAGES: dict[str, tuple[Any, str, Callable[..., Any]]] = {
 
 
 def run(arguments: list[str]) -> dict[str, Any]:
-    """One run with its streams caught."""
+    """Run once with its streams caught."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = cli.main(arguments)

@@ -45,7 +45,7 @@ def write(folder: Path, tensors: dict[str, Any] | None = None, **settings: Any) 
         ({}, True, 1.0),
     ],
 )
-def test_it_is_added_to_the_weights(tmp_path: Path, settings: dict[str, Any], turned: bool, scale: float) -> None:
+def test_adapter_is_added_to_the_weights(tmp_path: Path, settings: dict[str, Any], turned: bool, scale: float) -> None:
     import torch  # noqa: PLC0415
     from transformers.pytorch_utils import Conv1D  # noqa: PLC0415
 
@@ -71,7 +71,7 @@ def test_it_is_added_to_the_weights(tmp_path: Path, settings: dict[str, Any], tu
         ({PLACE: (FIRST, SECOND[:, :1])}, r"layers\.0\.q_proj is missing there or has another shape"),
     ],
 )
-def test_one_of_another_model_is_refused(
+def test_adapter_of_another_model_is_refused(
     tmp_path: Path, tensors: dict[str, tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]], sentence: str
 ) -> None:
     halves = {
@@ -85,7 +85,7 @@ def test_one_of_another_model_is_refused(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("more", ["layers.0.q_proj.lora_magnitude_vector", "lm_head.weight"])
-def test_one_with_more_than_pairs_of_matrices_is_refused(tmp_path: Path, more: str) -> None:
+def test_adapter_with_other_tensors_is_refused(tmp_path: Path, more: str) -> None:
     tensors = {f"{PLACE}.lora_A.weight": FIRST, f"{PLACE}.lora_B.weight": SECOND, f"base_model.model.{more}": FIRST}
     with pytest.raises(ExportError, match=rf"of a kind that cannot be merged \(base_model\.model\.{more}\); take a"):
         merge_into_a_matrix(write(tmp_path / "style", tensors))
@@ -109,7 +109,7 @@ def merge_into_a_matrix(folder: Path) -> None:
         ({"init_lora_weights": "pissa"}, "pissa"),
     ],
 )
-def test_kinds_that_cannot_be_merged_are_named(tmp_path: Path, settings: dict[str, Any], what: str) -> None:
+def test_unmergeable_adapter_is_named(tmp_path: Path, settings: dict[str, Any], what: str) -> None:
     sentence = rf"style is an adapter of a kind that cannot be merged \({what}\); take a plain LoRA adapter"
     with pytest.raises(ExportError, match=sentence):
         adapter.inspect(write(tmp_path / "style", **settings))
@@ -117,7 +117,7 @@ def test_kinds_that_cannot_be_merged_are_named(tmp_path: Path, settings: dict[st
 
 @pytest.mark.slow
 @pytest.mark.parametrize("missing", ["adapter_config.json", "adapter_model.safetensors"])
-def test_a_folder_without_its_files_is_no_adapter(tmp_path: Path, missing: str) -> None:
+def test_folder_without_adapter_files_is_refused(tmp_path: Path, missing: str) -> None:
     (write(tmp_path / "style") / missing).unlink()
     with pytest.raises(
         ExportError, match=r"style is no LoRA adapter \(.+\); name a folder with the adapter_config\.json"

@@ -31,7 +31,7 @@ class Refused:
 
 
 @pytest.mark.parametrize(("runner", "at_once"), [(PagedRunner, 54), (PagedRunner, 2), (Refused, 54)])
-def test_answers_that_are_written_together_are_the_likeliest(
+def test_batched_greedy_answers_are_the_likeliest(
     tiny_target: Path, session: Any, monkeypatch: pytest.MonkeyPatch, runner: type, at_once: int
 ) -> None:
     monkeypatch.setattr(answers, "PagedRunner", runner)
@@ -46,7 +46,7 @@ def test_answers_that_are_written_together_are_the_likeliest(
         assert missed.max() < 0.1  # they are rounded otherwise
 
 
-def test_the_hidden_states_of_what_was_written_are_those_of_reading_it(tiny_target: Path, tmp_path: Path) -> None:
+def test_hidden_states_of_writing_equal_those_of_reading(tiny_target: Path, tmp_path: Path) -> None:
     files, layers = [str(tmp_path / name) for name in ("written.npy", "read.npy")], [0, 1]
     texts = answers.write(str(tiny_target), ASKED, 12, temperature=1.0, states=(files[0], layers))
     features.read(str(tiny_target), layers, [prompt + answer for prompt, answer in texts], files[1])
@@ -56,7 +56,7 @@ def test_the_hidden_states_of_what_was_written_are_those_of_reading_it(tiny_targ
 
 
 @pytest.mark.parametrize("group", [None, 128])
-def test_states_come_from_the_groups_of_activations_that_the_app_runs_with(
+def test_hidden_states_use_the_activation_groups_of_the_app(
     tiny_target: Path, tmp_path: Path, group: int | None
 ) -> None:
     described = manifest.read_model(tiny_target)
@@ -65,21 +65,21 @@ def test_states_come_from_the_groups_of_activations_that_the_app_runs_with(
     assert answers.settings_of(tmp_path) == precision.properties(hint)
 
 
-def test_compressed_models_write_with_the_kernels_that_the_app_runs_with(tiny_quantized: Path) -> None:
+def test_compressed_models_use_the_kernels_of_the_app(tiny_quantized: Path) -> None:
     assert answers.settings_of(tiny_quantized) == precision.properties(precision.OWN)
     first, again = (answers.write(str(tiny_quantized), ASKED, 12, temperature=1.0) for _ in range(2))
     assert first == again
     assert all(answer for _, answer in first)
 
 
-def test_an_answer_is_drawn_by_its_seed_alone(tiny_target: Path) -> None:
+def test_answer_depends_on_its_seed_alone(tiny_target: Path) -> None:
     first, second = (answers.write(str(tiny_target), ASKED, 8, temperature=5.0, seed=seed) for seed in (1, 2))
     assert first == answers.write(str(tiny_target), ASKED, 8, temperature=5.0, seed=1)
     assert all(one[0] == other[0] for one, other in zip(first, second, strict=True))
     assert first != second
 
 
-def test_what_was_written_is_counted_and_how_far_it_is_told(
+def test_written_tokens_are_counted_with_progress(
     tiny_target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(answers, "more_prompts", lambda: ASKED)

@@ -24,7 +24,7 @@ HEAVY = ("torch", "transformers", "optimum", "nncf", "openvino", "gguf", "huggin
 @pytest.mark.parametrize(
     "arguments", [["--help"], ["--list"], ["--list", "--architectures"], ["--version"], ["no such thing"]]
 )
-def test_what_needs_no_library_loads_none(arguments: list[str]) -> None:
+def test_help_and_list_load_no_library(arguments: list[str]) -> None:
     program = (
         "import sys, headstart_export.cli as cli\n"
         "try: cli.main(sys.argv[1:])\n"
@@ -46,7 +46,7 @@ def test_what_needs_no_library_loads_none(arguments: list[str]) -> None:
         (["verify", "no-such", "--against", "x/y"], "'no-such' is no exported model; there are "),
     ],
 )
-def test_a_refusal_is_one_sentence(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_refusal_is_one_sentence(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(arguments) == 1
     caught = capsys.readouterr()
     assert caught.out == ""
@@ -54,7 +54,7 @@ def test_a_refusal_is_one_sentence(arguments: list[str], sentence: str, capsys: 
     assert len(caught.err.splitlines()) == 1
 
 
-def test_a_refusal_is_also_data_for_a_program(capsys: pytest.CaptureFixture[str]) -> None:
+def test_refusal_is_json_on_request(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["qwen2.5-coder", "--draft", "x", "--json"]) == 1
     caught = capsys.readouterr()
     sentence = Translatable.from_data(json.loads(caught.out)["error"])
@@ -62,7 +62,7 @@ def test_a_refusal_is_also_data_for_a_program(capsys: pytest.CaptureFixture[str]
     assert sentence.values == {"pair": "qwen2.5-coder"}
 
 
-def test_an_unknown_precision_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_precision_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         cli.main(["x", "--weights", "int3"])
     assert caught.value.code == 2
@@ -90,12 +90,12 @@ def test_json_is_one_object_on_standard_output(finished: Path, capsys: pytest.Ca
     assert result["manifest"]["shared_ids"] == 7
 
 
-def test_trusting_code_is_warned_about(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_trust_remote_code_is_warned_about(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["org/model", "--output", str(finished), "--trust-remote-code"]) == 0
     assert "Warning: --trust-remote-code runs the Python code that comes with the model" in capsys.readouterr().err
 
 
-def test_if_missing_does_nothing_twice(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_if_missing_exports_once(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = ["qwen2.5-coder", "--output", str(finished), "--if-missing"]
     assert cli.main(arguments) == 0
 
@@ -107,7 +107,7 @@ def test_if_missing_does_nothing_twice(finished: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_request_to_end_is_a_sentence(
+def test_interrupt_is_a_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: signal.Signals
 ) -> None:
     before = signal.getsignal(signal.SIGTERM)
@@ -122,7 +122,7 @@ def test_a_request_to_end_is_a_sentence(
 
 
 @pytest.mark.parametrize("verbose", [[], ["--verbose"]])
-def test_what_was_not_expected_is_a_sentence_and_a_traceback_only_where_asked(
+def test_unexpected_error_has_a_traceback_on_request(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verbose: list[str]
 ) -> None:
     def fail(_options: argparse.Namespace) -> None:
@@ -141,13 +141,13 @@ def test_what_was_not_expected_is_a_sentence_and_a_traceback_only_where_asked(
 
 @pytest.fixture
 def talkative(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever is counted is told at once, and nothing else while a test goes on."""
+    """Print every count at once, and nothing else during a test."""
     monkeypatch.setattr(progress, "LINE_EVERY", 0.0)
     monkeypatch.setattr(progress, "LOOK_EVERY", 1000.0)
 
 
 @pytest.mark.usefixtures("talkative")
-def test_plain_progress_counts_bytes_now_and_then(spoken: Spoken) -> None:
+def test_plain_progress_counts_bytes(spoken: Spoken) -> None:
     with spoken.progress.step("Fetching", in_bytes=True) as advance:
         advance(51_000_000, 1_200_000_000)
     assert spoken.lines[:2] == ["Fetching ...", "  51 MB of 1.2 GB"]
@@ -155,7 +155,7 @@ def test_plain_progress_counts_bytes_now_and_then(spoken: Spoken) -> None:
 
 
 @pytest.mark.usefixtures("talkative")
-def test_steps_are_counted_and_their_work_too(spoken: Spoken, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_counts_steps_and_their_work(spoken: Spoken, monkeypatch: pytest.MonkeyPatch) -> None:
     reporter = spoken.progress
     reporter.expect(3)
     with reporter.step("Reading"):
@@ -177,7 +177,7 @@ def test_steps_are_counted_and_their_work_too(spoken: Spoken, monkeypatch: pytes
     assert spoken.lines[-1].startswith("Finished in 0 s; at most ")
 
 
-def test_no_step_is_silent(spoken: Spoken, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_step_shows_its_time(spoken: Spoken, monkeypatch: pytest.MonkeyPatch) -> None:
     told = threading.Event()
     monkeypatch.setattr(progress, "LINE_EVERY", 0.0)
     monkeypatch.setattr(progress, "LOOK_EVERY", 0.01)
@@ -186,7 +186,7 @@ def test_no_step_is_silent(spoken: Spoken, monkeypatch: pytest.MonkeyPatch) -> N
         assert told.wait(60)
 
 
-def test_the_list_says_what_was_tried_and_how_large_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_has_checks_and_sizes(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--list"]) == 0
     listed = capsys.readouterr().out
     assert "qwen2.5-coder                    pair" in listed
@@ -200,7 +200,7 @@ def test_the_list_says_what_was_tried_and_how_large_it_is(capsys: pytest.Capture
     assert target["result_int4"] < target["result"]
 
 
-def test_the_kinds_of_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_kinds_of_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--list", "--architectures"]) == 0
     listed = capsys.readouterr().out.splitlines()
     assert "gemma3_text          tried        also from a GGUF file" in listed
@@ -209,7 +209,7 @@ def test_the_kinds_of_models_are_listed(capsys: pytest.CaptureFixture[str]) -> N
     assert {"architecture": "olmo2", "tried": True, "gguf": False} in json.loads(capsys.readouterr().out)
 
 
-def test_a_wrong_name_is_told_those_that_are_like_it(
+def test_unknown_name_gets_similar_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HEADSTART_HOME", str(tmp_path))
@@ -241,7 +241,7 @@ def options(text: str) -> dict[str, object]:
     return found
 
 
-def test_a_pair_is_served_with_its_draft(tmp_path: Path) -> None:
+def test_model_server_config_has_the_draft(tmp_path: Path) -> None:
     pair = write_pair(tmp_path / "pair")
     config = cli.configure_server(pair)
     assert config == pair / "ovms_config.json"
@@ -259,7 +259,7 @@ def test_a_pair_is_served_with_its_draft(tmp_path: Path) -> None:
     manifest.read(pair)  # which it does not touch
 
 
-def test_a_model_alone_keeps_its_own_config_and_four_conversations(tmp_path: Path) -> None:
+def test_model_server_config_of_a_single_model(tmp_path: Path) -> None:
     model = write_model(tmp_path / "model")
     (model / "config.json").write_text("{}")
     large = dataclasses.replace(describe(model), kv_bytes_per_token=150_000, context_length=32_768)
@@ -272,7 +272,9 @@ def test_a_model_alone_keeps_its_own_config_and_four_conversations(tmp_path: Pat
     assert found["cache_size"] == 5  # 4 x 8192 x 150,000 bytes are 4.6 GiB
 
 
-def test_the_exporter_writes_it_for_what_is_there_already(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_model_server_config_is_written_for_existing_exports(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     model = write_model(tmp_path / "model")
     arguments = ["smollm2-135m-instruct", "--output", str(model), "--if-missing", "--for", "ovms"]
     assert cli.main(arguments) == 0

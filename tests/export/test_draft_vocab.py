@@ -1,4 +1,4 @@
-"""What must not be missing comes first, then what was written or might have been, then what lies at hand."""
+"""The order of tokens in a draft vocabulary, and the texts behind it."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ SIZE, ROWS = 600, 640
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Any:
-    """That of the tiny models."""
+    """The tokenizer of the tiny models."""
     return tiny.make_tokenizer(SIZE)
 
 
@@ -35,7 +35,7 @@ def needed(tokenizer: Any) -> set[int]:
     return {0, 1, 2} | plain | {index for piece, index in tokenizer.get_vocab().items() if len(piece) == 1}
 
 
-def test_every_token_is_ranked_once_and_none_is_missed_that_spells_the_others(tokenizer: Any) -> None:
+def test_every_token_is_ranked_once(tokenizer: Any) -> None:
     ranked = draft_vocab.rank(tokenizer, counts_of(), [])
     assert sorted(ranked) == list(range(SIZE))
     first = needed(tokenizer)
@@ -44,7 +44,7 @@ def test_every_token_is_ranked_once_and_none_is_missed_that_spells_the_others(to
     assert ranked[len(first) :] == sorted(ranked[len(first) :])  # nothing was counted: low ids first
 
 
-def test_the_target_s_own_words_come_before_those_it_might_use_and_those_at_hand(tokenizer: Any) -> None:
+def test_words_of_the_target_are_ranked_first(tokenizer: Any) -> None:
     free = sorted(set(range(SIZE)) - needed(tokenizer))
     often, seldom, possible, found = free[-1], free[-2], free[-3], free[-4]
     counts = counts_of(written={often: 9.0, seldom: 1.0, 639: 50.0}, chances={possible: 0.05, often: 0.95})
@@ -57,19 +57,19 @@ def test_the_target_s_own_words_come_before_those_it_might_use_and_those_at_hand
 
 
 @pytest.mark.parametrize(("rows", "written"), [(100, 70_000), (66_000, 70_000)])
-def test_a_list_is_long_enough_for_other_lengths_to_be_tried(tmp_path: Path, rows: int, written: int) -> None:
+def test_draft_vocab_is_long_enough_for_trials(tmp_path: Path, rows: int, written: int) -> None:
     draft_vocab.write(list(range(written)), rows, tmp_path)
     found = np.load(tmp_path / draft_vocab.FILE_NAME)
     assert found.tolist() == list(range(max(rows, draft_vocab.LONGEST)))
 
 
-def test_texts_at_hand_are_the_same_each_time() -> None:
+def test_local_texts_are_the_same_each_time() -> None:
     texts = list(draft_vocab.texts_at_hand())
     assert sum(map(len, texts)) > 1_000_000
     assert texts == list(draft_vocab.texts_at_hand())
 
 
-def test_the_prompts_are_varied_and_none_is_the_benchmark_s() -> None:
+def test_prompts_are_varied_and_not_those_of_the_benchmark() -> None:
     prompts, more = answers.prompts(), answers.more_prompts()
     assert len(set(prompts)) == len(prompts) > 100
     assert len({*prompts, *more}) == len(prompts) + len(more) > 800

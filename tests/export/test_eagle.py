@@ -114,17 +114,17 @@ def alone(exports: Exports, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture(scope="module")
 def plain(alone: LocalEngine) -> tuple[int, ...]:
-    """What it says."""
+    """Return the plain answer."""
     return finished(alone).token_ids
 
 
 def a_target(exports: Exports) -> BranchingRunner:
-    """One that gives hidden states to the head."""
+    """Return a target that gives hidden states to the head."""
     return BranchingRunner(exports.pair / "target", "CPU", EXACT, 400, edit=Taps(exports.pair / "draft"))
 
 
 def a_head(exports: Exports) -> HeadRunner:
-    """One with an empty cache."""
+    """Return a head with an empty cache."""
     return HeadRunner(exports.pair / "draft", "CPU", EXACT, 400)
 
 
@@ -140,7 +140,7 @@ def finished(engine: Engine, request: Request = QUESTION) -> Finish:
     return last
 
 
-def test_a_head_becomes_a_draft(exports: Exports) -> None:
+def test_head_is_exported_as_a_draft(exports: Exports) -> None:
     outcome = exports.outcomes["pair"]
     assert outcome.code == 0, outcome.err
     assert "of the places where it was tried with made-up hidden states" in outcome.err
@@ -154,15 +154,13 @@ def test_a_head_becomes_a_draft(exports: Exports) -> None:
     assert model.has_rt_info(["eagle3_mode"])
 
 
-def test_it_is_its_source(exports: Exports) -> None:
+def test_exported_head_equals_its_source(exports: Exports) -> None:
     line = next(line for line in exports.outcomes["pair"].err.splitlines() if line.startswith("head: "))
     assert float(line.partition("its source on ")[2].partition("%")[0]) > 90
 
 
 @pytest.mark.parametrize("length", [1, 2, 6])
-def test_both_engines_guess_alike_and_guesses_change_no_text(
-    engines: Mapping[EngineKind, Engine], plain: tuple[int, ...], length: int
-) -> None:
+def test_both_engines_draft_alike(engines: Mapping[EngineKind, Engine], plain: tuple[int, ...], length: int) -> None:
     own = Speculation(mode=Mode.FIXED, drafter=Drafter.EAGLE, num_assistant_tokens=length)
     ours = finished(engines[EngineKind.HEADSTART], replace(QUESTION, speculation=own))
     theirs = finished(
@@ -176,7 +174,7 @@ def test_both_engines_guess_alike_and_guesses_change_no_text(
 
 @pytest.mark.parametrize("speculation", [Speculation(), Speculation(drafter=Drafter.EAGLE), FIXED])
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.9, top_p=0.95, seed=7)])
-def test_no_text_depends_on_the_head_in_any_chat(
+def test_head_changes_no_text_of_a_chat(
     own: LocalEngine, alone: LocalEngine, speculation: Speculation, sampling: Sampling
 ) -> None:
     first, second = (Message("user", f"Question {number}: what is new?") for number in (1, 2))
@@ -187,7 +185,7 @@ def test_no_text_depends_on_the_head_in_any_chat(
         assert guessed.token_ids == finished(alone, request).token_ids
 
 
-def test_a_head_that_followed_a_text_guesses_as_one_that_reads_it_anew(exports: Exports) -> None:
+def test_head_drafts_the_same_after_a_fresh_read(exports: Exports) -> None:
     target, head, fresh = a_target(exports), a_head(exports), a_head(exports)
     dice = random.Random(3)
     text = Sequence(a_job([dice.randrange(3, 400) for _ in range(30)]), 400)
@@ -229,7 +227,7 @@ def test_hidden_states_stay_with_their_tokens(exports: Exports) -> None:
     assert np.abs(target.hidden[:count] - fresh.hidden[:count]).max() < 1e-3 * fresh.hidden[:count].std()
 
 
-def test_of_what_the_target_did_not_read_there_are_none(exports: Exports) -> None:
+def test_hidden_states_of_unread_tokens_are_missing(exports: Exports) -> None:
     target, head = a_target(exports), a_head(exports)
     read = list(range(5, 5 + 300))
     target.forward(read)
@@ -247,7 +245,7 @@ def test_of_what_the_target_did_not_read_there_are_none(exports: Exports) -> Non
     assert list(head.tokens[:44]) == [*read[257:], 7]
 
 
-def test_a_model_may_have_a_head_of_its_own(
+def test_model_may_have_its_own_head(
     exports: Exports, plain: tuple[int, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEADSTART_HOME", str(tmp_path / "home"))
@@ -264,7 +262,7 @@ def test_a_model_may_have_a_head_of_its_own(
     assert found.stats.by_origin["eagle"] > 0
 
 
-def test_a_head_for_another_model_is_refused(
+def test_head_of_another_model_is_refused(
     exports: Exports, tiny_target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEADSTART_HOME", str(tmp_path / "home"))
@@ -272,7 +270,7 @@ def test_a_head_for_another_model_is_refused(
         opening.load(replace(exports.options, target=tiny_target))
 
 
-def test_a_benchmark_races_it_with_several_lengths(exports: Exports, plain: tuple[int, ...]) -> None:
+def test_benchmark_races_a_head_with_several_lengths(exports: Exports, plain: tuple[int, ...]) -> None:
     options, tokenizer = exports.options, Tokenizer(exports.options.target)
     stop_ids = frozenset(manifest.read_model(options.target).tokenizer.stop_ids)
     terms = PeerOptions("CPU", 48, stop_ids, lambda prompt: tokenizer.prompt(prompt.messages), 256)
@@ -283,7 +281,7 @@ def test_a_benchmark_races_it_with_several_lengths(exports: Exports, plain: tupl
     assert all(0 < run.accepted < run.drafted for run in runs.values())
 
 
-def test_a_benchmark_says_why_a_draft_is_no_head(exports: Exports) -> None:
+def test_benchmark_refuses_a_draft_that_is_no_head(exports: Exports) -> None:
     options = exports.options
     terms = PeerOptions("CPU", 48, frozenset(), lambda _: [5, 6, 7], 256)
     source = EagleSource(GenaiModel(options.target, reference()), options.target.parent / "none")
@@ -300,7 +298,7 @@ def test_a_benchmark_says_why_a_draft_is_no_head(exports: Exports) -> None:
         ("listed", "head guesses among the tokens that it was made for: leave out --draft-vocab."),
     ],
 )
-def test_what_does_not_fit_is_refused_in_a_sentence(exports: Exports, name: str, sentence: str) -> None:
+def test_unfit_head_is_refused(exports: Exports, name: str, sentence: str) -> None:
     outcome = exports.outcomes[name]
     assert outcome.code == 1
     assert outcome.err.splitlines()[-1].startswith("headstart-export: ")

@@ -124,7 +124,7 @@ def whole(source: Path, offline: Offline, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture
 def installed(whole: Path, headstart_home: Path) -> Path:
-    """The same in the library."""
+    """The embedding model in the library."""
     return shutil.copytree(whole, headstart_home / "models" / "tiny-bert")
 
 
@@ -142,7 +142,7 @@ def vectors(folder: Path, *inputs: str | tuple[int, ...]) -> Finish:
 
 
 @pytest.mark.parametrize(("pooling", "normalized"), [("mean", True), ("cls", False), ("last", True)])
-def test_vectors_are_those_of_torch(pooling: str, normalized: bool, tmp_path: Path, offline: Offline) -> None:
+def test_embeddings_equal_those_of_torch(pooling: str, normalized: bool, tmp_path: Path, offline: Offline) -> None:
     source = write_source(tmp_path / "source", pooling, normalized=normalized)
     outcome = exported(offline, source, tmp_path / "fp16", "fp16")
     assert outcome.code == 0, outcome.err
@@ -156,7 +156,7 @@ def test_vectors_are_those_of_torch(pooling: str, normalized: bool, tmp_path: Pa
         assert np.linalg.norm(found - wanted) < 0.005 * np.linalg.norm(wanted), "weights of 16 bits round that far"
 
 
-def test_an_export_in_int8_says_what_it_is(source: Path, tmp_path: Path, offline: Offline) -> None:
+def test_int8_export_states_its_precision(source: Path, tmp_path: Path, offline: Offline) -> None:
     outcome = exported(offline, source, tmp_path / "int8")
     assert outcome.code == 0, outcome.err
     known = manifest.read_model(tmp_path / "int8")
@@ -169,7 +169,7 @@ def test_an_export_in_int8_says_what_it_is(source: Path, tmp_path: Path, offline
     assert np.linalg.norm(np.frombuffer(found, "<f4")) == pytest.approx(1)
 
 
-def test_tokens_are_taken_as_they_are_and_what_is_too_long_is_refused(source: Path, installed: Path) -> None:
+def test_token_input_is_embedded_and_long_input_refused(source: Path, installed: Path) -> None:
     ids = tuple(ids_of(source, TEXTS[0]))
     by_text, by_ids = vectors(installed, TEXTS[0], ids).vectors
     assert by_text == by_ids
@@ -179,7 +179,7 @@ def test_tokens_are_taken_as_they_are_and_what_is_too_long_is_refused(source: Pa
         vectors(installed, (9999,))
 
 
-def test_it_is_listed_and_cannot_chat(installed: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_embedding_model_is_listed_and_cannot_chat(installed: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models"]) == 0
     assert "embedding" in capsys.readouterr().out
     assert main(["chat", "--model", "tiny-bert", "Hello"]) == 2
@@ -206,7 +206,7 @@ def client(installed: Path) -> Iterator[openai.OpenAI]:
     models.close()
 
 
-def test_the_route_answers_as_openai_does(client: openai.OpenAI, source: Path) -> None:
+def test_embeddings_route_answers_as_openai(client: openai.OpenAI, source: Path) -> None:
     wanted = client.embeddings.create(model="tiny-bert", input=list(TEXTS))  # the client asks for base64
     assert [each.index for each in wanted.data] == [0, 1, 2, 3]
     assert wanted.usage.prompt_tokens == wanted.usage.total_tokens == sum(len(ids_of(source, text)) for text in TEXTS)
@@ -223,7 +223,7 @@ def test_the_route_answers_as_openai_does(client: openai.OpenAI, source: Path) -
     assert client.models.retrieve("tiny-bert").to_dict()["capabilities"] == ["embedding"]
 
 
-def test_a_model_that_writes_stays_in_memory_beside_it(client: openai.OpenAI) -> None:
+def test_chat_model_stays_loaded_beside_embeddings(client: openai.OpenAI) -> None:
     hello: Any = [{"role": "user", "content": "Hi"}]
     assert client.chat.completions.create(model="toy", messages=hello).choices[0].message.content == "Hello."
     client.embeddings.create(model="tiny-bert", input="cat")
@@ -243,12 +243,12 @@ def test_a_model_that_writes_stays_in_memory_beside_it(client: openai.OpenAI) ->
         ({"input": "cat", "model": "nope"}, "ask for 'toy', 'tiny-bert'"),
     ],
 )
-def test_what_cannot_be_turned_into_vectors_is_refused(client: openai.OpenAI, asked: Any, sentence: str) -> None:
+def test_invalid_embedding_input_is_refused(client: openai.OpenAI, asked: Any, sentence: str) -> None:
     with pytest.raises(openai.APIStatusError, match=sentence):
         client.embeddings.create(**({"model": "tiny-bert"} | asked))
 
 
-def test_a_conversation_is_refused(client: openai.OpenAI) -> None:
+def test_embedding_model_refuses_a_conversation(client: openai.OpenAI) -> None:
     with pytest.raises(openai.BadRequestError, match="cannot chat"):
         client.chat.completions.create(model="tiny-bert", messages=[{"role": "user", "content": "Hi"}])
 
@@ -264,7 +264,7 @@ def test_a_conversation_is_refused(client: openai.OpenAI) -> None:
         ("config.json", {"architectures": ["BertModel"]}, "how many tokens it reads"),
     ],
 )
-def test_what_a_source_leaves_open_is_refused(
+def test_incomplete_embedding_source_is_refused(
     source: Path, tmp_path: Path, file: str, data: Any, sentence: str
 ) -> None:
     copy = tmp_path / "copy"

@@ -123,7 +123,7 @@ def with_an_adapter(source: Path, folder: Path) -> Path:
 
 
 def fetch_once(source: Path, repository: Path) -> None:
-    """What the hub's library has in its cache of a repository whose branch main is at a commit."""
+    """Fill the hub's cache with a repository whose branch main is at a commit."""
     shutil.copytree(source, repository / "snapshots" / COMMIT)
     (repository / "refs").mkdir()
     (repository / "refs" / "main").write_text(COMMIT, encoding="utf-8")
@@ -192,7 +192,7 @@ def read(exports: Exports, name: str) -> manifest.Manifest:
 
 
 @pytest.mark.parametrize("name", SINGLE)
-def test_the_folder_is_complete_and_hashed_and_told_as_json(exports: Exports, name: str) -> None:
+def test_export_is_complete_hashed_and_reported(exports: Exports, name: str) -> None:
     outcome, folder = exports.outcomes[name], exports.folder / name
     assert outcome.code == 0, outcome.err
     for stage in ("Loading", "Converting to OpenVINO", "Compressing the weights", "Checking the result", "agrees with"):
@@ -207,7 +207,7 @@ def test_the_folder_is_complete_and_hashed_and_told_as_json(exports: Exports, na
 
 
 @pytest.mark.parametrize("weights", sorted(MODES))
-def test_precision_is_what_was_asked_and_what_the_ir_says(exports: Exports, weights: str) -> None:
+def test_precision_of_the_ir_is_the_requested_one(exports: Exports, weights: str) -> None:
     precision = read(exports, weights).precision
     assert (precision.weights, precision.mode) == (STORED.get(weights, weights), MODES[weights])
     assert precision.group_size == (128 if weights == "int4" else None)
@@ -219,26 +219,26 @@ def test_precision_is_what_was_asked_and_what_the_ir_says(exports: Exports, weig
 @pytest.mark.parametrize(
     ("name", "calibration"), [("int4", ()), ("awq", ("awq", "scale_estimation")), ("gptq", CALIBRATED)]
 )
-def test_int4_is_calibrated_on_the_model_s_answers(exports: Exports, name: str, calibration: tuple[str, ...]) -> None:
+def test_int4_is_calibrated_on_answers_of_the_model(exports: Exports, name: str, calibration: tuple[str, ...]) -> None:
     assert read(exports, name).precision.calibration == calibration
     assert exports.outcomes[name].err.count("Having the model write") == 1
 
 
 @pytest.mark.parametrize("name", ["int4", "awq"])
-def test_int4_is_mixed_where_all_of_it_is_not_good_enough(exports: Exports, name: str) -> None:
+def test_int4_is_mixed_where_its_quality_is_too_low(exports: Exports, name: str) -> None:
     ratio = read(exports, name).precision.ratio
     assert ratio in RATIOS[1:]
     assert exports.outcomes[name].err.count("Compressing the weights to int4") == RATIOS.index(ratio) + 1
 
 
-def test_what_was_asked_of_int4_is_done_once(exports: Exports) -> None:
+def test_int4_is_compressed_once(exports: Exports) -> None:
     precision = read(exports, "gptq").precision
     assert (precision.ratio, precision.group_size) == (0.9, 32)
     assert exports.outcomes["gptq"].err.count("Compressing the weights to int4") == 1
 
 
 @pytest.mark.parametrize("name", SINGLE)
-def test_a_model_below_the_floor_is_told_with_the_remedy(exports: Exports, name: str) -> None:
+def test_model_below_the_quality_floor_has_a_remedy(exports: Exports, name: str) -> None:
     found = read(exports, name)
     assert found.quality is not None
     remedy = "so its answers may be worse; export it again with --weights int8."
@@ -246,7 +246,7 @@ def test_a_model_below_the_floor_is_told_with_the_remedy(exports: Exports, name:
 
 
 @pytest.mark.parametrize("name", SINGLE)
-def test_quality_was_measured(exports: Exports, name: str) -> None:
+def test_quality_is_measured(exports: Exports, name: str) -> None:
     quality = read(exports, name).quality
     assert quality is not None
     assert quality.tokens == 767
@@ -258,7 +258,7 @@ def test_quality_was_measured(exports: Exports, name: str) -> None:
     assert quality.perplexity_ratio == pytest.approx(1.0, abs=0.15)
 
 
-def test_the_manifest_states_the_facts(exports: Exports, tiny_source: Path) -> None:
+def test_manifest_states_the_facts(exports: Exports, tiny_source: Path) -> None:
     found = read(exports, "int8")
     assert found.name == tiny_source.name
     assert found.source == manifest.Source("folder", tiny_source.name)
@@ -273,7 +273,7 @@ def test_the_manifest_states_the_facts(exports: Exports, tiny_source: Path) -> N
     assert found.versions["openvino"]
 
 
-def test_stop_ids_and_the_author_s_sampling_are_known_to_peers_too(exports: Exports) -> None:
+def test_peers_get_stop_ids_and_sampling(exports: Exports) -> None:
     assert read(exports, "int8").tokenizer.stop_ids == (2, 0)  # the chat's marker first, then the end of the text
     generation = json.loads((exports.folder / "int8" / "generation_config.json").read_text(encoding="utf-8"))
     assert generation["eos_token_id"] == [2, 0]
@@ -281,7 +281,7 @@ def test_stop_ids_and_the_author_s_sampling_are_known_to_peers_too(exports: Expo
     assert generation_config.read(exports.folder / "gguf") == generation_config.USUAL
 
 
-def test_a_gguf_file_gives_the_same_model(exports: Exports, tiny_gguf_file: Path) -> None:
+def test_gguf_file_gives_the_same_model(exports: Exports, tiny_gguf_file: Path) -> None:
     folder, gguf = read(exports, "int8"), read(exports, "gguf")
     assert gguf.source == manifest.Source("gguf", tiny_gguf_file.name, sha256=manifest.hash_file(tiny_gguf_file))
     assert gguf.licence == "apache-2.0"
@@ -290,7 +290,7 @@ def test_a_gguf_file_gives_the_same_model(exports: Exports, tiny_gguf_file: Path
     assert [getattr(gguf, name) for name in same] == [getattr(folder, name) for name in same]
 
 
-def test_an_adapter_is_merged_into_the_weights(exports: Exports) -> None:
+def test_adapter_is_merged_into_the_weights(exports: Exports) -> None:
     assert exports.outcomes["adapter"].code == 0, exports.outcomes["adapter"].err
     adapted, merged, plain = (read(exports, name) for name in ("adapter", "merged", "int8"))
     weights = "openvino_model.bin"
@@ -301,14 +301,14 @@ def test_an_adapter_is_merged_into_the_weights(exports: Exports) -> None:
     assert "agrees with the original weights with the adapter adapter on" in exports.outcomes["adapter"].err
 
 
-def test_an_adapter_of_another_model_is_refused_in_a_sentence(exports: Exports) -> None:
+def test_adapter_of_another_model_is_refused(exports: Exports) -> None:
     assert exports.outcomes["misfit"].code == 1
     last = exports.outcomes["misfit"].err.splitlines()[-1]
     assert last.startswith("headstart-export: misfit was not made for target-hf: model.layers.1.")
     assert not (exports.folder / "misfit").exists()
 
 
-def test_a_gguf_file_with_sentencepiece_and_a_template_of_the_user_s_is_exported(exports: Exports) -> None:
+def test_gguf_file_with_sentencepiece_and_own_template_is_exported(exports: Exports) -> None:
     assert exports.outcomes["pieces"].code == 0, exports.outcomes["pieces"].err
     found = read(exports, "pieces")
     assert (found.name, found.licence, found.architecture) == ("pieces", "mit", "LlamaForCausalLM")
@@ -318,7 +318,7 @@ def test_a_gguf_file_with_sentencepiece_and_a_template_of_the_user_s_is_exported
     assert found.table is not None
 
 
-def test_a_base_model_is_exported_for_texts_and_refuses_to_chat(exports: Exports) -> None:
+def test_base_model_continues_texts_and_refuses_chats(exports: Exports) -> None:
     assert exports.outcomes["silent"].code == 0, exports.outcomes["silent"].err
     said = exports.outcomes["silent"].err
     assert "has no chat template, so it is a base model: it continues texts" in said
@@ -332,7 +332,7 @@ def test_a_base_model_is_exported_for_texts_and_refuses_to_chat(exports: Exports
 
 
 @pytest.mark.parametrize("name", ["gguf", "pieces", "pair", "adapter"])
-def test_the_proofs_of_an_export_can_be_had_again(exports: Exports, name: str) -> None:
+def test_proofs_of_an_export_can_be_repeated(exports: Exports, name: str) -> None:
     outcome = exports.outcomes[f"verify {name}"]
     assert outcome.code == 0, outcome.err
     folders = ("pair/target", "pair/draft") if name == "pair" else (name,)
@@ -359,7 +359,7 @@ def test_the_proofs_of_an_export_can_be_had_again(exports: Exports, name: str) -
         ),
     ],
 )
-def test_another_source_is_told_from_the_one_it_was_made_from(exports: Exports, name: str, sentence: str) -> None:
+def test_other_source_is_recognized(exports: Exports, name: str, sentence: str) -> None:
     outcome = exports.outcomes[f"verify {name}"]
     assert outcome.code == 1
     assert sentence in outcome.err
@@ -367,13 +367,13 @@ def test_another_source_is_told_from_the_one_it_was_made_from(exports: Exports, 
 
 
 @pytest.mark.parametrize("name", SINGLE)
-def test_a_peer_loads_and_continues(exports: Exports, name: str) -> None:
+def test_peer_loads_the_export(exports: Exports, name: str) -> None:
     pipeline = openvino_genai().LLMPipeline(str(exports.folder / name), "CPU")
     answer: Any = pipeline.generate("Hello", max_new_tokens=4)
     assert isinstance(answer, str)
 
 
-def test_a_pair_holds_two_checked_models_and_the_tokens_that_the_target_writes(exports: Exports) -> None:
+def test_pair_has_two_models_and_a_draft_vocab(exports: Exports) -> None:
     assert exports.outcomes["pair"].code == 0, exports.outcomes["pair"].err
     pair = manifest.read(exports.folder / "pair")
     assert isinstance(pair, manifest.PairManifest)
@@ -401,12 +401,12 @@ def test_a_pair_holds_two_checked_models_and_the_tokens_that_the_target_writes(e
     assert {0, 1, 2} < set(ranked[:300])  # the chat's markers
 
 
-def test_a_pair_that_cannot_pay_is_told(exports: Exports) -> None:
+def test_pair_that_cannot_pay_is_told(exports: Exports) -> None:
     warned = {name for name, outcome in exports.outcomes.items() if "guessing with it cannot save time" in outcome.err}
     assert warned == {"twice"}
 
 
-def test_models_that_disagree_make_no_pair(exports: Exports, tiny_models: Path) -> None:
+def test_mismatched_models_make_no_pair(exports: Exports, tiny_models: Path) -> None:
     outcome = exports.outcomes["mismatch"]
     first = vocabulary.first_difference(*(vocabulary.read(tiny_models / f"{name}-hf") for name in ("target", "other")))
     assert first is not None
@@ -424,12 +424,12 @@ def test_models_that_disagree_make_no_pair(exports: Exports, tiny_models: Path) 
         ("incomplete", "does not hold all weights of its architecture: model.layers.1.mlp.up_proj.weight is missing"),
     ],
 )
-def test_a_model_that_lacks_something_is_refused(exports: Exports, name: str, sentence: str) -> None:
+def test_incomplete_model_is_refused(exports: Exports, name: str, sentence: str) -> None:
     assert exports.outcomes[name].code == 1
     assert sentence in exports.outcomes[name].err
 
 
-def test_another_content_under_a_known_commit_is_refused_and_what_was_there_stays(exports: Exports) -> None:
+def test_changed_content_of_a_commit_is_refused(exports: Exports) -> None:
     outcome = exports.outcomes["altered"]
     assert outcome.code == 1
     assert "not pinned" not in outcome.err
@@ -437,6 +437,6 @@ def test_another_content_under_a_known_commit_is_refused_and_what_was_there_stay
     assert read(exports, "altered").architecture == "TestForCausalLM"
 
 
-def test_nothing_is_left_beside_the_results(exports: Exports) -> None:
+def test_export_leaves_only_its_results(exports: Exports) -> None:
     names = {*SINGLE, "gptq", "merged", "adapter", "pair", "twice", "altered", "pieces", "silent"}
     assert {path.name for path in exports.folder.iterdir()} == names

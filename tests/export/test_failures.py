@@ -25,7 +25,7 @@ from tests.export.conftest import Offline
         ("compresses nothing", "The weights should have become int8, but the converted model says fp16; nothing was"),
     ],
 )
-def test_a_step_that_goes_wrong_leaves_nothing(
+def test_failed_step_leaves_nothing(
     offline: Offline, tiny_source: Path, tmp_path: Path, stage: str, sentence: str
 ) -> None:
     (outcome,) = offline.export([str(tiny_source), "--output", str(tmp_path / "model")], stage=stage)
@@ -34,9 +34,7 @@ def test_a_step_that_goes_wrong_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_model_that_no_peer_runs_gets_no_table_and_lists_no_tokens_for_a_draft(
-    offline: Offline, tiny_source: Path, tmp_path: Path
-) -> None:
+def test_model_without_a_peer_has_no_draft_vocab(offline: Offline, tiny_source: Path, tmp_path: Path) -> None:
     alone = [str(tiny_source), "--output", str(tmp_path / "alone"), "--json"]
     pair = [str(tiny_source), "--draft", str(tiny_source), "--draft-vocab", "300", "--output", str(tmp_path / "pair")]
     made, refused = offline.export(alone, pair, stage="writes nothing")
@@ -62,7 +60,7 @@ def compressing(offline: Offline, source: Path, output: Path) -> "subprocess.Pop
     return process
 
 
-def test_a_request_to_end_leaves_nothing(offline: Offline, tiny_source: Path, tmp_path: Path) -> None:
+def test_interrupt_leaves_nothing(offline: Offline, tiny_source: Path, tmp_path: Path) -> None:
     process = compressing(offline, tiny_source, tmp_path / "model")
     process.send_signal(signal.SIGTERM)
     out, _ = process.communicate(timeout=60)
@@ -72,9 +70,7 @@ def test_a_request_to_end_leaves_nothing(offline: Offline, tiny_source: Path, tm
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_export_keeps_others_away_while_it_lives_and_is_cleaned_up_by_the_next_when_killed(
-    offline: Offline, tiny_source: Path, tmp_path: Path
-) -> None:
+def test_killed_export_is_cleaned_up_by_the_next(offline: Offline, tiny_source: Path, tmp_path: Path) -> None:
     output = tmp_path / "model"
     process = compressing(offline, tiny_source, output)
     (outcome,) = offline.export([str(tiny_source), "--output", str(output)])
@@ -104,7 +100,7 @@ def small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]
 
 
 @pytest.mark.parametrize("small_disk", [200, 1600, 2600], indirect=True)
-def test_a_disk_that_becomes_full_is_a_sentence(offline: Offline, tiny_source: Path, small_disk: Path) -> None:
+def test_full_disk_is_a_sentence(offline: Offline, tiny_source: Path, small_disk: Path) -> None:
     arguments = [str(tiny_source), "--output", str(small_disk / "model")]
     (outcome,) = offline.export(arguments, stage="does not ask for room")
     assert outcome.code == 1, outcome.err

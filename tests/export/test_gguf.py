@@ -82,7 +82,7 @@ def make_gguf(tmp_path: Path, tiny_tokenizer: dict[str, Any]) -> Callable[..., P
     return make
 
 
-def test_gpt2s_ids_are_those_of_its_own_tokenizer(gpt2_vocabulary: Path) -> None:
+def test_gpt2_ids_equal_those_of_its_tokenizer(gpt2_vocabulary: Path) -> None:
     tokenizer = rebuild(gpt2_vocabulary)
     cases = vectors("gpt-2")
     assert len(cases) == 46
@@ -91,7 +91,7 @@ def test_gpt2s_ids_are_those_of_its_own_tokenizer(gpt2_vocabulary: Path) -> None
         assert tokenizer.decode(expected) == text
 
 
-def test_phi_3s_ids_are_those_of_its_own_sentencepiece(phi3_vocabulary: Path) -> None:
+def test_phi_3_ids_equal_those_of_its_sentencepiece(phi3_vocabulary: Path) -> None:
     tokenizer = rebuild(phi3_vocabulary)
     cases = vectors("phi-3")
     assert len(cases) == 46
@@ -104,7 +104,7 @@ def test_phi_3s_ids_are_those_of_its_own_sentencepiece(phi3_vocabulary: Path) ->
     assert "[PAD32011]" not in tokenizer.get_vocab()  # a padding row
 
 
-def test_sentencepiece_without_a_space_in_front_and_with_runs_of_spaces_of_its_own(phi3_vocabulary: Path) -> None:
+def test_sentencepiece_without_a_leading_space(phi3_vocabulary: Path) -> None:
     reader = gguf.read(phi3_vocabulary)
     tokens, kinds = (gguf.value(reader, f"tokenizer.ggml.{key}") for key in ("tokens", "token_type"))
     tokens[259], kinds[259] = "  ", gguf.USER_DEFINED  # as Gemma has it, found before any piece of a higher score
@@ -123,7 +123,7 @@ print(json.dumps(gguf.load(pathlib.Path(sys.argv[1])).model.rotary_emb.inv_freq.
 
 
 @pytest.mark.slow
-def test_positions_are_slowed_down_as_the_file_says(phi3_vocabulary: Path, tmp_path: Path) -> None:
+def test_rope_scaling_is_read(phi3_vocabulary: Path, tmp_path: Path) -> None:
     llama_tokens.write_model(phi3_vocabulary, tmp_path / "x.gguf")
     command = [sys.executable, "-c", FREQUENCIES, str(tmp_path / "x.gguf")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -132,13 +132,13 @@ def test_positions_are_slowed_down_as_the_file_says(phi3_vocabulary: Path, tmp_p
 
 
 @pytest.mark.slow
-def test_sentencepiece_reads_2000_texts_as_llama_cpp_does(phi3_vocabulary: Path) -> None:
+def test_sentencepiece_reads_2000_texts_as_llama_cpp(phi3_vocabulary: Path) -> None:
     if reason := foreign_servers.missing(foreign_servers.LLAMA, phi3_vocabulary):
         pytest.skip(reason)
     assert llama_tokens.differences(phi3_vocabulary, 2000) == []
 
 
-def test_the_real_pairs_ids_are_those_of_qwens_own_tokenizer(real_pair: Path) -> None:
+def test_qwen_ids_equal_those_of_its_tokenizer(real_pair: Path) -> None:
     for role in ("target", "draft"):
         tokenizer = Tokenizer.from_file(str(real_pair / role / "tokenizer.json"))
         for text, expected in vectors("qwen2"):
@@ -148,7 +148,7 @@ def test_the_real_pairs_ids_are_those_of_qwens_own_tokenizer(real_pair: Path) ->
             assert len(tokenizer.encode(marker).ids) == 1
 
 
-def test_the_tiny_tokenizer_comes_back_as_it_was(make_gguf: Callable[..., Path], tiny_source: Path) -> None:
+def test_tiny_tokenizer_is_read_back(make_gguf: Callable[..., Path], tiny_source: Path) -> None:
     original, rebuilt = Tokenizer.from_file(str(tiny_source / "tokenizer.json")), rebuild(make_gguf())
     assert rebuilt.get_vocab() == original.get_vocab()
     for text in (*PROBES, "<|im_start|>user\nhi<|im_end|>\n"):
@@ -157,13 +157,13 @@ def test_the_tiny_tokenizer_comes_back_as_it_was(make_gguf: Callable[..., Path],
 
 
 @pytest.mark.parametrize("splitting", sorted(SPLITTINGS))
-def test_every_splitting_gives_back_what_it_was_given(make_gguf: Callable[..., Path], splitting: str) -> None:
+def test_every_pre_tokenizer_is_read_back(make_gguf: Callable[..., Path], splitting: str) -> None:
     tokenizer = rebuild(make_gguf(splitting))
     for text in PROBES:
         assert tokenizer.decode(tokenizer.encode(text).ids) == text
 
 
-def test_smollms_splitting_is_that_of_its_own_tokenizer_file() -> None:
+def test_smollm_pre_tokenizer_equals_its_file() -> None:
     ours = gguf.pre_tokenizer(SPLITTINGS["smollm"])
     parts = [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
     theirs = pre_tokenizers.Sequence(parts)
@@ -177,13 +177,13 @@ def test_padding_rows_are_no_tokens(make_gguf: Callable[..., Path]) -> None:
     assert rebuild(make_gguf(rows=1200)).get_vocab_size() == 600
 
 
-def test_a_marker_in_front_comes_only_where_the_file_wants_it(make_gguf: Callable[..., Path]) -> None:
+def test_bos_token_is_added_where_the_file_asks(make_gguf: Callable[..., Path]) -> None:
     assert rebuild(make_gguf("llama-bpe")).encode("x").ids == rebuild(make_gguf("gpt-2")).encode("x").ids
     assert rebuild(make_gguf("llama-bpe", bos=True)).encode("x").ids[0] == 1
     assert rebuild(make_gguf("qwen2", bos=True)).encode("x").ids[0] != 1
 
 
-def test_an_unknown_splitting_or_kind_is_refused(make_gguf: Callable[..., Path]) -> None:
+def test_unknown_pre_tokenizer_or_kind_is_refused(make_gguf: Callable[..., Path]) -> None:
     with pytest.raises(ExportError, match=r"splits its text by the rule 'martian', which is not known here; known are"):
         rebuild(make_gguf("martian"))
     with pytest.raises(ExportError, match=r"x\.gguf has a tokenizer of the kind 'bert', which cannot be rebuilt"):
@@ -191,14 +191,14 @@ def test_an_unknown_splitting_or_kind_is_refused(make_gguf: Callable[..., Path])
 
 
 @pytest.mark.parametrize("merge", ["a no-such-token", "a", "Ġ Ġ Ġ"])
-def test_a_merge_of_what_is_no_token_is_told(tiny_gguf_file: Path, merge: str) -> None:
+def test_merge_of_unknown_tokens_is_refused(tiny_gguf_file: Path, merge: str) -> None:
     reader = gguf.read(tiny_gguf_file)
     reader.arrays["tokenizer.ggml.merges"] = [*gguf.value(reader, "tokenizer.ggml.merges"), merge]
     with pytest.raises(ExportError, match=rf"x\.gguf merges '{merge}', but its vocabulary does not hold that"):
         gguf.tokenizer(reader, "x.gguf")
 
 
-def test_quick_reading_finds_what_the_library_finds(make_gguf: Callable[..., Path]) -> None:
+def test_quick_reader_equals_the_library(make_gguf: Callable[..., Path]) -> None:
     from gguf import GGUFReader  # noqa: PLC0415
 
     path = make_gguf()
@@ -210,7 +210,7 @@ def test_quick_reading_finds_what_the_library_finds(make_gguf: Callable[..., Pat
     assert gguf.value(quick, "no.such", "default") == "default"
 
 
-def test_the_probe_reports_what_the_file_says(tiny_gguf_file: Path) -> None:
+def test_probe_reports_the_metadata(tiny_gguf_file: Path) -> None:
     facts = gguf.probe(tiny_gguf_file)
     assert facts.pop("parameters") > 640 * 64
     assert facts == {
@@ -224,7 +224,7 @@ def test_the_probe_reports_what_the_file_says(tiny_gguf_file: Path) -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.0005, 0.01, 0.05, 0.3, 0.9, 0.9999])
-def test_a_truncated_file_is_refused_with_a_sentence(tiny_gguf_file: Path, tmp_path: Path, share: float) -> None:
+def test_truncated_file_is_refused(tiny_gguf_file: Path, tmp_path: Path, share: float) -> None:
     content = tiny_gguf_file.read_bytes()
     cut = tmp_path / "cut.gguf"
     cut.write_bytes(content[: int(len(content) * share)])
@@ -236,7 +236,7 @@ def test_a_truncated_file_is_refused_with_a_sentence(tiny_gguf_file: Path, tmp_p
 
 
 @pytest.mark.parametrize("place", [4, 8, 16, 24, 33, 60, 90])
-def test_a_flipped_byte_in_the_head_never_ends_the_export(tiny_gguf_file: Path, tmp_path: Path, place: int) -> None:
+def test_flipped_byte_in_the_header_is_refused_or_read(tiny_gguf_file: Path, tmp_path: Path, place: int) -> None:
     content = bytearray(tiny_gguf_file.read_bytes())
     content[place] ^= 0xFF
     flipped = tmp_path / "flipped.gguf"
@@ -247,7 +247,7 @@ def test_a_flipped_byte_in_the_head_never_ends_the_export(tiny_gguf_file: Path, 
 
 @fuzz("heads of GGUF files", 15)
 @given(st.data())
-def test_a_scarred_head_is_read_or_refused(tiny_gguf_file: Path, tmp_path: Path, data: st.DataObject) -> None:
+def test_any_damaged_header_is_read_or_refused(tiny_gguf_file: Path, tmp_path: Path, data: st.DataObject) -> None:
     content = tiny_gguf_file.read_bytes()
     head = data.draw(scarred(content[:_HEAD]))
     scarred_file = tmp_path / "scarred.gguf"
@@ -256,7 +256,7 @@ def test_a_scarred_head_is_read_or_refused(tiny_gguf_file: Path, tmp_path: Path,
     assert found is None or "scarred.gguf" in found
 
 
-def test_another_file_is_refused(tmp_path: Path) -> None:
+def test_other_file_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "other.gguf"
     other.write_bytes(b"PK\x03\x04 no model")
     with pytest.raises(ExportError, match="it does not begin with the letters GGUF"):

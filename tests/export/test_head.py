@@ -19,7 +19,7 @@ from tests.export.test_end_to_end import with_layers
 THREE = Speculation(Mode.FIXED, 3, drafter=Drafter.EAGLE)
 
 
-def test_nothing_is_tried_that_is_learned_from() -> None:
+def test_training_and_test_texts_are_disjoint() -> None:
     asked, tried = features.prompts(), [prompt for _, prompt in features.trials()]
     assert len(asked) > 1500
     assert len(set(asked)) == len(asked)
@@ -27,7 +27,7 @@ def test_nothing_is_tried_that_is_learned_from() -> None:
     assert {kind for kind, _ in features.trials()} >= {"code", "explanation", "prose", "translation", "retrieval"}
 
 
-def test_each_task_meets_each_subject_and_all_kinds_come_early() -> None:
+def test_lessons_cover_tasks_and_subjects() -> None:
     groups = {
         "a": {"tasks": ["x {}", "y {}"], "subjects": ["1", "2", "3", "4"]},
         "b": {"tasks": ["{}"], "subjects": "z"},
@@ -48,7 +48,7 @@ def deep(offline: Offline, tiny_source: Path, tmp_path_factory: pytest.TempPathF
 
 
 @pytest.mark.slow
-def test_a_head_learns_computes_as_it_runs_and_goes_on_after_a_stop(deep: Path, tmp_path: Path) -> None:
+def test_head_training_can_be_resumed(deep: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.export.head_lessons", str(deep), str(tmp_path)]
     environment = {**USER_ENVIRONMENT, "HF_HUB_OFFLINE": "1", "HEADSTART_HOME": str(tmp_path / "home")}
     done = subprocess.run(command, check=False, cwd=ROOT, env=environment, capture_output=True, text=True)
@@ -66,7 +66,7 @@ def test_a_head_learns_computes_as_it_runs_and_goes_on_after_a_stop(deep: Path, 
 
 @pytest.fixture(scope="module")
 def headed(offline: Offline, deep: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Outcome, ...]:
-    """What was said when a head was made, refused a second time, and written again with what it learned."""
+    """The output of making a head, refusing it a second time, and writing it again with what it learned."""
     folder = tmp_path_factory.mktemp("head")
     wanted = ["--tokens", "2000", "--passes", "1", "--rows", "300", "--neurons", "96", "--hours", "0.5"]
     run = ["head", str(deep), "--keep", str(folder / "kept"), *wanted]
@@ -74,7 +74,7 @@ def headed(offline: Offline, deep: Path, tmp_path_factory: pytest.TempPathFactor
 
 
 @pytest.mark.slow
-def test_what_comes_out_is_a_part_of_the_model_with_its_learning_curve(headed: tuple[Outcome, ...], deep: Path) -> None:
+def test_trained_head_is_stored_with_its_learning_curve(headed: tuple[Outcome, ...], deep: Path) -> None:
     first, refused, again = headed
     assert first.code == 0, first.err
     assert " of disk in " in first.err.splitlines()[0]
@@ -103,7 +103,7 @@ def test_what_comes_out_is_a_part_of_the_model_with_its_learning_curve(headed: t
 @pytest.mark.slow
 @pytest.mark.parametrize("speculation", [Speculation(), Speculation(drafter=Drafter.EAGLE), THREE])
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.9, top_p=0.95, seed=7)])
-def test_the_model_guesses_with_it_and_no_text_depends_on_it(
+def test_trained_head_drafts_and_changes_no_text(
     headed: tuple[Outcome, ...],
     deep: Path,
     tmp_path: Path,
@@ -119,7 +119,7 @@ def test_the_model_guesses_with_it_and_no_text_depends_on_it(
 
 
 @pytest.mark.slow
-def test_a_model_with_few_layers_is_refused(offline: Offline, tiny_target: Path) -> None:
+def test_model_with_few_layers_is_refused(offline: Offline, tiny_target: Path) -> None:
     (outcome,) = offline.export(["head", str(tiny_target)])
     assert outcome.code == 1
     assert "too few for a head" in outcome.err.splitlines()[-1]

@@ -38,7 +38,7 @@ class Hub(ThreadingHTTPServer):
 
 
 class Answer(BaseHTTPRequestHandler):
-    """As the hub describes a large file."""
+    """A handler that describes a large file as the hub does."""
 
     server: Hub
 
@@ -86,7 +86,7 @@ def fetch(hub: Hub, cache: Path) -> subprocess.Popen[str]:
 
 
 @pytest.mark.slow
-def test_a_download_goes_on_where_a_killed_process_stopped(hub: Hub, tmp_path: Path) -> None:
+def test_killed_download_is_resumed(hub: Hub, tmp_path: Path) -> None:
     with fetch(hub, tmp_path) as first:
         assert first.stdout
         assert first.stdout.readline() == f"{PIECE} {len(WEIGHTS)}\n"
@@ -100,7 +100,7 @@ def test_a_download_goes_on_where_a_killed_process_stopped(hub: Hub, tmp_path: P
 
 
 @pytest.mark.slow
-def test_a_part_that_is_damaged_is_thrown_away(hub: Hub, tmp_path: Path) -> None:
+def test_damaged_part_is_dropped(hub: Hub, tmp_path: Path) -> None:
     hub.is_slow = False
     blobs = tmp_path / "models--org--model" / "blobs"
     blobs.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""What a finished folder says about how its model is sampled."""
+"""The sampling parameters in an exported folder."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ TOKENIZER = SimpleNamespace(added_tokens_decoder={}, chat_template=None, eos_tok
 CODER = replace(find_model("qwen2.5-coder-0.5b-instruct"), chat=Chat())
 
 
-def test_a_recipe_s_sampling_takes_the_place_of_the_source_s(tmp_path: Path) -> None:
+def test_sampling_of_a_recipe_replaces_the_source(tmp_path: Path) -> None:
     found = {"do_sample": False, "temperature": 0.1, "min_p": 0.2, "eos_token_id": 7}
     (tmp_path / "generation_config.json").write_text(json.dumps(found), encoding="utf-8")
     (tmp_path / "config.json").write_text("{}", encoding="utf-8")
@@ -28,7 +28,7 @@ def test_a_recipe_s_sampling_takes_the_place_of_the_source_s(tmp_path: Path) -> 
     }
 
 
-def test_without_one_the_source_s_is_kept(tmp_path: Path) -> None:
+def test_sampling_of_the_source_is_kept(tmp_path: Path) -> None:
     (tmp_path / "generation_config.json").write_text('{"temperature": 0.6, "eos_token_id": 2}', encoding="utf-8")
     (tmp_path / "config.json").write_text("{}", encoding="utf-8")
     pipeline.settle_generation(tmp_path, TOKENIZER, replace(CODER, sampling=Sampling()), tail="")

@@ -36,7 +36,7 @@ def keep_one_place_late(model: Any, operations: Any) -> None:
 
 
 def forget_nothing(model: Any, operations: Any) -> None:
-    """What is masked out counts all the same."""
+    """Count masked rows, too."""
     mask = model.input("attention_mask")
     readers = list(mask.get_target_inputs())
     ones = operations.maximum(mask, operations.constant(np.int64(1)))
@@ -66,13 +66,13 @@ def answer(tiny_target: Path, tmp_path: Path) -> Callable[[Damage], quality.Answ
     return run
 
 
-def test_a_sound_model_passes(answer: Callable[[Damage], quality.Answer]) -> None:
+def test_sound_model_passes(answer: Callable[[Damage], quality.Answer]) -> None:
     found = answer(nothing)
     assert found.quality is not None
     assert found.quality.top1_agreement > 0.99
 
 
-def test_a_model_that_cannot_be_loaded_is_a_sentence(tmp_path: Path) -> None:
+def test_unloadable_model_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "openvino_model.xml").write_text("<net", encoding="utf-8")
     with pytest.raises(ExportError, match=r"The converted model cannot be used \(.+\); nothing was kept"):
         quality.run(tmp_path, tmp_path / "none.npy", [1, 2])
@@ -86,7 +86,7 @@ def test_a_model_that_cannot_be_loaded_is_a_sentence(tmp_path: Path) -> None:
         (forget_nothing, "after guesses that are masked out"),
     ],
 )
-def test_a_model_that_keeps_something_else_is_refused(
+def test_model_with_other_state_is_refused(
     answer: Callable[[Damage], quality.Answer], damage: Damage, way: str
 ) -> None:
     with pytest.raises(ExportError, match=f"The converted model computes otherwise {way}; nothing was kept"):
@@ -110,7 +110,7 @@ class Session:
         self.past = 0
 
     def read(self, ids: list[int], past: int) -> Logits:
-        """As `quality.read`, as a cache demands."""
+        """Read like `quality.read`, as a cache demands."""
         assert past == self.past
         assert 0 < len(ids) <= quality.PASS
         self.past += len(ids)
@@ -119,7 +119,7 @@ class Session:
 
 
 def kl(group: int) -> float:
-    """What the group costs."""
+    """Return the loss of a group."""
     both = (EXACT, EXACT + group / 1000 * NOISE)
     p, q = (np.exp(rows) / np.exp(rows).sum(1, keepdims=True) for rows in (each[quality.PASS :] for each in both))
     return float((p * np.log(p / q)).sum(1).mean())
@@ -136,7 +136,7 @@ def kl(group: int) -> float:
         (kl(256) * 9, 32, None),
     ],
 )
-def test_the_largest_that_costs_half_of_what_the_weights_cost(
+def test_largest_group_within_half_of_the_loss_is_chosen(
     monkeypatch: pytest.MonkeyPatch, lost: float, weights_group: int | None, found: int | None
 ) -> None:
     monkeypatch.setattr(quality, "_session", lambda _folder, group: Session(group))

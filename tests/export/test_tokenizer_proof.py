@@ -52,35 +52,35 @@ def kinds() -> Path:
 
 @pytest.fixture(scope="session")
 def found(kinds: Path) -> dict[str, dict[str, Any]]:
-    """By kind: how many texts, and the first difference."""
+    """Return by kind how many texts there were, and the first difference."""
     answers: dict[str, dict[str, Any]] = json.loads((kinds / FOUND).read_text(encoding="utf-8"))
     return answers
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_tokenizer_is_converted_faithfully(found: dict[str, dict[str, Any]], kind: str) -> None:
+def test_every_tokenizer_kind_is_converted_faithfully(found: dict[str, dict[str, Any]], kind: str) -> None:
     assert found[kind]["fault"] == ""
     assert found[kind]["texts"] >= LEAST
 
 
 @pytest.mark.parametrize("kind", JOINED)
-def test_what_openvino_makes_of_several_splits_is_found(found: dict[str, dict[str, Any]], kind: str) -> None:
+def test_joined_splits_of_openvino_are_found(found: dict[str, dict[str, Any]], kind: str) -> None:
     fault = found[ALONE + kind]["fault"]
     assert fault.startswith("The OpenVINO tokenizer reads '1.  a\\n\\n2.   b\\n    3 | 4  ½ ١٢' as [")
 
 
-def test_earlier_exports_are_told_from_these_by_a_look_at_the_folder(kinds: Path) -> None:
+def test_earlier_exports_are_recognized(kinds: Path) -> None:
     assert not any(manifest._joins_splits(kinds / f"{name} converted") for name in KINDS)
     for name in ("digits", "smollm"):
         assert manifest._joins_splits(kinds / "alone" / f"{name} converted")
 
 
-def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
+def test_folder_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match=r"has no tokenizer\.json, which Headstart needs"):
         convert.load_tokenizer(tmp_path)
 
 
-def test_the_texts_are_many_always_the_same_and_hold_every_character() -> None:
+def test_probe_texts_are_stable_and_hold_every_character() -> None:
     first, second = tokenizer_proof.texts(), tokenizer_proof.texts()
     assert first == second
     assert len(first) > 3 * LEAST
@@ -89,7 +89,7 @@ def test_the_texts_are_many_always_the_same_and_hold_every_character() -> None:
 
 
 @pytest.mark.parametrize("kind", ["smollm", "qwen", "llama 2", "gemma"])
-def test_the_engine_reads_and_streams_them_as_the_source_does(kinds: Path, kind: str) -> None:
+def test_engine_reads_and_streams_probes_like_the_source(kinds: Path, kind: str) -> None:
     source, ours = Source.from_file(str(kinds / kind / "tokenizer.json")), Tokenizer(kinds / f"{kind} converted")
     for text in (*MARKS, *tokenizer_proof.texts()[:300:6]):
         ids = source.encode(text, add_special_tokens=False).ids
@@ -99,20 +99,20 @@ def test_the_engine_reads_and_streams_them_as_the_source_does(kinds: Path, kind:
         assert "".join([*shown, answer.finish()]) == source.decode(ids)
 
 
-def test_a_difference_refuses_the_export(kinds: Path) -> None:
+def test_difference_refuses_the_export(kinds: Path) -> None:
     speaker = Speaker(kinds / "smollm")
     folder = kinds / "alone" / "smollm converted"
     with pytest.raises(ExportError, match=r"reads .* as \[.*, its source as .* The model would get wrong tokens, so"):
         tokenizer_proof.prove(folder, kinds / "smollm", speaker, None)
 
 
-def test_a_chat_that_openvino_renders_otherwise_refuses_the_export(tiny_target: Path) -> None:
+def test_differing_chat_template_refuses_the_export(tiny_target: Path) -> None:
     turns = [{"role": "user", "content": "hi"}]
     with pytest.raises(ExportError, match=r"renders \[.* as '<\|im_start\|>user\\nhi<\|im_end\|>.*, its source as 'h"):
         tokenizer_proof.prove(tiny_target, tiny_target, Speaker(tiny_target), Chat(turns, "hi", ""))
 
 
-def test_a_tokenizer_that_cannot_be_loaded_is_a_sentence(tiny_target: Path, tmp_path: Path) -> None:
+def test_unloadable_tokenizer_is_an_error(tiny_target: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(tiny_target, tmp_path / "model"))
     (folder / "openvino_tokenizer.xml").write_text("<net", encoding="utf-8")
     with pytest.raises(ExportError, match=r"cannot be compared with its source \(.+\); nothing was kept"):
@@ -128,13 +128,13 @@ class Stutterer:
         return ["?" * 2 if len(ids) == 2 else "".join(map(chr, ids)) for ids in batch]
 
 
-def test_text_that_changes_after_it_was_shown_is_found() -> None:
+def test_changed_streamed_text_is_found() -> None:
     ids = [ord(letter) for letter in "abc"]
     (fault,) = tokenizer_proof._streaming_faults(Stutterer(), [ids], ["abc"])
     assert fault.endswith("writes [97, 98, 99] one by one as 'abc', at once as 'abc'.")
 
 
-def test_a_rebuilt_tokenizer_must_give_back_every_probe(tiny_source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rebuilt_tokenizer_gives_back_every_probe(tiny_source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     speaker = Speaker(tiny_source)
     tokenizer_proof.require_round_trip(speaker, "x.gguf")
     monkeypatch.setattr(Speaker, "decode", lambda _self, ids, **_options: f"{len(ids)} ids")
@@ -146,7 +146,7 @@ HOSTILE = "{{ cycler.__init__.__globals__.os.system('touch PLACE') }}"
 
 
 def tokenizer(template: str) -> Any:
-    """What of a tokenizer the templates need."""
+    """The part of a tokenizer that the templates need."""
     return SimpleNamespace(
         chat_template=template, get_chat_template=lambda: template, special_tokens_map={"bos_token": "<s>"}
     )
@@ -163,7 +163,7 @@ def refusal(template: str) -> str:
     return said.removeprefix(begin).removesuffix(end)
 
 
-def test_a_template_says_what_it_makes_and_how_an_answer_ends() -> None:
+def test_template_defines_roles_and_the_end() -> None:
     chat = tokenizer_proof.render(tokenizer("{{ bos_token }}" + tiny.CHAT_TEMPLATE))
     assert chat is not None
     assert chat.text.startswith("<s><|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nWhat is 2 + 2?<")
@@ -172,7 +172,7 @@ def test_a_template_says_what_it_makes_and_how_an_answer_ends() -> None:
     assert chat.tail == "<|im_end|>\n"
 
 
-def test_a_template_without_system_messages_gets_none() -> None:
+def test_template_without_system_messages_gets_none() -> None:
     choosy = "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no') }}{% endif %}{{ m.content }}."
     chat = tokenizer_proof.render(tokenizer(choosy + "{% endfor %}"))
     assert chat is not None
@@ -180,7 +180,7 @@ def test_a_template_without_system_messages_gets_none() -> None:
     assert [turn["role"] for turn in chat.turns] == ["user", "assistant", "user"]
 
 
-def test_no_template_is_no_chat() -> None:
+def test_missing_template_means_no_chat() -> None:
     assert tokenizer_proof.render(tokenizer("")) is None
 
 
@@ -194,22 +194,22 @@ def test_no_template_is_no_chat() -> None:
         ("{{ 'x' * 30000000000 }}", "MemoryError"),
     ],
 )
-def test_a_broken_template_is_a_sentence(template: str, reason: str) -> None:
+def test_broken_template_is_an_error(template: str, reason: str) -> None:
     assert reason in refusal(template)
 
 
-def test_a_template_executes_nothing(tmp_path: Path) -> None:
+def test_template_executes_nothing(tmp_path: Path) -> None:
     assert "SecurityError" in refusal(HOSTILE.replace("PLACE", str(tmp_path / "executed")))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_template_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_endless_template_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokenizer_proof, "_TEMPLATE_MINUTES", 0.1)
     endless = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
     assert refusal(endless) == "it took more than 0.1 min"
 
 
-def test_several_templates_without_an_ordinary_one_are_told() -> None:
+def test_several_templates_without_a_default_are_refused() -> None:
     def none() -> str:
         raise ValueError("This model has multiple chat templates with no default specified!")
 

@@ -1,4 +1,4 @@
-"""What may not be exported is refused before anything is loaded, with the reason."""
+"""Models that are refused before anything is loaded."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def make_folder(folder: Path, config: dict[str, object] | None = None) -> Path:
 
 
 def write_index(folder: Path, places: object) -> None:
-    """Where transformers finds each weight."""
+    """Write the index in which transformers finds each weight."""
     (folder / weights.INDEX_FILE).write_text(json.dumps({"metadata": {}, "weight_map": places}), encoding="utf-8")
 
 
@@ -35,7 +35,7 @@ def test_weights_are_counted_over_all_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "consolidated.00.pth"])
-def test_pickles_are_refused_with_the_reason(tmp_path: Path, name: str) -> None:
+def test_pickles_are_refused(tmp_path: Path, name: str) -> None:
     make_folder(tmp_path)
     for file in tmp_path.glob("*.safetensors*"):
         file.unlink()
@@ -48,7 +48,7 @@ def test_pickles_are_refused_with_the_reason(tmp_path: Path, name: str) -> None:
     "place",
     ["pytorch_model.bin", "../other/model.safetensors", "/model.safetensors", "..\\model.safetensors", ""],
 )
-def test_an_index_may_not_lead_to_another_kind_of_file_or_out_of_the_folder(tmp_path: Path, place: str) -> None:
+def test_index_cannot_lead_elsewhere(tmp_path: Path, place: str) -> None:
     folder, other = make_folder(tmp_path / "model"), make_folder(tmp_path / "other")
     (other / "model-1.safetensors").rename(other / "model.safetensors")
     (folder / "pytorch_model.bin").write_bytes(b"\x80\x04.")
@@ -58,13 +58,13 @@ def test_an_index_may_not_lead_to_another_kind_of_file_or_out_of_the_folder(tmp_
 
 
 @pytest.mark.parametrize("places", [None, [], {}, {"a": 1}, {"a": ["model-1.safetensors"]}])
-def test_an_index_that_says_nothing_is_refused(tmp_path: Path, places: object) -> None:
+def test_empty_index_is_refused(tmp_path: Path, places: object) -> None:
     write_index(make_folder(tmp_path), places)
     with pytest.raises(ExportError, match="does not say where the weights are; fetch it again"):
         weights.inspect(tmp_path, code=False)
 
 
-def test_only_what_will_be_loaded_is_counted(tmp_path: Path) -> None:
+def test_only_loaded_files_are_counted(tmp_path: Path) -> None:
     folder = make_folder(tmp_path)
     save_file({"c": np.zeros(100, np.float16)}, folder / "left over.safetensors")
     assert weights.inspect(folder, code=False).parameters == 10
@@ -74,7 +74,7 @@ def test_only_what_will_be_loaded_is_counted(tmp_path: Path) -> None:
     assert weights.inspect(folder, code=False).parameters == 7
 
 
-def test_a_file_that_the_index_lists_must_be_there(tmp_path: Path) -> None:
+def test_missing_indexed_file_is_refused(tmp_path: Path) -> None:
     (make_folder(tmp_path) / "model-2.safetensors").unlink()
     with pytest.raises(ExportError, match=r"model-2\.safetensors in .* is missing, or no ordinary file"):
         weights.inspect(tmp_path, code=False)
@@ -82,13 +82,13 @@ def test_a_file_that_the_index_lists_must_be_there(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
 @pytest.mark.parametrize("name", [weights.SINGLE_FILE, "README.md", "tokenizer_config.json"])
-def test_a_pipe_is_not_waited_for(tmp_path: Path, name: str) -> None:
+def test_named_pipe_is_refused(tmp_path: Path, name: str) -> None:
     os.mkfifo(make_folder(tmp_path) / name)
     with pytest.raises(ExportError, match=rf"{name} in .* is no ordinary file; fetch the model again"):
         weights.inspect(tmp_path, code=True)
 
 
-def test_the_hub_s_cache_is_a_folder_of_links(tmp_path: Path) -> None:
+def test_links_of_the_hub_cache_are_followed(tmp_path: Path) -> None:
     blobs, snapshot = make_folder(tmp_path / "blobs"), tmp_path / "snapshots" / "c0ffee"
     snapshot.mkdir(parents=True)
     for path in blobs.iterdir():
@@ -103,19 +103,19 @@ def test_the_hub_s_cache_is_a_folder_of_links(tmp_path: Path) -> None:
         ({"quantization_config": {"quant_method": "gptq"}}, "are compressed already; use the original model"),
     ],
 )
-def test_a_configuration_may_not_lead_elsewhere(tmp_path: Path, config: dict[str, object], sentence: str) -> None:
+def test_config_cannot_lead_elsewhere(tmp_path: Path, config: dict[str, object], sentence: str) -> None:
     with pytest.raises(ExportError, match=sentence):
         weights.inspect(make_folder(tmp_path, config), code=True)
 
 
-def test_an_adapter_is_no_model(tmp_path: Path) -> None:
+def test_adapter_is_no_model(tmp_path: Path) -> None:
     (make_folder(tmp_path) / "adapter_config.json").write_text("{}", encoding="utf-8")
     with pytest.raises(ExportError, match=r"holds an adapter \(adapter_config\.json\); name its model, and this"):
         weights.inspect(tmp_path, code=False)
 
 
 @pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json"])
-def test_code_of_the_model_is_refused_without_the_flag(tmp_path: Path, name: str) -> None:
+def test_remote_code_is_refused_without_the_flag(tmp_path: Path, name: str) -> None:
     make_folder(tmp_path)
     (tmp_path / name).write_text(json.dumps({"auto_map": {"AutoModel": "evil.Model"}}), encoding="utf-8")
     with pytest.raises(ExportError, match=rf"auto_map in {name}.*which is refused.*--trust-remote-code"):
@@ -127,9 +127,7 @@ def test_code_of_the_model_is_refused_without_the_flag(tmp_path: Path, name: str
     ("kind", "instead"),
     [("lfm2", "qwen3-4b"), ("gemma3", "gemma-3-1b+270m"), ("bert", "qwen3-4b"), (["llama"], "qwen3-4b")],
 )
-def test_a_kind_that_is_known_not_to_work_is_refused_with_what_to_take(
-    tmp_path: Path, kind: object, instead: str
-) -> None:
+def test_unsupported_kind_is_refused_with_an_alternative(tmp_path: Path, kind: object, instead: str) -> None:
     folder = tmp_path / "model"
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps({"model_type": kind}), encoding="utf-8")  # no weights are needed
@@ -151,7 +149,7 @@ def test_a_kind_that_is_known_not_to_work_is_refused_with_what_to_take(
         ("llama", "llama", "scales its positions, which is lost where a GGUF file is read; use the model's Hugging"),
     ],
 )
-def test_a_gguf_file_of_another_kind_is_refused(tmp_path: Path, kind: str, tokenizer: str, sentence: str) -> None:
+def test_gguf_file_of_another_kind_is_refused(tmp_path: Path, kind: str, tokenizer: str, sentence: str) -> None:
     import gguf  # noqa: PLC0415
 
     path = tmp_path / "x.gguf"
@@ -188,7 +186,7 @@ print(json.dumps([kind for kind in (*weights.TRIED, *weights.UNTRIED) if not is_
 
 
 @pytest.mark.slow
-def test_optimum_takes_the_kinds_that_are_offered() -> None:
+def test_optimum_supports_the_offered_kinds() -> None:
     done = subprocess.run([sys.executable, "-c", OFFERED], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout.splitlines()[-1]) == []
 
@@ -210,7 +208,7 @@ NEGATIVE = json.dumps({"a": {"dtype": "F16", "shape": [-2, -3], "data_offsets": 
         save({"b": np.zeros(4, np.float16)}) + b"\0",
     ],
 )
-def test_what_is_no_safetensors_file_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_malformed_safetensors_file_is_refused(tmp_path: Path, content: bytes) -> None:
     (make_folder(tmp_path) / "model-2.safetensors").write_bytes(content)
     with pytest.raises(ExportError, match=r"model-2\.safetensors is not a safetensors file that can be read"):
         weights.inspect(tmp_path, code=False)
@@ -225,7 +223,7 @@ def test_what_is_no_safetensors_file_is_refused(tmp_path: Path, content: bytes) 
         ("[]", r"config\.json in .* is not what its name says"),
     ],
 )
-def test_a_folder_without_a_model_is_refused(tmp_path: Path, config: str | None, sentence: str) -> None:
+def test_folder_without_a_model_is_refused(tmp_path: Path, config: str | None, sentence: str) -> None:
     if config is not None:
         (tmp_path / "config.json").write_text(config, encoding="utf-8")
     with pytest.raises(ExportError, match=sentence):

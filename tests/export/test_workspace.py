@@ -39,7 +39,7 @@ def make_leftover(output: Path, pid: int) -> Path:
 
 
 @pytest.mark.parametrize("is_replaced", [False, True])
-def test_the_result_moves_into_place_and_nothing_else_stays(tmp_path: Path, *, is_replaced: bool) -> None:
+def test_result_moves_into_place_alone(tmp_path: Path, *, is_replaced: bool) -> None:
     output = tmp_path / "models" / "new"
     if is_replaced:
         make_old(output)
@@ -57,7 +57,7 @@ def test_the_result_moves_into_place_and_nothing_else_stays(tmp_path: Path, *, i
 
 
 @pytest.mark.parametrize("failure", [RuntimeError, KeyboardInterrupt])
-def test_a_failure_leaves_nothing_and_keeps_the_old(tmp_path: Path, failure: type[BaseException]) -> None:
+def test_failure_keeps_the_old_result(tmp_path: Path, failure: type[BaseException]) -> None:
     output = tmp_path / "model"
     make_old(output)
 
@@ -80,9 +80,7 @@ def test_a_failure_leaves_nothing_and_keeps_the_old(tmp_path: Path, failure: typ
         ("mine/thesis.txt/model", False, r"cannot be written to \(.+\); choose another --output"),
     ],
 )
-def test_a_place_that_may_not_be_used_is_a_sentence(
-    tmp_path: Path, place: str, sentence: str, *, replace: bool
-) -> None:
+def test_unusable_output_is_refused(tmp_path: Path, place: str, sentence: str, *, replace: bool) -> None:
     make_old(tmp_path / "old")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").touch()
@@ -91,7 +89,7 @@ def test_a_place_that_may_not_be_used_is_a_sentence(
     assert (tmp_path / "mine" / "thesis.txt").exists()
 
 
-def test_the_leftovers_of_the_dead_are_removed(tmp_path: Path) -> None:
+def test_leftovers_of_killed_exports_are_removed(tmp_path: Path) -> None:
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
     other = tmp_path / f"{unfinished.PREFIX}another-x1y2z3"
@@ -103,7 +101,7 @@ def test_the_leftovers_of_the_dead_are_removed(tmp_path: Path) -> None:
     assert other.exists()
 
 
-def test_an_old_result_caught_between_two_moves_is_put_back(tmp_path: Path) -> None:
+def test_old_result_between_two_moves_is_restored(tmp_path: Path) -> None:
     output = tmp_path / "model"
     root = make_leftover(output, 0)
     make_old(root / "replaced")
@@ -132,7 +130,7 @@ def model(name: str) -> ModelOrder:
         ({"memory": 1}, r"smollm2-135m-instruct needs about 1\.8 GB of memory, but only 1\.0 GB is free; close"),
     ],
 )
-def test_too_little_is_refused_with_both_numbers(
+def test_low_disk_space_is_refused_with_both_sizes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: dict[str, float], sentence: str
 ) -> None:
     give(monkeypatch, **free)
@@ -141,7 +139,7 @@ def test_too_little_is_refused_with_both_numbers(
 
 
 @pytest.mark.parametrize(("disk", "is_enough"), [(11, False), (12, True)])
-def test_a_pair_needs_room_for_its_sources_both_results_and_one_intermediate(
+def test_pair_needs_space_for_sources_and_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, disk: int, is_enough: bool
 ) -> None:
     # Twice 1.6 GB of sources, results of 1.8 and 0.5 and an intermediate of 3.6 GB by a rough count, all on one disk.
@@ -151,7 +149,7 @@ def test_a_pair_needs_room_for_its_sources_both_results_and_one_intermediate(
 
 
 @pytest.mark.parametrize(("disk", "is_enough"), [(5, False), (6.5, True)])
-def test_a_source_of_both_models_is_fetched_once(
+def test_copy_of_the_target_is_not_fetched_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, disk: float, is_enough: bool
 ) -> None:
     # 2 GB of sources, results of 1.1 and 0.9 and an intermediate of 2.1 GB and more.
@@ -163,7 +161,7 @@ def test_a_source_of_both_models_is_fetched_once(
         workspace.require_room(order, tmp_path / "out", tmp_path / "cache")
 
 
-def test_memory_suffices_for_what_was_measured(tmp_path: Path) -> None:
+def test_memory_suffices_for_the_measured_export(tmp_path: Path) -> None:
     target, draft = model("qwen2.5-coder-1.5b-instruct"), model("qwen2.5-coder-0.5b-instruct")
     assert 5.8e9 < workspace.memory(target, 1_777_088_000) < 7e9
     assert 2.6e9 < workspace.memory(draft, 630_167_424) < 4e9
@@ -174,5 +172,5 @@ def test_memory_suffices_for_what_was_measured(tmp_path: Path) -> None:
     assert 1.9e9 < workspace.memory(calibrated, 134_515_008) < 3e9
 
 
-def test_a_local_model_is_counted_where_it_lies(tiny_source: Path) -> None:
+def test_local_model_needs_no_download_space(tiny_source: Path) -> None:
     assert workspace.parameters(model(str(tiny_source))) > 640 * 64 * 2

@@ -60,7 +60,7 @@ def split(*patterns: str) -> list[Any]:
 
 
 def gpt2() -> Any:
-    """One splitting of its own, as GPT-2 and its many heirs."""
+    """Return a tokenizer with GPT-2's own pre-tokenizer, which many others share."""
     from tokenizers import pre_tokenizers  # noqa: PLC0415
 
     return byte_level(pre_tokenizers.ByteLevel(add_prefix_space=False))
@@ -120,7 +120,7 @@ def gemma() -> Any:
 
 
 def phi3() -> Any:
-    """As Llama 2, with markers that take the white space behind them along."""
+    """Return a tokenizer like Llama 2's, with markers that take the white space behind them along."""
     from tokenizers import AddedToken  # noqa: PLC0415
 
     tokenizer = tiny_tokenizers._pieces(prepend=True)

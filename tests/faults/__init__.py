@@ -1,1 +1,1 @@
-"""What the world does to a program: kills it, cuts its files short, fills its disk. Nothing that was shown is lost."""
+"""Kills, torn files and full disks, after which nothing that was shown is lost."""

@@ -44,7 +44,7 @@ _EXPORTS = 3
 
 
 def run(shares: Mapping[str, tuple[Attempt, int]], rounds: int, seed: int) -> tuple[Counter[str], list[str]]:
-    """How often each was tried, and what was lost; the seed of a loss finds it again."""
+    """Return how often each fault was tried, and what was lost; the seed of a loss finds it again."""
     order = [name for name, (_, share) in shares.items() for _ in range(share)]
     Random(seed).shuffle(order)
     tried, lost = Counter[str](), []

@@ -38,7 +38,7 @@ def tear_file(home: Path, chance: Random) -> None:
 
 
 def tear_log_of_changes(home: Path, chance: Random) -> None:
-    """Where the newest changes were not yet on the disk, a history has all the older ones."""
+    """Require all older changes of a history whose newest ones were not yet on the disk."""
     source, copy = home / "growing", home / "cut"
     for folder in (source, copy):
         shutil.rmtree(folder, ignore_errors=True)
@@ -60,7 +60,7 @@ def tear_log_of_changes(home: Path, chance: Random) -> None:
 
 
 def fill_disk(home: Path, chance: Random) -> None:
-    """Where a file cannot grow, what was there stays, and it is written once there is room."""
+    """Require the old content where a file cannot grow, and the new one once there is room."""
     file = chance.choice(files(home))
     file.write(home)
     before = file.read(home)
@@ -107,7 +107,7 @@ def fill_disk_while_exporting(home: Path, chance: Random) -> None:
 
 
 def fill_disk_while_keeping(home: Path, chance: Random) -> None:
-    """Of a part that finds no room nothing is left, those before it are of use, and later ones are kept."""
+    """Require whole parts and nothing of the one that finds no room."""
     root, seed = home / "prompts", chance.randrange(10**6)
     shutil.rmtree(root, ignore_errors=True)
     for limit in (None, chance.randrange(keeping.HEAVY), None):
@@ -167,7 +167,7 @@ def jump_clock(home: Path, chance: Random) -> None:
 
 @contextmanager
 def no_file_beyond(size: int | None) -> Iterator[None]:
-    """What a full disk or a quota does, for this process: writing beyond so many bytes of a file fails."""
+    """Let this process write no more than so many bytes of a file, as on a full disk or with a quota."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (soft if size is None else size, hard))
     try:

@@ -42,7 +42,7 @@ class Written:
     refusals: tuple[type[Exception], ...] = (HeadstartError,)  # of `write` where there is no room
 
     def path(self, home: Path) -> Path:
-        """Where it is."""
+        """Return its path."""
         return home / self.name
 
 
@@ -83,7 +83,7 @@ def _read_history(home: Path) -> object:
 
 
 def _read_text(path: Path) -> str:
-    """By a person, who sees when it is torn."""
+    """Read as a person does, who sees when it is torn."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, ValueError):

@@ -25,15 +25,14 @@ _SUBJECT = "a toy"
 
 
 class HeavyToy(RememberingToy):
-    """Its keys and values are large."""
+    """A toy with large keys and values."""
 
     def save(self, start: int, stop: int) -> Saved:
-        """See Runner.save."""
         return np.concatenate([super().save(start, stop), np.ones(HEAVY, np.uint8)])
 
 
 def keep(root: Path, seed: int, texts: int | None = None, tell: Callable[[], None] = lambda: None) -> None:
-    """So many texts of three chats, or for ever; `tell` is called for each part on disk."""
+    """Read so many texts of three chats, or for ever; `tell` is called for each part on disk."""
     cache = _cache(root, runner := HeavyToy())
     for number, text in enumerate(islice(_texts(seed), texts)):
         read(runner, cache, text, Keep(f"chat{number % 3}", _ROOM, _key(seed)))
@@ -42,7 +41,7 @@ def keep(root: Path, seed: int, texts: int | None = None, tell: Callable[[], Non
 
 
 def require_sound(root: Path, seed: int) -> None:
-    """After a start only whole parts are found, nothing half written is left, and every text is as if read anew."""
+    """Require whole parts, no half-written file, and texts as if they were read anew."""
     files = PartFiles(root, identity_of(_SUBJECT))
     files.use(_key(seed))
     parts = list(files.read_all())

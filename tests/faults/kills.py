@@ -101,7 +101,7 @@ def hang_engine(where: Where, chance: Random) -> None:
 
 
 def starve_engine(where: Where, chance: Random) -> None:
-    """Where it gets no more memory, loading or answering, that is told and the next answer comes."""
+    """Require a sentence and the next answer where the engine gets no more memory."""
     with _opened(where, chance) as window:
         if chance.random() < 0.5:
             _limit(_first_engine(window), chance.randrange(_LEAST_MB, _ENOUGH_MB) << 20)
@@ -120,7 +120,7 @@ def starve_engine(where: Where, chance: Random) -> None:
 
 
 def stop_for_a_while(where: Where, chance: Random) -> None:
-    """As in sleep: engine and window stand still, maybe for longer than an engine may hang, then go on unharmed."""
+    """Stop engine and window as sleep does, maybe for longer than an engine may hang, and require that both go on."""
     with _opened(where, chance, _PATIENCE) as window:
         window.wait_for("shown", 3)
         processes = [window.process.pid, *_engines(window)]
@@ -272,7 +272,7 @@ def _first_engine(window: Window) -> int:
 
 
 def _limit(pid: int, size: int) -> None:
-    """What a process may take of memory that it can write to, in bytes."""
+    """Return how many bytes of writable memory a process may take."""
     with suppress(psutil.Error):
         psutil.Process(pid).rlimit(psutil.RLIMIT_DATA, (size, size))
 
@@ -283,7 +283,7 @@ def _taken(pid: int) -> int:
 
 
 def _first_trouble(window: Window) -> dict[str, Any] | None:
-    """What was told of the engine, if anything was within a while."""
+    """Return the first report about the engine within a while, if there is one."""
     ends = time.monotonic() + _STARVED
     while time.monotonic() < ends:
         for line in window.told.of("failed") + window.told.of("crashed"):

@@ -26,7 +26,7 @@ class Lost(AssertionError):  # noqa: N818 - it is what happened, not an error of
 
 @dataclass
 class Told:
-    """What one window printed, in order."""
+    """The lines that a window printed, in order."""
 
     lines: list[dict[str, Any]] = field(default_factory=list)
 
@@ -36,7 +36,7 @@ class Told:
 
 
 class Window:
-    """One process on a profile, without a screen."""
+    """A process on a profile, without a screen."""
 
     def __init__(self, home: Path, seed: int, pace: str = "", patience: float | None = None) -> None:
         """Starts it; `pace` of the toy engine, else the installed model answers. `patience`: with a silent engine."""
@@ -90,7 +90,7 @@ class Window:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """Of a window on this profile."""
+    """Return the environment of a window on this profile."""
     path = os.pathsep.join([str(ROOT), str(ROOT / "app"), str(ROOT / "export")])
     own = {"HEADSTART_HOME": str(home), "QT_QPA_PLATFORM": "offscreen", "PYTHONPATH": path}
     return {**os.environ, **own, "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}

@@ -52,25 +52,23 @@ def home(headstart_home: Path) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("attempt", KILLS)
-def test_no_kill_loses_anything(home: Path, attempt: Callable[[Where, Random], None]) -> None:
+def test_kill_loses_nothing(home: Path, attempt: Callable[[Where, Random], None]) -> None:
     attempt(Where(home), Random(7))
 
 
 @pytest.mark.parametrize("attempt", OF_FILES)
-def test_no_fault_of_a_file_loses_anything(home: Path, attempt: Callable[[Path, Random], None]) -> None:
+def test_file_fault_loses_nothing(home: Path, attempt: Callable[[Path, Random], None]) -> None:
     for seed in range(12):
         attempt(home, Random(seed))
 
 
 @pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.slow)])
-def test_of_what_is_kept_of_prompts_a_kill_leaves_whole_parts(home: Path, rounds: int) -> None:
+def test_kill_leaves_whole_prefix_parts(home: Path, rounds: int) -> None:
     for seed in range(rounds):
         kills.kill_keeper(home, Random(seed))
 
 
-def test_where_prompts_cannot_be_kept_they_are_read_again(
-    read_only: Path, home: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_unwritable_prefix_parts_are_read_again(read_only: Path, home: Path, caplog: pytest.LogCaptureFixture) -> None:
     (home / "file").write_text("mine", encoding="utf-8")
     for root in (read_only / "prompts", home / "file"):
         caplog.clear()
@@ -79,7 +77,7 @@ def test_where_prompts_cannot_be_kept_they_are_read_again(
     assert (home / "file").read_text(encoding="utf-8") == "mine"
 
 
-def test_a_loss_would_be_noticed(home: Path) -> None:
+def test_loss_is_noticed(home: Path) -> None:
     store = open_store(home / "history")
     chat = store.create_chat("empty")
     store.close()
@@ -93,7 +91,7 @@ def test_a_loss_would_be_noticed(home: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 40, b"garbage\n\xff\n"])
-def test_a_torn_lock_hinders_no_start(qapp: QApplication, home: Path, content: bytes) -> None:
+def test_damaged_lock_does_not_hinder_the_start(qapp: QApplication, home: Path, content: bytes) -> None:
     (home / "window.lock").write_bytes(content)
     instance = SingleInstance(home)
     assert instance.claim()
@@ -118,7 +116,7 @@ def read_only(tmp_path: Path) -> Iterator[Path]:
     libc.umount(bytes(folder))
 
 
-def test_a_home_that_cannot_be_written_is_told_instead_of_ending_at_once(qapp: QApplication, read_only: Path) -> None:
+def test_unwritable_home_is_told(qapp: QApplication, read_only: Path) -> None:
     instance = SingleInstance(read_only / "none") if os.geteuid() == 0 else SingleInstance(read_only)
     assert instance.claim()
     assert instance.claim()
@@ -130,7 +128,7 @@ def test_a_home_that_cannot_be_written_is_told_instead_of_ending_at_once(qapp: Q
 
 
 @pytest.mark.slow
-def test_the_terminal_answers_where_nothing_can_be_written(
+def test_terminal_answers_with_an_unwritable_home(
     read_only: Path, tiny_target: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("HEADSTART_HOME", str(read_only))
@@ -140,7 +138,7 @@ def test_the_terminal_answers_where_nothing_can_be_written(
     assert list(read_only.iterdir()) == []
 
 
-def test_backups_of_a_day_to_come_hold_up_no_new_one(home: Path) -> None:
+def test_backup_of_a_future_day_does_not_stop_new_ones(home: Path) -> None:
     store = open_store(home / "history")
     store.create_chat("kept")
     for day in range(1, KEPT + 2):
@@ -156,7 +154,7 @@ def test_backups_of_a_day_to_come_hold_up_no_new_one(home: Path) -> None:
     assert not is_due(home / "history")
 
 
-def test_a_trace_that_has_no_room_costs_no_answer(tiny_target: Path, tmp_path: Path) -> None:
+def test_trace_on_a_full_disk_costs_no_answer(tiny_target: Path, tmp_path: Path) -> None:
     from headstart.engine.local import load  # noqa: PLC0415 - it needs OpenVINO
     from tests.engine.answers import ask, request  # noqa: PLC0415
 
@@ -166,7 +164,7 @@ def test_a_trace_that_has_no_room_costs_no_answer(tiny_target: Path, tmp_path: P
     engine.close()
 
 
-def test_what_was_typed_in_the_terminal_needs_no_room(tmp_path: Path) -> None:
+def test_typed_history_on_a_full_disk_costs_nothing(tmp_path: Path) -> None:
     kept = history_file(tmp_path / "typed")
     (tmp_path / "typed").unlink()
     (tmp_path / "typed").symlink_to("/dev/full")
@@ -174,7 +172,7 @@ def test_what_was_typed_in_the_terminal_needs_no_room(tmp_path: Path) -> None:
     assert kept.get_strings() == ["hello"]
 
 
-def test_half_a_backup_of_a_killed_program_is_removed(home: Path) -> None:
+def test_unfinished_backup_is_removed(home: Path) -> None:
     store = open_store(home / "history")
     (home / "history" / "backups").mkdir(exist_ok=True)
     left = home / "history" / "backups" / "20260101-000000-daily.new"
@@ -190,7 +188,7 @@ def test_half_a_backup_of_a_killed_program_is_removed(home: Path) -> None:
     assert list_backups(home / "history")
 
 
-def test_a_measurement_that_finds_no_room_leaves_the_older_one(home: Path) -> None:
+def test_measurement_on_a_full_disk_keeps_the_older_one(home: Path) -> None:
     file = home / "bench.json"
     write_json(file, {"figures": 1})
     with damage.no_file_beyond(100), pytest.raises(SettingsError, match="cannot be written"):
@@ -199,14 +197,14 @@ def test_a_measurement_that_finds_no_room_leaves_the_older_one(home: Path) -> No
     assert [path.name for path in home.iterdir()] == ["bench.json"]
 
 
-def test_a_measurement_may_go_to_a_device(home: Path) -> None:
+def test_measurement_may_go_to_a_device(home: Path) -> None:
     file = home / "device"
     file.symlink_to("/dev/null")
     write_json(file, {"figures": 1})
     assert file.is_symlink()
 
 
-def test_what_a_killed_intake_left_is_removed_but_for_those_at_work(home: Path) -> None:
+def test_leftovers_of_killed_copies_are_removed(home: Path) -> None:
     models = home / "models"
     for name in (f".incoming-{os.getpid()}-a", ".incoming-999999999-b", ".incoming-c", "model"):
         (models / name).mkdir(parents=True)

@@ -80,7 +80,7 @@ def checksum(text: str) -> int:
 
 
 def tell(kind: str, **what: object) -> None:
-    """One line, with the time by a clock that all processes share."""
+    """Print a line with the time by a clock that all processes share."""
     print(json.dumps({"is": kind, "at": time.monotonic(), **what}), flush=True)
 
 

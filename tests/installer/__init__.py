@@ -1,1 +1,1 @@
-"""What turns the application into packages."""
+"""Tests of the packages."""

@@ -1,4 +1,4 @@
-"""What Wine 8 lacks and Windows 10 has: libraries made for a test and put beside an installed program. Packs nothing.
+"""Libraries of Windows 10 that Wine 8 lacks, made for a test and put beside an installed program. Packs nothing.
 
 Complex functions for NumPy, conversions of characters and colour profiles for Qt, random bytes for llguidance.
 """

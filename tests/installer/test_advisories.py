@@ -29,7 +29,7 @@ def _program(folder: Path, script: str) -> str:
     return str(file)
 
 
-def test_a_known_weakness_is_told_and_fails(lock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_known_advisory_fails(lock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = {"name": "one", "version": "1.0", "vulns": [{"id": "PYSEC-1", "fix_versions": []}]}
     report = {"dependencies": [one, {"name": "two", "version": "2.0", "vulns": []}], "fixes": []}
     (tmp_path / "report").write_text(json.dumps(report), encoding="utf-8")
@@ -39,14 +39,14 @@ def test_a_known_weakness_is_told_and_fails(lock: Path, tmp_path: Path, monkeypa
     assert advisories.main() == 1
 
 
-def test_nothing_known_is_nothing_to_fail_for(lock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_advisory_passes(lock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answer = ask(lock, _program(tmp_path, """echo '{"dependencies": [], "fixes": []}'"""))
     assert str(answer) == "lock.txt: 2 packages, 0 known weaknesses"
     monkeypatch.setattr(advisories, "ask", lambda _: answer)
     assert advisories.main() == 0
 
 
-def test_what_cannot_be_asked_is_skipped_with_the_reason(
+def test_unreachable_database_is_skipped_with_the_reason(
     lock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused = ask(lock, _program(tmp_path, "echo no such host >&2; exit 1"))
@@ -57,7 +57,7 @@ def test_what_cannot_be_asked_is_skipped_with_the_reason(
     assert advisories.main() == 0
 
 
-def test_the_lock_for_windows_is_asked_about_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lock_of_windows_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Path] = []
 
     def note(lock: Path) -> advisories.Answer:

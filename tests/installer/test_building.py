@@ -31,7 +31,7 @@ PARTS = (
     ("arguments", "code", "said"),
     [(["--help"], 0, list(Target)), (["--target", "macos"], 1, ["was not run; see installer/macos/README.md"])],
 )
-def test_the_command_says_what_it_makes(arguments: list[str], code: int, said: list[str]) -> None:
+def test_build_prints_its_results(arguments: list[str], code: int, said: list[str]) -> None:
     command = [sys.executable, str(ROOT / "installer" / "build.py"), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == code
@@ -39,7 +39,7 @@ def test_the_command_says_what_it_makes(arguments: list[str], code: int, said: l
     assert (ROOT / "installer" / "macos" / "README.md").is_file()
 
 
-def test_a_build_knows_nothing_of_who_runs_it() -> None:
+def test_build_environment_is_clean() -> None:
     given = {
         "PATH": "/bin",
         "PYTHONPATH": "/secret",
@@ -52,7 +52,7 @@ def test_a_build_knows_nothing_of_who_runs_it() -> None:
     assert int(environment.variables(ROOT, {"PATH": "/usr/bin:/bin"})["SOURCE_DATE_EPOCH"]) > EPOCH
 
 
-def test_pins_are_what_the_project_asks_for() -> None:
+def test_pins_satisfy_the_project() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     asked = [Requirement(line) for line in (*project["dependencies"], *project["optional-dependencies"]["installer"])]
     lines = [line for line in environment.PINS.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
@@ -68,7 +68,7 @@ def test_pins_are_what_the_project_asks_for() -> None:
     assert not unmet, "installer/pins.txt wants a pin of the version that was run, and of what it brings"
 
 
-def test_the_list_of_what_is_inside_names_versions_and_licences(tiny_target: Path) -> None:
+def test_sbom_has_versions_and_licences(tiny_target: Path) -> None:
     manifest = read_model(tiny_target)
     text = bill.bill(PARTS, [manifest], EPOCH)
     assert text == bill.bill(PARTS, [manifest], EPOCH)
@@ -85,7 +85,7 @@ def test_the_list_of_what_is_inside_names_versions_and_licences(tiny_target: Pat
 
 
 @pytest.mark.slow
-def test_the_list_of_what_is_inside_is_what_its_standard_asks_for(tiny_target: Path) -> None:
+def test_sbom_is_valid(tiny_target: Path) -> None:
     from cyclonedx.schema import SchemaVersion  # noqa: PLC0415 - takes seconds
     from cyclonedx.validation.json import JsonStrictValidator  # noqa: PLC0415
 
@@ -98,7 +98,7 @@ def test_the_list_of_what_is_inside_is_what_its_standard_asks_for(tiny_target: P
     assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text.replace('"library"', '"book"')) is not None
 
 
-def test_a_model_is_packed_whole(tiny_target: Path, headstart_home: Path, tmp_path: Path) -> None:
+def test_model_is_packed_whole(tiny_target: Path, headstart_home: Path, tmp_path: Path) -> None:
     (headstart_home / "models").mkdir(parents=True)
     (headstart_home / "models" / "tiny-target").symlink_to(tiny_target)
     (packed,) = making.put_model("tiny", tmp_path / "models")
@@ -106,12 +106,12 @@ def test_a_model_is_packed_whole(tiny_target: Path, headstart_home: Path, tmp_pa
     assert [manifest.name for manifest in making.put_model(str(tiny_target), tmp_path / "others")] == [packed.name]
 
 
-def test_a_model_that_is_not_there_is_asked_for(headstart_home: Path, tmp_path: Path) -> None:
+def test_missing_model_is_named(headstart_home: Path, tmp_path: Path) -> None:
     with pytest.raises(HeadstartError, match="none is installed"):
         making.put_model("smollm2", tmp_path)
 
 
-def test_a_program_that_fails_its_own_check_is_not_packed(tmp_path: Path) -> None:
+def test_program_that_fails_its_self_check_is_not_packed(tmp_path: Path) -> None:
     program = tmp_path / "headstart"
     program.write_text("#!/bin/sh\nexit 3\n", encoding="utf-8")
     program.chmod(0o755)

@@ -1,4 +1,4 @@
-"""What belongs into a package, how large it is, and that two builds give the same."""
+"""The contents and the size of a package, and equal builds."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from installer import contents, stamps
         ("libglib-2.0.so.0", "/lib/x86_64-linux-gnu/libglib-2.0.so.0.7400.6", False),
     ],
 )
-def test_what_is_needed_stays_and_the_rest_goes(name: str, source: str, *, wanted: bool) -> None:
+def test_unneeded_files_are_removed(name: str, source: str, *, wanted: bool) -> None:
     assert contents.is_wanted(name, source) is wanted
 
 
@@ -39,13 +39,13 @@ def test_every_module_is_named() -> None:
     assert not [name for name in named if contents.KERNELS in name]
 
 
-def test_the_systems_own_libraries_are_told_from_those_of_packages() -> None:
+def test_system_libraries_are_recognized() -> None:
     files = [("libz.so.1", "/usr/lib/libz.so.1"), ("a.so", "/home/me/a.so"), ("libz.so.1", "/usr/lib/libz.so.1")]
     files += [("libpython3.13.so.1.0", "/usr/lib/libpython3.13.so.1.0")]
     assert contents.of_the_system(files) == ("libz.so.1",)
 
 
-def test_the_largest_parts_come_first_and_the_rest_as_one(tmp_path: Path) -> None:
+def test_largest_parts_come_first(tmp_path: Path) -> None:
     for name, size in (("a", 1), ("b/c", 2_000_000), ("d", 1_500_000)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"x" * size)
@@ -57,7 +57,7 @@ def test_the_largest_parts_come_first_and_the_rest_as_one(tmp_path: Path) -> Non
     ]
 
 
-def test_times_and_rights_depend_on_nobody(tmp_path: Path) -> None:
+def test_times_and_modes_are_reproducible(tmp_path: Path) -> None:
     program, library = tmp_path / "headstart", tmp_path / "folder" / "libx.so.6"
     library.parent.mkdir(mode=0o700)
     program.write_bytes(b"1")
@@ -70,7 +70,7 @@ def test_times_and_rights_depend_on_nobody(tmp_path: Path) -> None:
     assert {path.lstat().st_mtime for path in tmp_path.rglob("*")} == {1_700_000_000}
 
 
-def test_checksums_are_those_of_the_files_that_are_there(tmp_path: Path) -> None:
+def test_checksums_match_the_files(tmp_path: Path) -> None:
     (tmp_path / "one").write_bytes(b"1")
     (tmp_path / "two").write_bytes(b"2")
     stamps.write_sums(tmp_path, ["two"])

@@ -116,7 +116,7 @@ def debian(tmp_path: Path) -> Iterator[FreshDebian]:
         yield FreshDebian(root)
 
 
-def test_a_chat_in_the_window_of_a_fresh_debian(package: Path, debian: FreshDebian, tmp_path: Path) -> None:
+def test_window_answers_in_a_fresh_debian(package: Path, debian: FreshDebian, tmp_path: Path) -> None:
     debian.fetch(package)
     debian.install()
     assert "headstart 0." in debian.run("headstart", "--version")
@@ -157,7 +157,7 @@ def _require_upgraded_history(folder: Path) -> None:
 
 
 def _leave_history_of_old_version(debian: FreshDebian, folder: Path) -> None:
-    """As if the first Headstart had been used before."""
+    """Leave the files of the first Headstart."""
     folder.mkdir(parents=True)
     with closing(sqlite3.connect(folder / FILE_NAME)) as history:
         history.executescript(OLD_HISTORY)

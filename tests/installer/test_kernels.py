@@ -82,19 +82,19 @@ def _data() -> dict[str, Any]:
         ("isa_avx2.c", ARM, True, []),
     ],
 )
-def test_flags_go_by_file_and_processor(
+def test_compiler_flags_depend_on_file_and_processor(
     source: str, target: kernels.Target, flags: list[str], *, has_zig: bool
 ) -> None:
     assert kernels.compile_flags(source, target, has_zig=has_zig) == flags
 
 
-def test_every_instruction_set_has_its_processor() -> None:
+def test_every_instruction_set_has_a_processor() -> None:
     sources = [path.name for path in (ROOT / FOLDER / "source").glob("isa_*.c")]
     assert sources
     assert all(kernels.compile_flags(name, LINUX, has_zig=True) for name in sources)
 
 
-def test_each_file_is_compiled_and_all_are_linked(root: Path, commands: list[Sequence[str]]) -> None:
+def test_files_are_compiled_and_linked(root: Path, commands: list[Sequence[str]]) -> None:
     assert kernels.build(root / FOLDER, LINUX) == "manylinux_2_17_x86_64"
     first, second, link = commands
     assert [first[-1], second[-1]] == ["isa_avx2.c", "run.c"]
@@ -105,9 +105,7 @@ def test_each_file_is_compiled_and_all_are_linked(root: Path, commands: list[Seq
 
 
 @pytest.mark.parametrize("changed", ["run.c", "run.h", "new.c"])
-def test_what_is_up_to_date_is_not_built_again(
-    changed: str, root: Path, hook: Any, commands: list[Sequence[str]]
-) -> None:
+def test_current_library_is_not_rebuilt(changed: str, root: Path, hook: Any, commands: list[Sequence[str]]) -> None:
     assert hook.dependencies() == [COMPILER]
     for _ in range(2):
         kernels.build(root / FOLDER, LINUX)
@@ -119,7 +117,7 @@ def test_what_is_up_to_date_is_not_built_again(
     assert len(commands) > 3
 
 
-def test_a_library_of_another_processor_is_replaced(root: Path, commands: list[Sequence[str]]) -> None:
+def test_library_of_another_processor_is_replaced(root: Path, commands: list[Sequence[str]]) -> None:
     for target in (ARM, LINUX):
         kernels.build(root / FOLDER, target)
     assert len(commands) == 2 + 3
@@ -127,7 +125,7 @@ def test_a_library_of_another_processor_is_replaced(root: Path, commands: list[S
 
 @pytest.mark.parametrize("version", ["standard", "editable"])
 @pytest.mark.usefixtures("commands")
-def test_a_wheel_says_what_system_its_library_is_for(version: str, hook: Any, root: Path) -> None:
+def test_wheel_has_the_tag_of_its_system(version: str, hook: Any, root: Path) -> None:
     data = _data()
     hook.initialize(version, data)
     assert (root / FOLDER / LINUX.library).exists()
@@ -140,7 +138,7 @@ def test_a_wheel_says_what_system_its_library_is_for(version: str, hook: Any, ro
 
 
 @pytest.mark.usefixtures("commands")
-def test_a_wheel_for_windows_has_the_library_of_windows(hook: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wheel_of_windows_has_the_library_of_windows(hook: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     data = _data()
     monkeypatch.setenv(VARIABLE, WINDOWS.triple)
     hook.initialize("standard", data)
@@ -152,7 +150,7 @@ def _refuse(_command: Sequence[str], _folder: Path) -> None:
     raise ChildProcessError("the compiler failed at run.c")
 
 
-def test_what_does_not_compile_leaves_a_warning_and_no_library(
+def test_compile_error_leaves_a_warning_and_no_library(
     hook: Any, root: Path, said: Said, commands: list[Sequence[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kernels.build(root / FOLDER, LINUX)
@@ -170,14 +168,14 @@ def test_what_does_not_compile_leaves_a_warning_and_no_library(
         hook.initialize("standard", data)
 
 
-def test_without_a_compiler_there_is_a_warning(hook: Any, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_compiler_is_a_warning(hook: Any, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
     monkeypatch.setattr(shutil, "which", lambda _name: None)
     hook.initialize("standard", _data())
     assert "there is no compiler" in said.warnings[0]
 
 
-def test_a_folder_that_cannot_be_written_to_leaves_a_warning(hook: Any, root: Path, said: Said) -> None:
+def test_unwritable_folder_is_a_warning(hook: Any, root: Path, said: Said) -> None:
     shutil.rmtree(root / FOLDER)
     (root / FOLDER).touch()
     hook.initialize("standard", _data())
@@ -186,9 +184,7 @@ def test_a_folder_that_cannot_be_written_to_leaves_a_warning(hook: Any, root: Pa
 
 @pytest.mark.parametrize("named", ["", "none"])
 @pytest.mark.usefixtures("commands")
-def test_nothing_is_built_where_there_is_nothing_for_the_system(
-    named: str, hook: Any, said: Said, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unsupported_system_builds_nothing(named: str, hook: Any, said: Said, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, named)
     if not named:
         monkeypatch.setattr(kernels, "own", lambda: None)
@@ -197,14 +193,12 @@ def test_nothing_is_built_where_there_is_nothing_for_the_system(
     assert (data, hook.dependencies(), said.warnings) == (_data(), [], [])
 
 
-def test_a_compiler_is_not_asked_for_where_the_library_would_be_plain(
-    hook: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_compiler_is_not_required_for_a_plain_library(hook: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "own", lambda: ARM)
     assert hook.dependencies() == []
 
 
-def test_the_build_of_packages_asks_for_the_same_compiler() -> None:
+def test_package_build_requires_the_same_compiler() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     (line,) = [line for line in project["project"]["optional-dependencies"]["installer"] if "zig" in line]
     assert line.partition(";")[0] == COMPILER

@@ -1,4 +1,4 @@
-"""What a Linux desktop is told, and the file that unpacks itself."""
+"""The entries of a Linux desktop, and the file that unpacks itself."""
 
 import re
 import shutil
@@ -31,14 +31,14 @@ def needs(*programs: str) -> None:
         pytest.skip(f"{', '.join(missing)} not installed")
 
 
-def test_the_manual_names_every_command() -> None:
+def test_manual_names_every_command() -> None:
     text = desktop.manual(EPOCH)
     assert all(f".B {name}\n" in text for name in COMMANDS)
     assert f'"2023-11-14" "Headstart {__version__}"' in text
     assert "@" not in text
 
 
-def test_the_file_type_is_that_of_our_exports(share: Path) -> None:
+def test_mime_type_matches_the_exports(share: Path) -> None:
     root = ET.fromstring((share / "mime/packages/headstart.xml").read_text(encoding="utf-8"))  # noqa: S314 - our own file
     kind = root.find(f"{NAMESPACE}mime-type")
     assert kind is not None
@@ -49,7 +49,7 @@ def test_the_file_type_is_that_of_our_exports(share: Path) -> None:
     assert f"MimeType={desktop.MIME_TYPE};" in (share / "applications/headstart.desktop").read_text(encoding="utf-8")
 
 
-def test_the_menu_entry_is_valid(share: Path) -> None:
+def test_menu_entry_is_valid(share: Path) -> None:
     needs("desktop-file-validate")
     done = subprocess.run(
         ["desktop-file-validate", str(share / "applications/headstart.desktop")], capture_output=True, check=False
@@ -57,7 +57,7 @@ def test_the_menu_entry_is_valid(share: Path) -> None:
     assert (done.returncode, done.stdout) == (0, b"")
 
 
-def test_the_description_is_valid(share: Path) -> None:
+def test_description_is_valid(share: Path) -> None:
     needs("appstreamcli")
     file = share / "metainfo/headstart.metainfo.xml"
     no_address = "cid-desktopapp-is-not-rdns=info"  # Headstart has no address on the web to be named after
@@ -66,7 +66,7 @@ def test_the_description_is_valid(share: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
-def test_the_icon_comes_in_the_sizes_of_menus(share: Path) -> None:
+def test_icon_has_the_sizes_of_menus(share: Path) -> None:
     icons = share / "icons/hicolor"
     drawn = {path.relative_to(icons).as_posix() for path in icons.rglob("headstart.*")}
     assert drawn == {
@@ -75,7 +75,7 @@ def test_the_icon_comes_in_the_sizes_of_menus(share: Path) -> None:
     }
 
 
-def test_removing_says_where_the_chats_are() -> None:
+def test_removal_says_where_the_chats_are() -> None:
     said = subprocess.run(
         ["sh", str(desktop.FILES / "postrm"), "remove"], capture_output=True, text=True, check=True
     ).stdout
@@ -85,7 +85,7 @@ def test_removing_says_where_the_chats_are() -> None:
     assert silent.stdout == b""
 
 
-def test_dependencies_of_a_program_are_those_that_debian_knows(tmp_path: Path) -> None:
+def test_dependencies_are_packages_of_debian(tmp_path: Path) -> None:
     needs("dpkg-shlibdeps", "dpkg-query", "file")
     program = tmp_path / "program"
     program.mkdir()
@@ -113,7 +113,7 @@ def archive(tmp_path: Path, share: Path) -> Path:
     return made
 
 
-def test_a_package_unpacks_itself_and_goes_again(archive: Path, tmp_path: Path) -> None:
+def test_tarball_installs_and_uninstalls(archive: Path, tmp_path: Path) -> None:
     needs("sh", "tar", "xz", "sha256sum")
     home = tmp_path / "my home"
     home.mkdir()
@@ -137,7 +137,7 @@ def test_a_package_unpacks_itself_and_goes_again(archive: Path, tmp_path: Path) 
     assert chats.is_dir()
 
 
-def test_a_damaged_package_is_refused(archive: Path, tmp_path: Path) -> None:
+def test_damaged_tarball_is_refused(archive: Path, tmp_path: Path) -> None:
     needs("sh", "tar", "xz", "sha256sum")
     data = bytearray(archive.read_bytes())
     data[-100] ^= 1
@@ -146,7 +146,7 @@ def test_a_damaged_package_is_refused(archive: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (1, "headstart: this file is damaged; fetch it again.\n")
 
 
-def test_what_is_not_ours_is_not_replaced(archive: Path, tmp_path: Path) -> None:
+def test_foreign_files_are_not_replaced(archive: Path, tmp_path: Path) -> None:
     needs("sh", "tar", "xz", "sha256sum")
     mine = tmp_path / "mine"
     mine.mkdir()

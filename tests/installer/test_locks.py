@@ -36,7 +36,7 @@ def _fits(line: str) -> bool:
 
 
 @pytest.mark.parametrize("kind", Kind)
-def test_a_lock_holds_what_the_project_asks_for(kind: Kind) -> None:
+def test_lock_satisfies_the_project(kind: Kind) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     asked = [*project["project"]["dependencies"], *project["build-system"]["requires"]]
     for extra in kind.extras.split(","):
@@ -48,7 +48,7 @@ def test_a_lock_holds_what_the_project_asks_for(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("kind", Kind)
-def test_a_lock_has_the_versions_of_the_pins(kind: Kind) -> None:
+def test_lock_has_the_versions_of_the_pins(kind: Kind) -> None:
     lines = [line for line in PINS.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     pins = {_key(Requirement(line)): line.partition("==")[2].split(";")[0] for line in lines if _fits(line)}
     locked = _locked(kind)
@@ -58,7 +58,7 @@ def test_a_lock_has_the_versions_of_the_pins(kind: Kind) -> None:
 
 
 @pytest.mark.parametrize("lock", sorted(LOCKS.glob("*.txt")), ids=lambda lock: lock.stem)
-def test_a_lock_says_how_it_was_written_and_no_address(lock: Path) -> None:
+def test_lock_names_its_command_and_no_address(lock: Path) -> None:
     head, *lines = lock.read_text(encoding="utf-8").splitlines()
     assert f"python -m installer.{'windows.' if 'win' in lock.stem else ''}locking" in head
     names = [each.name for each in locking.read(lock)]
@@ -67,7 +67,7 @@ def test_a_lock_says_how_it_was_written_and_no_address(lock: Path) -> None:
     assert "://" not in "".join([head, *lines])
 
 
-def test_a_report_of_pip_becomes_a_lock_without_the_project_itself(tmp_path: Path) -> None:
+def test_pip_report_becomes_a_lock(tmp_path: Path) -> None:
     wheel = {"archive_info": {"hashes": {"sha256": "ab" * 32}}}
     report = {
         "install": [
@@ -90,7 +90,7 @@ def test_pins_go_before_further_versions() -> None:
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
-    """What pip would be told."""
+    """Return the arguments of pip."""
     told: list[tuple[str, ...]] = []
     monkeypatch.setattr(environment, "_pip", lambda _python, *words, **_: told.append(words))
     monkeypatch.setattr(environment, "wheel", lambda work: work / "headstart.whl")
@@ -98,7 +98,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     return told
 
 
-def test_a_build_takes_nothing_but_what_is_locked(
+def test_build_installs_only_locked_packages(
     installed: list[tuple[str, ...]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(locking, "path", lambda kind: FILES[kind])
@@ -110,7 +110,7 @@ def test_a_build_takes_nothing_but_what_is_locked(
     ]
 
 
-def test_a_python_without_a_lock_is_told_and_has_the_pins(
+def test_python_without_a_lock_uses_the_pins(
     installed: list[tuple[str, ...]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -124,7 +124,7 @@ def test_a_python_without_a_lock_is_told_and_has_the_pins(
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """One that requires `key`, which requires `other`; in the place of a registry is the folder `there`."""
+    """A project that requires `key`, which requires `other`; the folder `there` replaces a registry."""
     (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = ["key"]\n', encoding="utf-8")
     (tmp_path / "there").mkdir()
     wheel(tmp_path / "there", "key", "other", **{"key.py": "k"})
@@ -146,12 +146,12 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def locked(project: Path) -> Path:
-    """The same with a lock."""
+    """The project with a lock."""
     windows_locking.main()
     return project
 
 
-def test_the_lock_of_windows_holds_what_the_project_asks_for_in_the_pinned_versions() -> None:
+def test_lock_of_windows_satisfies_the_project() -> None:
     lock = {each.name: each.version for each in locking.read(wheels.LOCK)}
     pins = wheels.pins()
     assert {name: version for name, version in lock.items() if pins[name] != version} == {}
@@ -160,14 +160,14 @@ def test_the_lock_of_windows_holds_what_the_project_asks_for_in_the_pinned_versi
     assert names - {wheels._LEFT_OUT} <= lock.keys(), "python -m installer.windows.locking writes the lock anew"
 
 
-def test_wheels_that_are_for_every_system_have_one_hash() -> None:
+def test_universal_wheels_have_one_hash() -> None:
     others = {each.name: each for each in locking.read(locking.LOCKS / "program-cp311-linux-x86_64.txt")}
     names = ("anyio", "keyring", "pypdf", "rich", "starlette")
     pure = [each for each in locking.read(wheels.LOCK) if each.name in names]
     assert [others[name] for name in names] == pure
 
 
-def test_a_lock_that_was_written_lets_the_same_wheels_in_and_no_others(locked: Path) -> None:
+def test_lock_accepts_only_its_wheels(locked: Path) -> None:
     lock = locking.read(locked / "lock.txt")
     assert [(each.name, each.version) for each in lock] == [("key", "1.0"), ("other", "1.0")]
     *_, other = wheels.fetch(locked, locked / "downloads")
@@ -176,13 +176,13 @@ def test_a_lock_that_was_written_lets_the_same_wheels_in_and_no_others(locked: P
         wheels.fetch(locked, locked / "downloads")
 
 
-def test_another_wheel_is_refused_before_anything_of_it_is_read(locked: Path) -> None:
+def test_other_wheel_is_refused_unread(locked: Path) -> None:
     (locked / "there" / "key-1.0-py3-none-any.whl").write_bytes(b"no archive at all")
     with pytest.raises(WheelError, match=r"key-1\.0-py3-none-any\.whl is not the wheel that lock\.txt names; delete"):
         wheels.fetch(locked, locked / "downloads")
 
 
-def test_a_package_that_the_lock_lacks_is_named(locked: Path) -> None:
+def test_unlocked_package_is_named(locked: Path) -> None:
     lock = locked / "lock.txt"
     lines = lock.read_text(encoding="utf-8").splitlines(keepends=True)
     lock.write_text("".join(line for line in lines if not line.startswith("other")), encoding="utf-8")
@@ -191,14 +191,14 @@ def test_a_package_that_the_lock_lacks_is_named(locked: Path) -> None:
     assert str(refused.value) == ("other 1.0 is not in lock.txt: `python -m installer.windows.locking` writes it anew.")
 
 
-def test_a_lock_is_written_from_what_others_can_fetch_too() -> None:
+def test_lock_is_written_from_public_wheels() -> None:
     own = {"PIP_FIND_LINKS": "mine", "PIP_CONSTRAINT": "mine", "PIP_CONFIG_FILE": "mine", "PATH": "p"}
     kept = locking.variables(own)
     assert kept["PATH"] == "p"
     assert "mine" not in kept.values()
 
 
-def test_python_itself_is_asked_for_by_its_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_is_pinned_by_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[list[str]] = []
 
     def run(command: list[str], **_: object) -> None:

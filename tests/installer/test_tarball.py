@@ -29,7 +29,7 @@ def package(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     return next((tmp_path / "dist").glob("headstart-*.run"))
 
 
-def test_the_whole_program_is_installed_for_one_user_and_answers(package: Path, tmp_path: Path) -> None:
+def test_tarball_installs_for_one_user_and_answers(package: Path, tmp_path: Path) -> None:
     home = tmp_path / "my home"
     home.mkdir()
 

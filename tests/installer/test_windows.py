@@ -1,4 +1,4 @@
-"""What goes into the program for Windows, what its setup and MSI do with it, and what starts it. Nothing is started."""
+"""The program for Windows, its setup, its MSI and its launchers; nothing is started."""
 
 import ctypes
 import importlib.util
@@ -42,7 +42,7 @@ def needs(*programs: str) -> None:
         pytest.skip(f"{', '.join(missing)} not installed")
 
 
-def test_conditions_are_read_for_windows(tmp_path: Path) -> None:
+def test_markers_are_evaluated_for_windows(tmp_path: Path) -> None:
     made = wheel(
         tmp_path,
         "key",
@@ -56,13 +56,13 @@ def test_conditions_are_read_for_windows(tmp_path: Path) -> None:
     assert wheels.requirements(made) == {"pywin32-ctypes", "some-name"}
 
 
-def test_what_is_required_and_not_pinned_is_named(tmp_path: Path) -> None:
+def test_unpinned_requirement_is_named(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = ["not-pinned"]\n', encoding="utf-8")
     with pytest.raises(wheels.WheelError, match=r"not-pinned: add to installer/windows/pins\.txt"):
         wheels.fetch(tmp_path, tmp_path / "downloads")
 
 
-def test_of_a_wheel_only_what_is_wanted_is_unpacked(tmp_path: Path) -> None:
+def test_wheel_is_unpacked_in_part(tmp_path: Path) -> None:
     files = {
         "key/a.py": "a",
         "key/tests/b.py": "b",
@@ -99,11 +99,11 @@ def test_of_a_wheel_only_what_is_wanted_is_unpacked(tmp_path: Path) -> None:
         ("shiboken6/msvcp140.dll", False),
     ],
 )
-def test_what_is_needed_stays_and_the_rest_goes(path: str, *, wanted: bool) -> None:
+def test_unneeded_files_are_removed(path: str, *, wanted: bool) -> None:
     assert wheels.is_wanted(path) is wanted
 
 
-def test_the_list_of_parts_is_that_of_the_folder(tmp_path: Path) -> None:
+def test_list_of_parts_matches_the_folder(tmp_path: Path) -> None:
     for name, requires in (("headstart", ["key", "openvino-telemetry"]), ("key", ["other"]), ("other", [])):
         place = tmp_path / ("app" if name == "headstart" else "lib")
         wheels.unpack([wheel(tmp_path, name, *requires)], place)
@@ -114,7 +114,7 @@ def test_the_list_of_parts_is_that_of_the_folder(tmp_path: Path) -> None:
     assert {part["name"]: part["version"] for part in document["components"]}["Python"].startswith(wheels.PYTHON)
 
 
-def test_everything_that_is_missing_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_parts_are_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(tools.ToolError) as refused:
         tools.require()
@@ -125,7 +125,7 @@ def test_everything_that_is_missing_is_named_at_once(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.installer
-def test_launchers_are_made_and_ask_for_nothing_that_windows_lacks(tmp_path: Path) -> None:
+def test_launchers_import_only_libraries_of_windows(tmp_path: Path) -> None:
     needs(tools.COMPILER, tools.RESOURCES, tools.DUMP)
     work = launchers.make(tmp_path, tmp_path / "work")
     assert {path.name for path in tmp_path.glob("*.*")} == {"headstart.exe", "headstart.com", "headstart-engine.exe"}
@@ -140,7 +140,7 @@ def test_launchers_are_made_and_ask_for_nothing_that_windows_lacks(tmp_path: Pat
 
 
 @pytest.mark.installer
-def test_kernels_are_made_and_ask_for_nothing_that_windows_lacks(tmp_path: Path) -> None:
+def test_kernels_import_only_libraries_of_windows(tmp_path: Path) -> None:
     pytest.importorskip("ziglang", reason="ziglang, of the extra `installer`, compiles for Windows")
     needs(tools.DUMP)
     shutil.copytree(ROOT / kernels.FOLDER / "source", tmp_path / "source")
@@ -149,7 +149,7 @@ def test_kernels_are_made_and_ask_for_nothing_that_windows_lacks(tmp_path: Path)
     tools.require_libraries(tmp_path)
 
 
-def test_a_library_that_is_missing_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_library_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.pyd").touch()
     (tmp_path / "b.dll").touch()
     names = ("KERNEL32.dll", "B.dll", "api-ms-win-crt-math-l1-1-0.dll", "Qt6Foo.dll")
@@ -159,7 +159,7 @@ def test_a_library_that_is_missing_is_found(tmp_path: Path, monkeypatch: pytest.
         tools.require_libraries(tmp_path)
 
 
-def test_the_icon_has_all_sizes() -> None:
+def test_icon_has_all_sizes() -> None:
     drawn = [bytes([size % 256]) * 3 for size in icons.OF_WINDOWS]
     made = icons.joined(drawn)
     assert struct.unpack_from("<HHH", made) == (0, 1, len(icons.OF_WINDOWS))
@@ -171,7 +171,7 @@ def test_the_icon_has_all_sizes() -> None:
 @pytest.mark.parametrize(
     ("version", "numbers"), [("0.1.0", (0, 1, 0, 0)), ("1.2", (1, 2, 0, 0)), ("1.2.3.dev4", (1, 2, 3, 0))]
 )
-def test_versions_are_four_numbers(version: str, numbers: tuple[int, ...]) -> None:
+def test_version_has_four_numbers(version: str, numbers: tuple[int, ...]) -> None:
     assert launchers.numbers(version) == numbers
 
 
@@ -185,7 +185,7 @@ def program(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_exporters_package_is_packed_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_exporter_is_packed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     packed: list[str] = []
     built = tmp_path / "windows" / "wheel" / "headstart-0.1.0-py3-none-win_amd64.whl"
     built.parent.mkdir(parents=True)
@@ -205,7 +205,7 @@ def test_the_exporters_package_is_packed_too(monkeypatch: pytest.MonkeyPatch, tm
     assert "$INSTDIR\\exporter" in setup.SCRIPT.read_text(encoding="utf-8")  # an older one must not stay beside it
 
 
-def test_the_setup_puts_every_file_in_the_order_of_names(program: Path) -> None:
+def test_setup_lists_files_in_order(program: Path) -> None:
     lines = [line.strip() for line in setup.listing(program).splitlines()]
     put = [line for line in lines if line.startswith(("SetOutPath", "File"))]
     assert put == [
@@ -221,7 +221,7 @@ def test_the_setup_puts_every_file_in_the_order_of_names(program: Path) -> None:
 
 
 @pytest.mark.installer
-def test_a_setup_is_made(program: Path, tmp_path: Path) -> None:
+def test_setup_is_built(program: Path, tmp_path: Path) -> None:
     needs(tools.COMPILER, tools.RESOURCES, tools.SETUP)
     work = launchers.make(program, tmp_path / "work")
     made = setup.pack(program, work, tmp_path)
@@ -231,7 +231,7 @@ def test_a_setup_is_made(program: Path, tmp_path: Path) -> None:
     assert setup.pack(program, work, tmp_path / "again").read_bytes() == made.read_bytes()
 
 
-def test_the_msi_has_every_file_once_and_tells_what_is_there(program: Path) -> None:
+def test_msi_has_every_file_once(program: Path) -> None:
     root = ET.fromstring(msi.document(program, "../program"))  # noqa: S314 - our own text
     files = [element.attrib["Source"] for element in root.iter(f"{WIX}File")]
     assert files == [f"../program/{name}" for name in ("headstart.exe", "lib/a.py", "lib/b.py", "lib/sub/c.py")]
@@ -242,7 +242,7 @@ def test_the_msi_has_every_file_once_and_tells_what_is_there(program: Path) -> N
     assert all(len(name) <= 72 for name in names)
 
 
-def test_an_msi_is_made(program: Path, tmp_path: Path) -> None:
+def test_msi_is_built(program: Path, tmp_path: Path) -> None:
     needs(tools.MSI)
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / launchers.ICON).write_bytes(icons.joined([b"x"] * len(icons.OF_WINDOWS)))
@@ -252,7 +252,7 @@ def test_an_msi_is_made(program: Path, tmp_path: Path) -> None:
 
 @pytest.fixture
 def start() -> ModuleType:
-    """What the launchers run."""
+    """The module that the launchers run."""
     spec = importlib.util.spec_from_file_location("start", START)
     assert spec
     assert spec.loader
@@ -263,14 +263,14 @@ def start() -> ModuleType:
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What `start.py` changes is as before afterwards."""
+    """Restore what `start.py` changes."""
     monkeypatch.setattr(sys, "frozen", False, raising=False)
     monkeypatch.setattr(sys, "executable", sys.executable)
     monkeypatch.setattr(sys, "argv", ["start.py", "command", "--version"])
 
 
 @pytest.mark.usefixtures("installed")
-def test_a_launched_program_knows_that_it_is_installed(start: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_launched_program_knows_that_it_is_installed(start: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli, "start", lambda: 7)
     assert start.main() == 7
     assert sys.argv == ["start.py", "--version"]
@@ -279,7 +279,7 @@ def test_a_launched_program_knows_that_it_is_installed(start: ModuleType, monkey
 
 
 @pytest.mark.usefixtures("installed")
-def test_what_cannot_be_printed_is_shown(start: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unprintable_output_is_shown_in_a_box(start: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[str] = []
 
     def fail() -> int:
@@ -298,7 +298,7 @@ def test_what_cannot_be_printed_is_shown(start: ModuleType, monkeypatch: pytest.
     assert shown == ["headstart: it is so."]
 
 
-def test_a_program_without_anything_to_print_to_ends_well(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_program_without_stdout_ends_well(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", None)
     monkeypatch.setattr(sys, "stderr", None)
     assert cli.main([], window=lambda _arguments: 0) == 0

@@ -69,7 +69,7 @@ class WineMachine:
         }
 
     def place(self, path: Path) -> str:
-        """What a program on the machine calls a file on its drive."""
+        """Return the path by which a program on the machine names a file on its drive."""
         return "C:\\" + str(path.relative_to(self.drive)).replace("/", "\\")
 
     def start(self, program: Path | str, *words: str) -> subprocess.Popen[bytes]:
@@ -146,7 +146,7 @@ def the(folder: Path, ending: str) -> Path:
 
 
 def install(machine: WineMachine, package: Path, *words: str) -> Path:
-    """Where it is then."""
+    """Install it, and return its folder."""
     assert machine.run(package, "/S", *words).returncode == 0
     return machine.local / "Programs" / "Headstart"
 
@@ -160,7 +160,7 @@ def remove(machine: WineMachine, program: Path, *words: str, others: frozenset[s
 
 @pytest.fixture
 def data(machine: WineMachine) -> Path:
-    """What a person has after some time."""
+    """The files of a user after some time."""
     folder = machine.local / "headstart"
     for name in ("models/large/weights.bin", "history/chats.db", "settings.toml"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -168,7 +168,7 @@ def data(machine: WineMachine) -> Path:
     return folder
 
 
-def test_a_setup_tells_windows_of_the_program_and_takes_it_back(machine: WineMachine, small: Path, data: Path) -> None:
+def test_setup_registers_and_unregisters_the_program(machine: WineMachine, small: Path, data: Path) -> None:
     program = install(machine, the(small, "setup.exe"))
     there = {path.relative_to(program).as_posix() for path in program.rglob("*") if path.is_file()}
     packed = {
@@ -185,7 +185,7 @@ def test_a_setup_tells_windows_of_the_program_and_takes_it_back(machine: WineMac
     assert len([path for path in data.rglob("*") if path.is_file()]) == 3
 
 
-def test_models_and_chats_go_only_when_that_is_said(machine: WineMachine, small: Path, data: Path) -> None:
+def test_uninstall_keeps_models_and_chats_by_default(machine: WineMachine, small: Path, data: Path) -> None:
     elsewhere = machine.drive / "elsewhere"
     elsewhere.mkdir()
     (elsewhere / "kept.bin").touch()
@@ -199,12 +199,12 @@ def test_models_and_chats_go_only_when_that_is_said(machine: WineMachine, small:
     wait(lambda: not data.exists(), "nothing any more")
 
 
-def test_chats_may_go_and_models_stay(machine: WineMachine, small: Path, data: Path) -> None:
+def test_uninstall_may_remove_chats_alone(machine: WineMachine, small: Path, data: Path) -> None:
     remove(machine, install(machine, the(small, "setup.exe")), "/CHATS")
     wait(lambda: [path.name for path in data.iterdir()] == ["models"], "only models")
 
 
-def test_a_program_that_runs_is_closed(machine: WineMachine, small: Path, screen: Screen) -> None:
+def test_setup_closes_a_running_program(machine: WineMachine, small: Path, screen: Screen) -> None:
     program = install(machine, the(small, "setup.exe"))
     for action in (lambda: install(machine, the(small, "setup.exe")), lambda: remove(machine, program)):
         with machine.start(program / "headstart.exe") as window:
@@ -213,7 +213,7 @@ def test_a_program_that_runs_is_closed(machine: WineMachine, small: Path, screen
             assert window.wait(timeout=60) == 0
 
 
-def test_what_is_not_ours_is_not_replaced(machine: WineMachine, small: Path) -> None:
+def test_setup_replaces_no_foreign_files(machine: WineMachine, small: Path) -> None:
     mine = machine.drive / "mine"
     (mine / "lib").mkdir(parents=True)
     (mine / "lib" / "book.txt").touch()
@@ -221,7 +221,7 @@ def test_what_is_not_ours_is_not_replaced(machine: WineMachine, small: Path) -> 
     assert [path.name for path in mine.rglob("*")] == ["lib", "book.txt"]
 
 
-def test_an_older_one_does_not_replace_a_newer_one(machine: WineMachine, small: Path) -> None:
+def test_setup_refuses_to_downgrade(machine: WineMachine, small: Path) -> None:
     program = install(machine, the(small, "setup.exe"))
     machine.run("reg", "add", f"HKCU\\{ENTRY}", "/v", "DisplayVersion", "/d", "99.0.0", "/f")
     (program / "lib" / "a.py").unlink()
@@ -230,7 +230,7 @@ def test_an_older_one_does_not_replace_a_newer_one(machine: WineMachine, small: 
     remove(machine, program)
 
 
-def test_the_msi_does_the_same_and_neither_goes_over_the_other(machine: WineMachine, small: Path, data: Path) -> None:
+def test_msi_and_setup_exclude_each_other(machine: WineMachine, small: Path, data: Path) -> None:
     package, program = the(small, ".msi"), machine.local / "Programs" / "Headstart"
     assert machine.run("msiexec", "/i", str(package), "/qn").returncode == 0
     assert (program / "app/headstart/b.py").is_file()
@@ -256,7 +256,7 @@ def whole() -> Path:
     return built[-1]
 
 
-def test_headstart_answers_opens_its_window_and_goes(
+def test_program_answers_opens_its_window_and_ends(
     machine: WineMachine, whole: Path, screen: Screen, tmp_path: Path
 ) -> None:
     program = install(machine, whole)

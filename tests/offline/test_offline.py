@@ -19,7 +19,7 @@ OUTWARD = "import socket; socket.socket({}, socket.SOCK_DGRAM).connect(({!r}, 9)
 
 @dataclass(frozen=True)
 class Day:
-    """What was seen of it."""
+    """The observations of a day."""
 
     done: subprocess.CompletedProcess[str]
     trace: Path
@@ -27,7 +27,7 @@ class Day:
 
 
 def environment(home: Path, wishes: Path) -> dict[str, str]:
-    """Of a process whose wishes are noted; no proxy of the machine's stands in for the world."""
+    """Return the environment of a process whose connections are noted, without a proxy of the machine."""
     kept = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
     path = os.pathsep.join([str(GUARD), str(ROOT), str(ROOT / "app"), kept.get("PYTHONPATH", "")])
     own = {"HEADSTART_HOME": str(home), "OFFLINE_WISHES": str(wishes), "QT_QPA_PLATFORM": "offscreen"}
@@ -36,7 +36,7 @@ def environment(home: Path, wishes: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def day(tiny_target: Path, tmp_path_factory: pytest.TempPathFactory) -> Day:
-    """One, with whatever can watch it here."""
+    """A day with whatever can watch it here."""
     folder = tmp_path_factory.mktemp("offline")
     shutil.copytree(tiny_target, folder / "home" / "models" / "tiny")
     trace, wishes = folder / "trace", folder / "wishes"
@@ -45,26 +45,26 @@ def day(tiny_target: Path, tmp_path_factory: pytest.TempPathFactory) -> Day:
 
 
 @pytest.mark.slow
-def test_all_of_it_works_without_a_network(day: Day) -> None:
+def test_everything_works_without_a_network(day: Day) -> None:
     assert day.done.returncode == 0, day.done.stderr
     assert day.done.stdout.split("\n")[:-1] == DONE
 
 
 @pytest.mark.slow
-def test_no_python_of_it_wishes_for_another_computer(day: Day) -> None:
+def test_python_opens_no_remote_connection(day: Day) -> None:
     assert day.done.returncode == 0
     assert not day.wishes.exists(), day.wishes.read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not watched.can_trace(), reason="there is no strace here, or it may not trace")
-def test_no_system_call_of_it_is_for_another_computer(day: Day) -> None:
+def test_system_calls_reach_no_other_computer(day: Day) -> None:
     assert day.done.returncode == 0
     assert watched.away(day.trace) == []
 
 
 @pytest.mark.skipif(not watched.namespace(), reason="nobody may take the network away from a process here")
-def test_there_was_no_network(tmp_path: Path) -> None:
+def test_sandbox_has_no_network(tmp_path: Path) -> None:
     code = "import socket; print([name for _, name in socket.if_nameindex()])"
     done = watched.run([sys.executable, "-c", code], tmp_path / "trace", dict(os.environ))
     assert done.stdout == "['lo']\n"
@@ -74,7 +74,7 @@ def test_there_was_no_network(tmp_path: Path) -> None:
     ("family", "address"),
     [("socket.AF_INET", "192.0.2.1"), ("socket.AF_INET6", "2001:db8::1")],
 )
-def test_a_wish_would_have_been_noticed(tmp_path: Path, family: str, address: str) -> None:
+def test_attempted_connection_is_noticed(tmp_path: Path, family: str, address: str) -> None:
     trace, wishes = tmp_path / "trace", tmp_path / "wishes"
     code = OUTWARD.format(family, address)
     watched.run([sys.executable, "-c", code], trace, environment(tmp_path, wishes))

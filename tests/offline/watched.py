@@ -16,13 +16,13 @@ _CALL = re.compile(r"(connect|sendto|sendmsg|sendmmsg)\(")
 
 @cache
 def namespace() -> tuple[str, ...]:
-    """What to put before a command to take its network away; empty where that is not allowed."""
+    """Return the words before a command that take its network away, or none where that is not allowed."""
     return next((words for words in _NAMESPACES if _runs(words)), ())
 
 
 @cache
 def can_trace() -> bool:
-    """Whether there is strace, and whether it may."""
+    """Return whether there is strace, and whether it may trace."""
     return _runs((*_TRACER, "-o", os.devnull))
 
 

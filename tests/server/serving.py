@@ -11,14 +11,14 @@ from typing import Any
 import openai
 
 from headstart.engine.engine import Engine
-from headstart.engine.protocol import ServerReport, StartServer
+from headstart.engine.protocol import Answered, Asked, ServerReport, StartServer
 from headstart.server import keys
 from headstart.server.models import Models, OneModel, Served
 from headstart.server.server import Server, listen
 from headstart.server.worker import Limits
+from tests.waiting import PATIENCE
 
 MODEL, KEY = "toy", "hs-for-tests"
-PATIENCE = 60.0  # seconds for what a loaded machine does in one
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,48 @@ class Running:
             connection.request(method, path, body, {"Authorization": f"Bearer {KEY}"} | dict(headers or {}))
             reply = connection.getresponse()
             return reply.status, {name.lower(): value for name, value in reply.getheaders()}, reply.read().decode()
+
+    def metrics(self) -> dict[str, float]:
+        """Each sample of /metrics by its name and labels."""
+        status, headers, text = self.ask("GET", "/metrics")
+        assert (status, headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
+        samples = [line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#")]
+        return {name: float(value) for name, value in samples}
+
+    @property
+    def waiting(self) -> int:
+        """Requests in the queue."""
+        return int(self.metrics()["headstart_requests_waiting"])
+
+
+class Ear:
+    """Keeps what a server reports, and lets a test wait for the end of a request."""
+
+    def __init__(self) -> None:
+        self._told: list[ServerReport] = []
+        self._changed = threading.Condition()
+
+    def take(self, told: ServerReport) -> None:
+        """Note a report."""
+        with self._changed:
+            self._told.append(told)
+            self._changed.notify_all()
+
+    def ended(self, number: int) -> Answered:
+        """Wait for the end of a request."""
+
+        def found() -> Answered | None:
+            return next((told for told in self._told if isinstance(told, Answered) and told.number == number), None)
+
+        with self._changed:
+            end = self._changed.wait_for(found, PATIENCE)
+        assert end
+        return end
+
+    @property
+    def paths(self) -> list[str]:
+        """Return the paths of the requests so far."""
+        return [told.path for told in self._told if isinstance(told, Asked)]
 
 
 @contextmanager

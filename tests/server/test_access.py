@@ -1,4 +1,4 @@
-"""Who may ask: rebinding, web pages, keys, addresses. Nothing that is refused reaches the engine."""
+"""Access: rebinding, web pages, keys, addresses. Nothing that is refused reaches the engine."""
 
 import json
 import socket
@@ -29,13 +29,13 @@ def running() -> Iterator[Running]:
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8642", "127.0.0.1.evil.example", "0.0.0.0:8642", ""])
-def test_a_page_that_resolves_to_this_computer_is_refused(running: Running, host: str) -> None:
+def test_foreign_host_name_is_refused(running: Running, host: str) -> None:
     status, _, body = running.ask("POST", CHAT, {"Host": host}, chat_body())
     assert (status, json.loads(body)["error"]["code"]) == (403, "host_not_allowed")
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:8642", "127.8.8.8:80"])
-def test_its_own_names_are_known(running: Running, host: str) -> None:
+def test_own_host_names_are_allowed(running: Running, host: str) -> None:
     assert running.ask("GET", "/v1/models", {"Host": host})[0] == 200
 
 
@@ -49,20 +49,20 @@ def test_its_own_names_are_known(running: Running, host: str) -> None:
         {"Sec-Fetch-Site": "same-site"},
     ],
 )
-def test_web_pages_are_refused_even_with_the_key(running: Running, header: dict[str, str]) -> None:
+def test_web_page_is_refused_even_with_the_key(running: Running, header: dict[str, str]) -> None:
     status, headers, body = running.ask("POST", CHAT, header, chat_body())
     assert (status, json.loads(body)["error"]["code"]) == (403, "origin_not_allowed")
     assert "access-control-allow-origin" not in headers
 
 
-def test_a_preflight_of_a_stranger_is_refused(running: Running) -> None:
+def test_preflight_of_a_stranger_is_refused(running: Running) -> None:
     asked = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
     status, headers, _ = running.ask("OPTIONS", CHAT, asked)
     assert status == 403
     assert "access-control-allow-origin" not in headers
 
 
-def test_origins_and_hosts_that_were_named_are_let_in() -> None:
+def test_named_origins_and_hosts_are_allowed() -> None:
     page = "http://localhost:3000"
     with serving(ScriptedEngine(), hosts=("Den.local",), origins=(page,)) as running:
         preflight = {"Origin": page, "Access-Control-Request-Method": "POST", "Authorization": ""}
@@ -76,19 +76,19 @@ def test_origins_and_hosts_that_were_named_are_let_in() -> None:
 @pytest.mark.parametrize(
     "shown", ["", "Bearer", "Bearer ", "Bearer wrong", f"Basic {KEY}", KEY, f"Bearer {KEY}x", "Bearer \xe9"]
 )
-def test_without_the_key_there_is_nothing(running: Running, shown: str) -> None:
+def test_request_without_the_key_is_refused(running: Running, shown: str) -> None:
     for path in (CHAT, "/v1/models", "/nothing"):
         status, headers, body = running.ask("POST", path, {"Authorization": shown}, chat_body())
         assert (status, json.loads(body)["error"]["code"]) == (401, "invalid_api_key")
         assert headers["www-authenticate"] == "Bearer"
 
 
-def test_openai_s_client_understands_the_refusal(running: Running) -> None:
+def test_openai_client_understands_the_refusal(running: Running) -> None:
     with running.client(key="wrong") as client, pytest.raises(openai.AuthenticationError, match="headstart serve"):
         client.models.list()
 
 
-def test_the_description_is_open_and_other_paths_are_not_there(running: Running) -> None:
+def test_openapi_is_public_and_other_paths_are_404(running: Running) -> None:
     assert running.ask("GET", "/openapi.json", {"Authorization": ""})[0] == 200
     codes = {404: "not_found", 405: "method_not_allowed"}
     for method, path, refusal in (("GET", "/v1/images", 404), ("GET", CHAT, 405), ("GET", f"{CHAT}/", 405)):
@@ -97,13 +97,13 @@ def test_the_description_is_open_and_other_paths_are_not_there(running: Running)
         assert "see /openapi.json" in json.loads(body)["error"]["message"]
 
 
-def test_keys_are_long_and_never_the_same() -> None:
+def test_keys_are_long_and_unique() -> None:
     made = {keys.new() for _ in range(100)}
     assert len(made) == 100
     assert min(map(len, made)) > 40
 
 
-def test_only_the_hash_of_a_key_is_kept(tmp_path: Path) -> None:
+def test_only_the_hash_of_a_key_is_stored(tmp_path: Path) -> None:
     file, key = tmp_path / "new" / "server-key", keys.new()
     assert keys.read(file) is None
     keys.write(file, keys.digest(key))
@@ -118,7 +118,7 @@ def test_only_the_hash_of_a_key_is_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"abc", b"\xff" * 64])
-def test_a_damaged_key_and_one_that_cannot_be_written_are_a_sentence(tmp_path: Path, content: bytes) -> None:
+def test_damaged_and_unwritable_key_files_are_errors(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "server-key").write_bytes(content)
     with pytest.raises(ServerError, match="--new-key"):
         keys.read(tmp_path / "server-key")
@@ -126,7 +126,7 @@ def test_a_damaged_key_and_one_that_cannot_be_written_are_a_sentence(tmp_path: P
         keys.write(tmp_path / "server-key" / "deeper", keys.digest("a"))
 
 
-def test_only_this_computer_is_listened_to_unless_that_is_wanted() -> None:
+def test_server_listens_to_loopback_by_default() -> None:
     for host in ("0.0.0.0", "::", "192.0.2.1"):  # noqa: S104 - that it is refused is the point
         with pytest.raises(SettingsError, match="--allow-network"):
             listen(host, 0)
@@ -138,7 +138,7 @@ def test_only_this_computer_is_listened_to_unless_that_is_wanted() -> None:
         assert listener.getsockname()[0] == "0.0.0.0"  # noqa: S104
 
 
-def test_the_other_protocol_has_a_loopback_too() -> None:
+def test_server_listens_to_both_loopbacks() -> None:
     if not socket.has_ipv6:
         pytest.skip("no IPv6 here")
     try:

@@ -27,7 +27,7 @@ def running() -> Iterator[Running]:
 
 @pytest.fixture(autouse=True)
 def engine() -> ScriptedEngine:
-    """That of `running`, as if it were new."""
+    """The engine of `running`, as if it were new."""
     vars(ENGINE).update(vars(ScriptedEngine([CALL])))
     return ENGINE
 
@@ -40,7 +40,7 @@ def ask(running: Running, **more: Any) -> tuple[int, str]:
 
 
 def events(text: str) -> list[Any]:
-    """Those of a stream, of which each has its name."""
+    """Return the events of a stream, each with its name."""
     found = []
     for each in text.split("\n\n"):
         if each.startswith("event: "):
@@ -50,7 +50,7 @@ def events(text: str) -> list[Any]:
     return found
 
 
-def test_a_conversation_with_calls_reaches_the_engine(running: Running, engine: ScriptedEngine) -> None:
+def test_messages_with_tool_calls_reach_the_engine(running: Running, engine: ScriptedEngine) -> None:
     use = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"place": "here"}}
     result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "text", "text": "nothing"}]}
     turns = [
@@ -73,7 +73,7 @@ def test_a_conversation_with_calls_reaches_the_engine(running: Running, engine: 
     assert (request.tools.required, request.tools.offered[0].name) == (True, "look")
 
 
-def test_a_call_is_told_whole_and_in_events(running: Running) -> None:
+def test_tool_call_is_sent_whole_and_streamed(running: Running) -> None:
     whole = json.loads(ask(running, tools=[TOOL])[1])
     text, use = whole["content"]
     assert (text, whole["stop_reason"]) == ({"type": "text", "text": "So:\n"}, "tool_use")
@@ -91,12 +91,12 @@ def test_a_call_is_told_whole_and_in_events(running: Running) -> None:
     assert told[-2]["usage"] == whole["usage"]
 
 
-def test_an_answer_without_tools_is_text(running: Running) -> None:
+def test_answer_without_tools_is_text(running: Running) -> None:
     cut = json.loads(ask(running, max_tokens=1)[1])
     assert (cut["content"][0]["type"], cut["stop_reason"]) == ("text", "max_tokens")
 
 
-def test_faults_have_anthropics_form() -> None:
+def test_errors_have_the_form_of_anthropic() -> None:
     with serving(ScriptedEngine([ContextOverflowError("Too long.")])) as running:
         status, text = ask(running)
         assert (status, json.loads(text)["type"]) == (400, "error")

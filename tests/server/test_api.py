@@ -18,7 +18,8 @@ from headstart.engine.engine import Call, Message, Sampling, Speculation, Tools
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError
 from headstart.server.worker import Limits
 from tests.fakes import HALF, ScriptedEngine
-from tests.server.serving import KEY, MODEL, PATIENCE, Running, serving
+from tests.server.serving import KEY, MODEL, Running, serving
+from tests.waiting import PATIENCE
 
 FOX = "The quick brown fox jumps over the lazy dog."
 HI: Any = [{"role": "user", "content": "Hi"}]
@@ -52,7 +53,7 @@ def running() -> Iterator[Running]:
 
 @pytest.fixture
 def engine() -> ScriptedEngine:
-    """That of `running`, as if it were new."""
+    """The engine of `running`, as if it were new."""
     vars(ENGINE).update(vars(ScriptedEngine()))
     return ENGINE
 
@@ -69,7 +70,7 @@ def client(connected: openai.OpenAI, engine: ScriptedEngine) -> openai.OpenAI:
     return connected
 
 
-def test_a_conversation_is_answered(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+def test_chat_completion_answers(client: openai.OpenAI, engine: ScriptedEngine) -> None:
     messages: Any = [
         {"role": "developer", "content": "Be brief."},
         {"role": "user", "content": [{"type": "text", "text": "One "}, {"type": "text", "text": "two"}]},
@@ -96,7 +97,7 @@ def test_a_conversation_is_answered(client: openai.OpenAI, engine: ScriptedEngin
     assert (details.accepted_prediction_tokens, details.rejected_prediction_tokens) == (5, 2)
 
 
-def test_a_streamed_answer_is_the_same_in_parts(client: openai.OpenAI) -> None:
+def test_streamed_answer_equals_the_whole_one(client: openai.OpenAI) -> None:
     chunks = list(
         client.chat.completions.create(
             model=MODEL, messages=HI, stream=True, stream_options={"include_usage": True}, max_tokens=7
@@ -115,9 +116,7 @@ def test_a_streamed_answer_is_the_same_in_parts(client: openai.OpenAI) -> None:
 
 
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
-def test_a_prompt_is_read_alone_where_no_tokens_are_asked_for(
-    client: openai.OpenAI, engine: ScriptedEngine, name: str
-) -> None:
+def test_max_tokens_0_reads_only_the_prompt(client: openai.OpenAI, engine: ScriptedEngine, name: str) -> None:
     create: Any = client.chat.completions.create
     reply = create(model=MODEL, messages=HI, **{name: 0})
     assert (reply.choices[0].message.content, reply.choices[0].finish_reason) == ("", "length")
@@ -129,7 +128,7 @@ def test_a_prompt_is_read_alone_where_no_tokens_are_asked_for(
     assert [request.max_new_tokens for request in engine.requests] == [0, 0, 0]
 
 
-def test_a_text_is_written_on(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+def test_completion_continues_a_text(client: openai.OpenAI, engine: ScriptedEngine) -> None:
     whole = client.completions.create(model=MODEL, prompt="Once", max_tokens=100)
     assert (whole.choices[0].text, whole.choices[0].finish_reason) == (FOX, "stop")
     parts = list(client.completions.create(model=MODEL, prompt=["Once"], stream=True))
@@ -139,7 +138,7 @@ def test_a_text_is_written_on(client: openai.OpenAI, engine: ScriptedEngine) -> 
     assert [request.max_new_tokens for request in engine.requests] == [100, 16]
 
 
-def test_several_answers_come_in_their_order(engine: ScriptedEngine) -> None:
+def test_several_choices_come_in_order(engine: ScriptedEngine) -> None:
     engine.scripts = ["One.", "Two of them.", "Three.", "Four."]
     with serving(engine) as running, running.client() as client:
         several = client.chat.completions.create(model=MODEL, messages=HI, n=2, seed=5)
@@ -155,7 +154,7 @@ def test_several_answers_come_in_their_order(engine: ScriptedEngine) -> None:
 
 
 @pytest.mark.parametrize("kind", ["chat", "text"])
-def test_several_answers_are_streamed_with_their_index(engine: ScriptedEngine, kind: str) -> None:
+def test_several_choices_are_streamed_with_their_index(engine: ScriptedEngine, kind: str) -> None:
     engine.scripts = ["One.", "Two of them."]
     with serving(engine) as running, running.client() as client:
         asked: Any = {"model": MODEL, "n": 2, "stream": True, "stream_options": {"include_usage": True}}
@@ -172,14 +171,14 @@ def test_several_answers_are_streamed_with_their_index(engine: ScriptedEngine, k
     assert len({part.id for part in chunks}) == 1
 
 
-def test_several_answers_have_to_fit_into_the_queue(engine: ScriptedEngine) -> None:
+def test_several_choices_have_to_fit_into_the_queue(engine: ScriptedEngine) -> None:
     with serving(engine, Limits(waiting=1)) as running, running.client() as client:
         assert len(client.chat.completions.create(model=MODEL, messages=HI, n=2).choices) == 2
         with pytest.raises(openai.BadRequestError, match="no place in the queue"):
             client.chat.completions.create(model=MODEL, messages=HI, n=3)
 
 
-def test_gaps_tokens_and_biases_reach_the_engine(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+def test_suffix_token_prompt_and_logit_bias_reach_the_engine(client: openai.OpenAI, engine: ScriptedEngine) -> None:
     client.completions.create(model=MODEL, prompt="a = (", suffix=")", logit_bias={"7": -100, "8": 0})
     client.completions.create(model=MODEL, prompt="", suffix=")")
     client.completions.create(model=MODEL, prompt=[1, 2, 3])
@@ -192,7 +191,7 @@ def test_gaps_tokens_and_biases_reach_the_engine(client: openai.OpenAI, engine: 
     assert last.bias == {9: 5.0}
 
 
-def test_what_is_asked_reaches_the_engine(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+def test_parameters_reach_the_engine(client: openai.OpenAI, engine: ScriptedEngine) -> None:
     client.chat.completions.create(
         model=MODEL,
         messages=HI,
@@ -212,7 +211,7 @@ def test_what_is_asked_reaches_the_engine(client: openai.OpenAI, engine: Scripte
     assert (request.stop, request.max_new_tokens) == (("END", "\n\n"), 5)
 
 
-def test_predictions_and_forms_reach_the_engine(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+def test_prediction_and_response_format_reach_the_engine(client: openai.OpenAI, engine: ScriptedEngine) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
     forms: list[Any] = [
         {"type": "json_schema", "json_schema": {"name": "a", "schema": schema, "strict": True}},
@@ -245,7 +244,7 @@ def test_predictions_and_forms_reach_the_engine(client: openai.OpenAI, engine: S
         ({"grammar": 'root ::= "a"'}, None, 'root ::= "a"'),
     ],
 )
-def test_forms_of_other_servers_reach_the_engine(
+def test_response_formats_of_other_servers_reach_the_engine(
     client: openai.OpenAI, engine: ScriptedEngine, asked: dict[str, Any], schema: Any, grammar: str
 ) -> None:
     client.chat.completions.create(model=MODEL, messages=HI, extra_body=asked)
@@ -253,7 +252,7 @@ def test_forms_of_other_servers_reach_the_engine(
     assert (json.loads(request.schema or "null"), request.grammar) == (schema, grammar)
 
 
-def test_other_servers_ways_to_say_nothing_are_taken(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+def test_empty_values_of_other_servers_are_accepted(client: openai.OpenAI, engine: ScriptedEngine) -> None:
     nothing = {"top_k": -1, "repeat_penalty": 1.3, "min_tokens": 0, "ignore_eos": False, "modalities": ["text"]}
     nothing |= {"typical_p": 1, "xtc_probability": 0.0, "stop_token_ids": [], "use_beam_search": False}
     client.chat.completions.create(model=MODEL, messages=HI, stop="", max_tokens=-1, extra_body=nothing)
@@ -292,7 +291,7 @@ def test_tools_and_their_history_reach_the_engine(client: openai.OpenAI, engine:
 
 
 @pytest.mark.parametrize("text", ["", "I look there.\n"])
-def test_a_call_is_told_whole_and_in_parts(text: str) -> None:
+def test_tool_call_is_sent_whole_and_streamed(text: str) -> None:
     asked: Any = {"model": MODEL, "messages": HI, "tools": [LOOK]}
     with serving(ScriptedEngine([f"{text}{CALL}"])) as running, running.client() as client:
         (choice,) = client.chat.completions.create(**asked).choices
@@ -320,7 +319,7 @@ ANSWERED: Any = [*HI, {"role": "assistant", "tool_calls": [called('{"place":"her
     "again", [AGAIN, f"```json\n{AGAIN}\n```", AGAIN.replace(": ", ":  "), f"``` json\n {AGAIN}\n```"]
 )
 @pytest.mark.parametrize("words", [FOX, '{"name": "Ann", "age": 3}', "```json\n[1]\n```"])
-def test_a_call_that_was_answered_already_gives_way_to_words(again: str, words: str) -> None:
+def test_repeated_tool_call_is_replaced_by_words(again: str, words: str) -> None:
     engine = ScriptedEngine([again, words])
     with serving(engine) as running, running.client() as client:
         stream = client.chat.completions.create(model=MODEL, messages=ANSWERED, tools=[LOOK], stream=True)
@@ -342,7 +341,7 @@ def test_a_call_that_was_answered_already_gives_way_to_words(again: str, words: 
         (AGAIN, [*ANSWERED, *HI, {"role": "assistant", "tool_calls": [called('{"place": "home"}')]}, RESULT]),
     ],
 )
-def test_another_call_may_follow_a_result(answer: str, history: Any) -> None:
+def test_other_tool_call_may_follow_a_result(answer: str, history: Any) -> None:
     engine = ScriptedEngine([answer])
     with serving(engine) as running, running.client() as client:
         (choice,) = client.chat.completions.create(model=MODEL, messages=history, tools=[LOOK]).choices
@@ -353,7 +352,7 @@ def test_another_call_may_follow_a_result(answer: str, history: Any) -> None:
     assert len(engine.requests) == 1
 
 
-def test_an_answered_call_that_is_cut_off_or_left_is_not_asked_for_again() -> None:
+def test_cut_repeated_tool_call_is_not_requested_again() -> None:
     engine = ScriptedEngine([AGAIN])
     with serving(engine) as running, running.client() as client:
         asked: Any = {"model": MODEL, "messages": ANSWERED, "tools": [LOOK]}
@@ -362,7 +361,7 @@ def test_an_answered_call_that_is_cut_off_or_left_is_not_asked_for_again() -> No
     assert len(engine.requests) == 1
 
 
-def test_a_call_that_is_cut_off_is_a_length(client: openai.OpenAI) -> None:
+def test_cut_tool_call_finishes_with_length(client: openai.OpenAI) -> None:
     with serving(ScriptedEngine([CALL])) as running, running.client() as cut:
         (choice,) = cut.chat.completions.create(model=MODEL, messages=HI, tools=[LOOK], max_tokens=4).choices
     assert choice.finish_reason == "length"
@@ -370,7 +369,7 @@ def test_a_call_that_is_cut_off_is_a_length(client: openai.OpenAI) -> None:
     assert (plain.finish_reason, plain.message.content, plain.message.tool_calls) == ("stop", FOX, None)
 
 
-def test_what_is_left_open_is_as_the_server_was_told(engine: ScriptedEngine) -> None:
+def test_open_parameters_are_those_of_the_server(engine: ScriptedEngine) -> None:
     sampling, speculation = Sampling(temperature=0.7, top_k=20), Speculation(num_assistant_tokens=3)
     with serving(engine, sampling=sampling, speculation=speculation, seed=8) as running, running.client() as client:
         client.chat.completions.create(model=MODEL, messages=HI, top_p=0.5)
@@ -389,7 +388,7 @@ def test_what_is_left_open_is_as_the_server_was_told(engine: ScriptedEngine) -> 
 
 
 @pytest.mark.parametrize("kind", ["chat", "text"])
-def test_a_repetition_ends_where_that_is_asked_for(kind: str) -> None:
+def test_repetition_ends_the_answer_on_request(kind: str) -> None:
     def asked(client: openai.OpenAI, **more: Any) -> Any:
         if kind == "chat":
             loop: Any = [{"role": "user", "content": "toy: repeat 50"}]
@@ -453,7 +452,7 @@ def test_a_repetition_ends_where_that_is_asked_for(kind: str) -> None:
         ({"prompt": ["a"] * 9, "n": 2}, "prompt", "16 answers at most"),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_sentence(
+def test_invalid_request_is_refused_with_a_sentence(
     client: openai.OpenAI, engine: ScriptedEngine, asked: dict[str, Any], param: str, words: str
 ) -> None:
     create: Any = client.completions.create if "prompt" in asked else client.chat.completions.create
@@ -465,7 +464,7 @@ def test_what_cannot_be_is_refused_in_a_sentence(
     assert not engine.requests
 
 
-def test_models_are_listed_and_others_unknown(client: openai.OpenAI) -> None:
+def test_models_are_listed_and_others_are_404(client: openai.OpenAI) -> None:
     assert [model.id for model in client.models.list()] == [MODEL]
     assert client.models.retrieve(MODEL).owned_by == "headstart"
     with pytest.raises(openai.NotFoundError, match="'gpt-5' is not served here: ask for 'toy'"):
@@ -484,7 +483,7 @@ def test_models_are_listed_and_others_unknown(client: openai.OpenAI) -> None:
         (ZeroDivisionError("a bug"), 500, "ZeroDivisionError"),
     ],
 )
-def test_what_the_engine_raises_is_told_and_the_server_goes_on(
+def test_engine_error_is_sent_and_the_server_goes_on(
     error: Exception, status: int, words: str, stream: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     with serving(ScriptedEngine([error, FOX])) as running, running.client() as client:
@@ -506,7 +505,7 @@ def spelled() -> Iterator[openai.OpenAI]:
         yield client
 
 
-def test_a_chat_has_its_tokens_with_the_likeliest_beside_them(spelled: openai.OpenAI) -> None:
+def test_chat_logprobs_have_the_likeliest_tokens(spelled: openai.OpenAI) -> None:
     (choice,) = spelled.chat.completions.create(model=MODEL, messages=HI, logprobs=True, top_logprobs=2).choices
     assert choice.logprobs is not None
     assert choice.logprobs.content is not None
@@ -520,7 +519,7 @@ def test_a_chat_has_its_tokens_with_the_likeliest_beside_them(spelled: openai.Op
         assert (half.token, half.logprob, half.bytes) == (r"\xf0\x9f", HALF.logprob, list(HALF.spelling))
 
 
-def test_streamed_it_has_the_same_in_parts(spelled: openai.OpenAI) -> None:
+def test_streamed_logprobs_equal_the_whole_ones(spelled: openai.OpenAI) -> None:
     asked: Any = {"model": MODEL, "messages": HI, "logprobs": True, "top_logprobs": 1}
     (whole,) = spelled.chat.completions.create(**asked).choices
     parts = [chunk.choices[0] for chunk in spelled.chat.completions.create(**asked, stream=True)]
@@ -532,7 +531,7 @@ def test_streamed_it_has_the_same_in_parts(spelled: openai.OpenAI) -> None:
         assert "".join(token.token for token in content) == (part.delta.content or "")
 
 
-def test_a_text_has_them_as_the_older_api_does(spelled: openai.OpenAI) -> None:
+def test_completion_logprobs_have_the_older_form(spelled: openai.OpenAI) -> None:
     (choice,) = spelled.completions.create(model=MODEL, prompt="Once", logprobs=2).choices
     assert choice.logprobs is not None
     assert choice.logprobs.tokens == WORDS
@@ -556,7 +555,7 @@ def test_a_text_has_them_as_the_older_api_does(spelled: openai.OpenAI) -> None:
         ({"top_logprobs": 3}, 3),
     ],
 )
-def test_who_does_not_ask_is_not_told(
+def test_logprobs_are_sent_on_request_only(
     client: openai.OpenAI, engine: ScriptedEngine, asked: Any, likeliest: int | None
 ) -> None:
     (choice,) = client.chat.completions.create(model=MODEL, messages=HI, **asked).choices
@@ -565,7 +564,7 @@ def test_who_does_not_ask_is_not_told(
 
 
 @pytest.mark.slow
-def test_the_description_is_true(running: Running, tmp_path: Path) -> None:
+def test_openapi_description_is_true(running: Running, tmp_path: Path) -> None:
     address = f"http://127.0.0.1:{running.port}"
     checks = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,"
     # Not that all data of the schemas are accepted: no schema says which fields rule out each other.
@@ -581,7 +580,7 @@ def test_the_description_is_true(running: Running, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
 
 
-def test_the_served_model_is_the_only_one_described(running: Running) -> None:
+def test_openapi_names_the_served_model(running: Running) -> None:
     status, _, body = running.ask("GET", "/openapi.json")
     document = json.loads(body)
     assert (status, document["openapi"][:3]) == (200, "3.1")

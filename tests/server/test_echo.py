@@ -26,7 +26,7 @@ def client(tiny_target: Path) -> Iterator[openai.OpenAI]:
         yield client
 
 
-def test_a_prompt_is_scored_as_an_answer_would_be(client: openai.OpenAI, tiny_target: Path) -> None:
+def test_echoed_prompt_is_scored_like_an_answer(client: openai.OpenAI, tiny_target: Path) -> None:
     ask: Any = client.completions.create
     ids = Tokenizer(tiny_target).raw_prompt(TEXT)
     asked = {"model": MODEL, "prompt": ids, "echo": True, "logprobs": 2, "temperature": 0}
@@ -51,7 +51,7 @@ def test_a_prompt_is_scored_as_an_answer_would_be(client: openai.OpenAI, tiny_ta
     assert [token for each in streamed for token in each.tokens] == more.logprobs.tokens
 
 
-def test_a_prompt_that_was_echoed_is_read_again_for_others(client: openai.OpenAI) -> None:
+def test_echo_changes_no_answer(client: openai.OpenAI) -> None:
     asked: Any = {"model": MODEL, "prompt": TEXT, "max_tokens": 8, "temperature": 0}
     before = client.completions.create(**asked)
     echoed = client.completions.create(**asked, echo=True)

@@ -28,14 +28,15 @@ from headstart.engine.protocol import (
 from headstart.server import keys
 from headstart.server.server import listen
 from tests.engine.hosted import Hosted, hosted
-from tests.server.serving import KEY, MODEL, PATIENCE
+from tests.server.serving import KEY, MODEL
+from tests.waiting import PATIENCE
 
 START = StartServer(MODEL, (keys.digest(KEY),), "127.0.0.1", 0)
 
 
 @pytest.fixture
 def process() -> Iterator[Hosted]:
-    """With a model in it."""
+    """A host with a model."""
     with hosted(None, Load(LoadOptions(Path("toy")))) as process:
         process.hear(Loaded)
         yield process
@@ -50,7 +51,7 @@ def serve(process: Hosted) -> str:
 
 @pytest.fixture
 def ask(process: Hosted) -> Iterator[Callable[[str], str]]:
-    """What the server answers."""
+    """Return the answer of the server."""
     with openai.OpenAI(base_url=serve(process), api_key=KEY, max_retries=0, timeout=PATIENCE) as client:
 
         def answer(text: str) -> str:
@@ -78,7 +79,7 @@ def test_window_and_clients_take_turns(process: Hosted, ask: Callable[[str], str
         assert list(told) == ["You wrote: one ", "You wrote: two "]
 
 
-def test_who_leaves_before_the_turn_is_not_waited_for(process: Hosted, ask: Callable[[str], str]) -> None:
+def test_disconnect_before_the_turn_is_skipped(process: Hosted, ask: Callable[[str], str]) -> None:
     process.say(order("toy: words 2000", 1))
     process.hear(Stepped)
     with ThreadPoolExecutor(1) as pool:
@@ -93,14 +94,14 @@ def test_who_leaves_before_the_turn_is_not_waited_for(process: Hosted, ask: Call
     process.hear(Finished)
 
 
-def test_an_answer_of_the_server_gives_signs_of_life(process: Hosted, ask: Callable[[str], str]) -> None:
+def test_answer_of_the_server_gives_signs_of_life(process: Hosted, ask: Callable[[str], str]) -> None:
     ask("toy: words 300")
     signs = [process.hear(TurnTaken)[-1] for _ in range(4)]
     assert signs[1].prefill.total == signs[2].prefill.done == 4
     assert signs[3].prefill is None
 
 
-def test_what_fails_is_told_to_whoever_asked(process: Hosted, ask: Callable[[str], str]) -> None:
+def test_error_is_sent_to_the_client(process: Hosted, ask: Callable[[str], str]) -> None:
     with pytest.raises(openai.APIStatusError, match="The toy refuses"):
         ask("toy: refuse")
     with pytest.raises(openai.APIStatusError, match="The engine failed"):
@@ -113,7 +114,7 @@ def test_what_fails_is_told_to_whoever_asked(process: Hosted, ask: Callable[[str
     assert ask("next") == "You wrote: next "
 
 
-def test_without_a_model_there_is_none_and_one_that_was_freed_is_missed(process: Hosted) -> None:
+def test_server_without_a_model_refuses(process: Hosted) -> None:
     url = serve(process)
     process.say(Load(LoadOptions(Path("broken"))))
     process.hear(Failed)
@@ -124,14 +125,14 @@ def test_without_a_model_there_is_none_and_one_that_was_freed_is_missed(process:
     assert process.hear(Failed)[-1].kind == "ModelNotFoundError"
 
 
-def test_a_second_start_takes_the_place_of_the_first(process: Hosted) -> None:
+def test_second_start_replaces_the_first(process: Hosted) -> None:
     serve(process)
     process.say(START)
     assert process.hear(ServerEnded, Serving)[-1] == ServerEnded()
     process.hear(Serving)
 
 
-def test_a_port_that_is_taken_and_other_computers_are_refused(process: Hosted) -> None:
+def test_taken_port_and_other_addresses_are_refused(process: Hosted) -> None:
     with closing(listen("127.0.0.1", 0)) as listener:
         process.say(StartServer(MODEL, (keys.digest(KEY),), "127.0.0.1", listener.getsockname()[1]))
         assert process.hear(Failed)[-1].kind == "PortTakenError"

@@ -1,32 +1,25 @@
-"""What /metrics counts, and what a request without a path is told."""
+"""The counts of /metrics, and the root path."""
 
 import json
 import threading
 
 from tests.fakes import ScriptedEngine
-from tests.server.serving import Running, chat_body, serving
+from tests.server.serving import chat_body, serving
+from tests.waiting import wait_until
 
 CHAT = "/v1/chat/completions"
 
 
-def figures(running: Running) -> dict[str, float]:
-    """Each sample of /metrics by its name and labels."""
-    status, headers, text = running.ask("GET", "/metrics")
-    assert (status, headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
-    samples = [line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#")]
-    return {f"{name}": float(value) for name, value in samples}
-
-
-def test_requests_tokens_and_seconds_are_counted() -> None:
+def test_metrics_count_requests_tokens_and_seconds() -> None:
     with serving(ScriptedEngine()) as running:
-        before = figures(running)
+        before = running.metrics()
         for stream in ("false", "true"):
             assert running.ask("POST", CHAT, body=chat_body(stream=stream))[0] == 200
         running.ask("POST", CHAT, body="{")
         running.ask("GET", "/v1/models/toy")
         for path in ("/a", '/b"}', "/c\n"):
             running.ask("GET", path.strip())
-        told = figures(running)
+        told = running.metrics()
     assert before["headstart_generation_tokens_total"] == before["headstart_time_to_first_token_seconds_count"] == 0
     requests = {name: count for name, count in told.items() if name.startswith("headstart_requests_total")}
     assert requests == {
@@ -45,21 +38,20 @@ def test_requests_tokens_and_seconds_are_counted() -> None:
     assert 0 < told[f"{seconds}_sum"] < 60
 
 
-def test_the_queue_is_told() -> None:
+def test_metrics_have_the_queue() -> None:
     with serving(ScriptedEngine(["word " * 500], pause=0.05)) as running:
         asking = [
             threading.Thread(target=running.ask, args=("POST", CHAT), kwargs={"body": chat_body()}) for _ in "abc"
         ]
         for each in asking:
             each.start()
-        while (waiting := figures(running)["headstart_requests_waiting"]) < 2:
-            assert waiting < 3
+        wait_until(lambda: running.waiting == 2)
         running.server.stop()
         for each in asking:
             each.join()
 
 
-def test_figures_need_the_key_and_the_root_does_not() -> None:
+def test_metrics_need_the_key_and_the_root_does_not() -> None:
     with serving(ScriptedEngine()) as running:
         assert running.ask("GET", "/metrics", {"Authorization": ""})[0] == 401
         status, _, body = running.ask("GET", "/", {"Authorization": ""})

@@ -2,7 +2,6 @@
 
 import http.client
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from typing import Any
@@ -16,7 +15,8 @@ from headstart.server import keys
 from headstart.server.models import LoadedModels, OpenModel, Served
 from headstart.server.worker import Limits
 from tests.fakes import ScriptedEngine
-from tests.server.serving import KEY, PATIENCE, Running, chat_body, serving
+from tests.server.serving import KEY, Ear, Running, chat_body, serving
+from tests.waiting import PATIENCE, wait_until
 
 NAMES = ("Alpha", "beta", "gamma")
 HI: Any = [{"role": "user", "content": "Hi"}]
@@ -61,7 +61,7 @@ def asked(client: openai.OpenAI, model: str) -> str:
     return client.chat.completions.create(model=model, messages=HI).choices[0].message.content or ""
 
 
-def test_all_models_are_listed_with_their_context(shelf: Shelf) -> None:
+def test_models_are_listed_with_their_context(shelf: Shelf) -> None:
     with running(shelf) as server, server.client() as client:
         listed = [model.to_dict() for model in client.models.list()]
         assert [model["id"] for model in listed] == list(NAMES)
@@ -72,7 +72,7 @@ def test_all_models_are_listed_with_their_context(shelf: Shelf) -> None:
     assert shelf.engines["Alpha"].requests[0].max_new_tokens == 50, "half of the context that was expected"
 
 
-def test_a_model_is_loaded_when_it_is_named_and_takes_the_place_of_another(shelf: Shelf) -> None:
+def test_named_model_is_loaded_and_replaces_another(shelf: Shelf) -> None:
     with running(shelf) as server, server.client() as client:
         assert [asked(client, name) for name in ("beta", "Alpha", "alpha", "openai/ALPHA", "beta")] == [
             *("beta", "Alpha", "Alpha", "Alpha", "beta")
@@ -87,7 +87,7 @@ def test_a_model_is_loaded_when_it_is_named_and_takes_the_place_of_another(shelf
 
 
 @pytest.mark.parametrize(("keep", "room", "both"), [(2, 9, True), (2, 1, False)])
-def test_several_stay_in_memory_where_that_is_wanted_and_they_fit(keep: int, room: int, *, both: bool) -> None:
+def test_models_stay_in_memory_where_they_fit(keep: int, room: int, *, both: bool) -> None:
     shelf = Shelf(keep, room)
     with running(shelf) as server, server.client() as client:
         assert [asked(client, name) for name in ("beta", "Alpha", "beta")] == ["beta", "Alpha", "beta"]
@@ -95,18 +95,15 @@ def test_several_stay_in_memory_where_that_is_wanted_and_they_fit(keep: int, roo
     assert len(shelf.open) == (2 if both else 1)
 
 
-def test_without_a_request_models_are_freed_and_loaded_again_for_the_next(shelf: Shelf) -> None:
+def test_idle_models_are_freed_and_loaded_again(shelf: Shelf) -> None:
     with running(shelf, limits=Limits(idle_seconds=0.2)) as server, server.client() as client:
         assert asked(client, "beta") == "beta"
-        end = time.monotonic() + PATIENCE
-        while shelf.open and time.monotonic() < end:
-            time.sleep(0.02)
-        assert not shelf.open
+        wait_until(lambda: not shelf.open)
         assert asked(client, "beta") == "beta"
     assert shelf.loaded == ["beta", "beta"]
 
 
-def test_who_streams_is_told_at_once_that_the_model_is_loading_or_that_others_are_first(shelf: Shelf) -> None:
+def test_stream_tells_of_loading_and_of_the_queue(shelf: Shelf) -> None:
     shelf.may_load.clear()
     body = chat_body("Hi", "true", "beta")
     with running(shelf) as server, stream(server, body) as first, stream(server, body) as second:
@@ -127,7 +124,7 @@ def stream(server: Running, body: str, key: str = KEY) -> Iterator[http.client.H
 
 
 @pytest.mark.parametrize("most", [2, 1])
-def test_as_many_are_answered_at_once_as_the_model_can_and_one_model_at_a_time(most: int) -> None:
+def test_answers_run_in_parallel_with_one_model_at_a_time(most: int) -> None:
     class Slow(ScriptedEngine):
         def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
             at_work.append(request.messages[0].content)
@@ -151,26 +148,21 @@ def test_as_many_are_answered_at_once_as_the_model_can_and_one_model_at_a_time(m
     assert max(map(len, seen)) == most
 
 
-def test_no_model_is_loaded_for_a_client_that_has_left() -> None:
-    class Slow(ScriptedEngine):
-        def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
-            assert may_end.wait(PATIENCE)
-            yield from super().generate(request, cancel)
-
+def test_model_is_not_loaded_after_a_disconnect() -> None:
     def load(name: str) -> OpenModel:
         loaded.append(name)
-        return OpenModel(Slow([name]), parallel=2)
+        return OpenModel(ScriptedEngine([name], before_round=lambda *_: may_end.wait(PATIENCE)), parallel=2)
 
-    may_end, loaded = threading.Event(), list[str]()
+    may_end, loaded, ear = threading.Event(), list[str](), Ear()
     models = LoadedModels(lambda: [Served(name, 100) for name in NAMES], load)
-    with serving(ScriptedEngine(), models=models, limits=Limits(parallel=2)) as server:
+    with serving(ScriptedEngine(), models=models, limits=Limits(parallel=2), tell=ear.take) as server:
         with stream(server, chat_body("1", "true", "beta")) as first:
             assert first.readline() == b": loading beta\n"
             body = chat_body("2", "true", "Alpha")
             with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)) as second:
                 second.request("POST", "/v1/chat/completions", body, {"api-key": KEY})
-                time.sleep(0.3)
-            time.sleep(0.3)
+                wait_until(lambda: len(ear.paths) == 2)
+            ear.ended(2)
             may_end.set()
             assert first.read().endswith(b"[DONE]\n\n")
         with stream(server, chat_body("3", "true", "beta")) as third:
@@ -178,7 +170,7 @@ def test_no_model_is_loaded_for_a_client_that_has_left() -> None:
     assert loaded == ["beta"]
 
 
-def test_a_client_with_many_requests_does_not_hold_up_another(shelf: Shelf) -> None:
+def test_queue_is_fair_between_clients(shelf: Shelf) -> None:
     accepted = {"many": keys.digest("many"), "other": keys.digest("other")}
     shelf.may_load.clear()
     with running(shelf, keys=tuple(accepted.values())) as server, ExitStack() as replies:

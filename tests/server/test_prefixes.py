@@ -1,4 +1,4 @@
-"""What clients have sent before stays in memory: of their next request only what is new is read."""
+"""Prompts of clients that stay in memory."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -21,7 +21,7 @@ def running(tiny_target: Path) -> Iterator[Running]:
         yield running
 
 
-def test_two_clients_in_turn_keep_what_was_read_of_their_conversations(running: Running) -> None:
+def test_prefixes_of_two_clients_are_kept(running: Running) -> None:
     chats: list[list[Any]] = [[{"role": "user", "content": LONG.replace("{}", str(name))}] for name in (1, 2)]
     with running.client() as first, running.client() as second:
         for turn in range(3):
@@ -38,7 +38,7 @@ def test_two_clients_in_turn_keep_what_was_read_of_their_conversations(running: 
                 ]
 
 
-def test_a_prompt_that_was_read_alone_is_known_to_the_request_that_begins_like_it(running: Running) -> None:
+def test_prefix_of_a_read_prompt_is_reused(running: Running) -> None:
     document: Any = {"role": "system", "content": f"Read this. {LONG}"}
     question: Any = {"role": "user", "content": "What are the terms?"}
     other: Any = {"role": "user", "content": "What is another text?"}

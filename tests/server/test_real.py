@@ -20,7 +20,7 @@ Type = Callable[..., Any]
 
 @pytest.fixture
 def typed(capsys: pytest.CaptureFixture[str]) -> Type:
-    """What `headstart chat` answers greedily with these flags."""
+    """Return the greedy answer of `headstart chat` with these flags."""
 
     def chat(*flags: str) -> Any:
         assert main(["chat", *flags, "--max-new-tokens", "40", "--greedy", "--json", "--prompt", QUESTION]) == 0
@@ -36,7 +36,7 @@ def running(real_smollm2: Path) -> Iterator[Running]:
         yield running
 
 
-def test_every_door_gives_the_same_greedy_text(real_smollm2: Path, running: Running, typed: Type) -> None:
+def test_every_api_gives_the_same_greedy_text(real_smollm2: Path, running: Running, typed: Type) -> None:
     here = ("--model", str(real_smollm2))
     said = typed(*here)
     assert typed(*here, "--engine", "genai", "--speculation", "off")["token_ids"] == said["token_ids"]

@@ -34,7 +34,7 @@ def running() -> Iterator[Running]:
 
 @pytest.fixture
 def engine() -> ScriptedEngine:
-    """That of `running`, which has been asked nothing."""
+    """The engine of `running`, as if it were new."""
     ENGINE.requests.clear()
     return ENGINE
 
@@ -46,7 +46,7 @@ def client(running: Running, engine: ScriptedEngine) -> Iterator[openai.OpenAI]:
         yield client
 
 
-def test_a_text_is_answered_and_nothing_is_stored(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+def test_response_answers_and_is_not_stored(client: openai.OpenAI, engine: ScriptedEngine) -> None:
     reply = client.responses.create(model=MODEL, input="Hi", instructions="Be brief.", store=True, max_output_tokens=50)
     assert (reply.output_text, reply.status, reply.error, reply.incomplete_details) == (FOX, "completed", None, None)
     assert reply.usage is not None
@@ -59,7 +59,7 @@ def test_a_text_is_answered_and_nothing_is_stored(client: openai.OpenAI, engine:
         client.responses.retrieve(reply.id)
 
 
-def test_a_conversation_with_calls_reaches_the_engine(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+def test_input_with_tool_calls_reaches_the_engine(client: openai.OpenAI, engine: ScriptedEngine) -> None:
     given: Any = [
         {"role": "developer", "content": "Be brief."},
         {"role": "user", "content": [{"type": "input_text", "text": "Find it."}]},
@@ -91,7 +91,7 @@ def test_a_conversation_with_calls_reaches_the_engine(client: openai.OpenAI, eng
     assert (only.tools and only.tools.only, none.tools) == ("look", None)
 
 
-def test_the_events_of_a_stream_come_in_openai_s_order(client: openai.OpenAI) -> None:
+def test_stream_events_have_the_order_of_openai(client: openai.OpenAI) -> None:
     events = list(client.responses.create(model=MODEL, input="Hi", stream=True))
     kinds = [event.type for event in events]
     deltas = [event for event in events if event.type == "response.output_text.delta"]
@@ -108,7 +108,7 @@ def test_the_events_of_a_stream_come_in_openai_s_order(client: openai.OpenAI) ->
     assert {delta.item_id for delta in deltas} == {last.response.output[0].id}
 
 
-def test_a_call_is_told_whole_and_in_events() -> None:
+def test_response_with_a_tool_call_is_sent_whole_and_streamed() -> None:
     asked: Any = {"model": MODEL, "input": "Hi", "tools": [LOOK]}
     with serving(ScriptedEngine([CALL])) as running, running.client() as client:
         text, call = client.responses.create(**asked).output
@@ -129,7 +129,7 @@ def test_a_call_is_told_whole_and_in_events() -> None:
     assert (done.arguments, done.output_index) == (call.arguments, 1)
 
 
-def test_a_schema_is_kept_to_and_parsed() -> None:
+def test_schema_is_kept_to_and_parsed() -> None:
     engine = ScriptedEngine(['{"name": "Ada", "age": 36}'])
     with serving(engine) as running, running.client() as client:
         reply = client.responses.parse(model=MODEL, input="Hi", text_format=Person)
@@ -141,7 +141,7 @@ def test_a_schema_is_kept_to_and_parsed() -> None:
     assert json.loads(engine.requests[2].schema) == {"type": "object"}
 
 
-def test_an_answer_that_is_cut_off_is_incomplete(client: openai.OpenAI) -> None:
+def test_cut_response_is_incomplete(client: openai.OpenAI) -> None:
     reply = client.responses.create(model=MODEL, input="Hi", max_output_tokens=2)
     assert (reply.status, reply.output_text) == ("incomplete", "The quick")
     assert reply.incomplete_details is not None
@@ -153,7 +153,7 @@ def test_an_answer_that_is_cut_off_is_incomplete(client: openai.OpenAI) -> None:
     assert (nothing.output, nothing.status) == ([], "incomplete")
 
 
-def test_probabilities_come_where_they_are_asked_for(client: openai.OpenAI) -> None:
+def test_logprobs_are_sent_on_request(client: openai.OpenAI) -> None:
     asked: Any = {"model": MODEL, "input": "Hi", "include": ["message.output_text.logprobs"], "top_logprobs": 1}
     part: Any = client.responses.create(**asked).to_dict()["output"]
     tokens = part[0]["content"][0]["logprobs"]
@@ -166,7 +166,7 @@ def test_probabilities_come_where_they_are_asked_for(client: openai.OpenAI) -> N
     assert plain[0]["content"][0]["logprobs"] == []
 
 
-def test_an_error_in_a_stream_is_raised_by_the_client() -> None:
+def test_stream_error_is_raised_by_the_client() -> None:
     with serving(ScriptedEngine(["word " * 500], pause=0.05)) as running, running.client() as client:
         stream = client.responses.create(model=MODEL, input="Hi", stream=True)
         next(stream)
@@ -193,7 +193,7 @@ def test_an_error_in_a_stream_is_raised_by_the_client() -> None:
         ({"text": {"format": {"type": "json_object"}}, "guided_json": PLACE}, "text", "keeps to one form"),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(
+def test_unsupported_field_is_refused_by_name(
     client: openai.OpenAI, engine: ScriptedEngine, asked: dict[str, Any], param: str, words: str
 ) -> None:
     with pytest.raises(openai.BadRequestError, match=words) as refusal:

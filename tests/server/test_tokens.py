@@ -33,7 +33,7 @@ def ask(running: Running, path: str, **body: Any) -> tuple[int, Any]:
     return status, json.loads(text)
 
 
-def test_a_text_is_turned_into_tokens_and_back(running: Running, tokenizer: Tokenizer) -> None:
+def test_text_becomes_tokens_and_text_again(running: Running, tokenizer: Tokenizer) -> None:
     ids = tokenizer.raw_prompt(TEXT)
     told = {"tokens": ids, "count": len(ids), "max_model_len": 1024}
     for body in ({"content": TEXT}, {"prompt": TEXT, "model": MODEL, "add_special_tokens": False}):
@@ -43,7 +43,7 @@ def test_a_text_is_turned_into_tokens_and_back(running: Running, tokenizer: Toke
     assert (status, many["count"] > 1024) == (200, True), "more than the context holds can be counted"
 
 
-def test_a_conversation_is_counted_with_its_tools(running: Running, tokenizer: Tokenizer) -> None:
+def test_conversation_is_counted_with_its_tools(running: Running, tokenizer: Tokenizer) -> None:
     tool = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
     plain, offered = (ask(running, "/tokenize", messages=HI, **more)[1] for more in ({}, {"tools": [tool]}))
     assert plain["tokens"] == tokenizer.prompt([Message("user", "Hi")])
@@ -64,7 +64,7 @@ def test_a_conversation_is_counted_with_its_tools(running: Running, tokenizer: T
         ("/detokenize", {"tokens": [100_000]}, "no token 100000"),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_sentence(running: Running, path: str, body: Any, words: str) -> None:
+def test_invalid_token_request_is_refused(running: Running, path: str, body: Any, words: str) -> None:
     status, told = ask(running, path, **body)
     assert status in {400, 404}
     assert words in told["error"]["message"]

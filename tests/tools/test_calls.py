@@ -43,18 +43,18 @@ def read(answer: str, size: int, *, bare: bool = True) -> tuple[str, list[tuple[
         ("<tool_cal", "<tool_cal", 0),
     ],
 )
-def test_text_and_calls_are_told_apart(answer: str, text: str, calls: int, size: int) -> None:
+def test_text_and_tool_calls_are_separated(answer: str, text: str, calls: int, size: int) -> None:
     assert json.loads(ARGUMENTS)
     assert read(answer, size) == (text, [("f", ARGUMENTS)] * calls)
 
 
-def test_structured_text_is_no_call() -> None:
+def test_structured_text_is_no_tool_call() -> None:
     assert read('{"name": "f", "arguments": {}}', 3, bare=False) == ('{"name": "f", "arguments": {}}', [])
 
 
-def test_a_call_that_was_cut_off_in_its_head_is_no_text() -> None:
+def test_tool_call_cut_in_its_head_is_no_text() -> None:
     assert read(MARKED[:20], 5) == read(CALL[:20], 5) == ("", [])
 
 
-def test_a_call_that_was_cut_off_has_what_came() -> None:
+def test_cut_tool_call_has_its_part() -> None:
     assert read(MARKED[:50], 5) == ("", [("f", MARKED[:50].partition('ments": ')[2])])

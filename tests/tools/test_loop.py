@@ -36,7 +36,7 @@ def write(loop: ToolLoop, *answers: str, result: Result = TWO) -> str:
     return shown
 
 
-def test_a_call_is_no_text_and_its_result_is_asked_about() -> None:
+def test_tool_call_is_no_text_and_its_result_is_sent() -> None:
     loop = ToolLoop(ASKED)
     assert write(loop, f"Let me see.\n{written_call(CALL)}", "It is 2.") == "Let me see.\n\n\nIt is 2."
     (made,) = loop.calls
@@ -48,52 +48,52 @@ def test_a_call_is_no_text_and_its_result_is_asked_about() -> None:
     assert loop.request.tools == ASKED.tools
 
 
-def test_without_tools_an_answer_is_shown_as_it_is() -> None:
+def test_answer_without_tools_is_unchanged() -> None:
     loop = ToolLoop(Request((Message("user", "?"),)))
     assert write(loop, f"Look: {written_call(CALL)}") == f"Look: {written_call(CALL)}"
     assert not loop.calls
 
 
 @pytest.mark.parametrize("text", ['{"a": 1} is JSON.', "{", "```json\n{}\n```", "a < b", "<tool"])
-def test_text_that_only_looks_like_a_call_is_shown(text: str) -> None:
+def test_text_like_a_tool_call_is_shown(text: str) -> None:
     assert write(ToolLoop(ASKED), text).lstrip("`json\n") == text.lstrip("`json\n")
 
 
-def test_a_call_that_was_cut_off_is_none() -> None:
+def test_cut_tool_call_is_not_made() -> None:
     loop = ToolLoop(ASKED)
     assert write(loop, 'Now <tool_call>\n{"name": "add", "arguments": {"a": 1') == "Now "
     assert loop.end() == (None, None)
 
 
-def test_after_too_many_calls_the_model_has_to_answer() -> None:
+def test_number_of_tool_calls_is_bounded() -> None:
     loop = ToolLoop(ASKED, most_calls=2)
     assert write(loop, written_call(CALL), written_call(CALL), "Enough.") == "Enough."
     assert len(loop.calls) == 2
     assert loop.request.tools is None
 
 
-def test_a_long_result_is_cut_and_says_so() -> None:
+def test_long_result_is_cut() -> None:
     loop = ToolLoop(ASKED)
     write(loop, written_call(CALL), "So much.", result=Result("x" * 1_000_000))
     assert len(loop.calls[0].result) < MOST_CHARACTERS + 100
     assert loop.calls[0].result.endswith("(Headstart cut this result of 1,000,000 characters after 12,000.)")
 
 
-def test_a_continued_answer_keeps_its_beginning() -> None:
+def test_continued_answer_keeps_its_beginning() -> None:
     request = offering(Request((Message("user", "?"), Message("assistant", "Let me"))), (ADD,))
     loop = ToolLoop(request, "Let me")
     assert write(loop, f" see.{written_call(CALL)}", "2.") == " see.\n\n2."
     assert loop.request.messages[1].content == "Let me see."
 
 
-def test_an_answer_that_is_continued_after_a_call_goes_on_in_its_line() -> None:
+def test_continued_answer_after_a_tool_call_keeps_its_line() -> None:
     begun = (Message("assistant", "Let me see.", (CALL,)), Message("tool", "2"), Message("assistant", "It"))
     loop = ToolLoop(offering(Request((Message("user", "?"), *begun)), (ADD,)), "Let me see.\n\nIt")
     assert write(loop, " is 2.") == " is 2."
 
 
 def conversation() -> Iterator[Conversation]:
-    """With a call, and then with its result and what followed."""
+    """Return a conversation with a call, its result and what followed."""
     asked = Conversation().ask("What is 1 + 1?").begin_answer()
     call = ToolCall(11, "add", CALL.arguments, "2")
     yield asked.write(2, "Let me see.").call(2, call)

@@ -18,9 +18,9 @@ from headstart.ui.engine_request import Find
 from headstart.ui.program import EngineChoice, Program
 from headstart.ui.translation import Translation
 from tests.ui.engine_in_process import engine_process
+from tests.ui.person import WAIT
 
 Speak = Callable[[str], object]
-WAIT = 60_000  # ms, for a loaded machine
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +55,7 @@ def link(qtbot: QtBot) -> Iterator[EngineLink]:
 
 @pytest.fixture
 def loaded_link(qtbot: QtBot, link: EngineLink) -> EngineLink:
-    """The same with a toy model in it."""
+    """An engine link with a toy model."""
     with qtbot.waitSignal(link.loaded, timeout=60_000):
         link.load(LoadOptions(Path("toy")))
     return link
@@ -63,7 +63,7 @@ def loaded_link(qtbot: QtBot, link: EngineLink) -> EngineLink:
 
 @pytest.fixture
 def history(headstart_home: Path) -> Path:
-    """Where the chats are."""
+    """The folder of the chats."""
     return headstart_home / "history"
 
 

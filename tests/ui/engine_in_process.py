@@ -26,7 +26,7 @@ def engine_process(
 
 
 class EngineInProcess:
-    """What EngineProcess is to the window. Messages cross as the same lines; nothing watches whether it hangs."""
+    """An EngineProcess in the process of the test, over the same lines; nothing watches whether it hangs."""
 
     is_idle = True
 
@@ -43,11 +43,9 @@ class EngineInProcess:
         """Send one order."""
         self._host.receive(encode(order))
 
-    def note(self, report: Report) -> None:
-        """Nothing watches."""
+    def note(self, report: Report) -> None: ...
 
-    def look(self) -> None:
-        """It never hangs."""
+    def look(self) -> None: ...
 
     def end(self) -> None:
         """End it; Ended follows."""
@@ -65,7 +63,7 @@ class EngineInProcess:
         self._host.close()
 
     def _send(self, report: Report) -> None:
-        """On a thread of the host."""
+        """Send on a thread of the host."""
         with self._lock:
             if self._listens:
                 self._tell(decode_report(encode(report)))

@@ -1,4 +1,4 @@
-"""What a person does at the window and sees there, for its tests."""
+"""The actions of a person at the window."""
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -10,8 +10,9 @@ from headstart.ui.chat.message import MessageContent
 from headstart.ui.program import Program
 from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.settings.settings_form import SettingEditor
+from tests.waiting import PATIENCE
 
-WAIT = 60_000  # ms, for a loaded machine
+WAIT = int(1000 * PATIENCE)
 
 
 def shown(app: Program) -> list[MessageContent]:
@@ -20,7 +21,7 @@ def shown(app: Program) -> list[MessageContent]:
 
 
 def texts(app: Program) -> list[str]:
-    """Their texts."""
+    """Return the texts of the messages on screen."""
     return [content.text.strip() for content in shown(app)]
 
 
@@ -43,13 +44,13 @@ def begin(qtbot: QtBot, app: Program, text: str) -> None:
 
 
 def stored(app: Program) -> list[tuple[str, State]]:
-    """What the history has of the open chat."""
+    """Return text and state of the messages that the history has of the open chat."""
     chat = app.chat_controller.session.chat.id
     return [(message.text.strip(), message.state) for message in app.store.conversation(chat).path]
 
 
 def chat_rows(app: Program) -> list[str]:
-    """What stands in the list of the sidebar."""
+    """Return the rows of the sidebar."""
     model = app.window.sidebar.list.model()
     return [str(model.index(row, 0).data()) for row in range(model.rowCount())]
 
@@ -65,7 +66,7 @@ def click_chat(app: Program, title: str, keys: Qt.KeyboardModifier = Qt.Keyboard
 
 
 def words(widget: QWidget) -> str:
-    """What stands there to be read."""
+    """Return the visible words of a widget."""
     return "\n".join(label.text() for label in widget.findChildren(QLabel) if not label.isHidden())
 
 

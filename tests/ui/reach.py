@@ -33,7 +33,7 @@ def controls(window: QWidget) -> Iterator[QWidget]:
 
 
 def walked(window: QWidget) -> list[QWidget]:
-    """What Tab leads to, in order, until it comes round."""
+    """Return what Tab leads to, in order, until it comes round."""
     found: list[QWidget] = []
     for _ in range(_LONGEST):
         focused = QApplication.focusWidget()
@@ -55,7 +55,7 @@ def unreached(window: QWidget) -> list[str]:
 
 
 def _has_arrows(widget: QWidget) -> bool:
-    """Whether the arrow keys lead here: Tab stops at the chosen one of several, as in every program."""
+    """Return whether the arrow keys lead here: Tab stops at the chosen one of several, as in every program."""
     return isinstance(widget, QRadioButton) and widget.autoExclusive() and not widget.isChecked()
 
 

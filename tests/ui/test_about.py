@@ -22,7 +22,7 @@ def _opened(app: Program) -> AboutDialog:
     return dialog
 
 
-def test_what_a_package_requires_is_found_with_its_licence() -> None:
+def test_licences_include_required_packages() -> None:
     headstart, python, *parts = licences.components("rich")
     assert (headstart.name, headstart.version, headstart.licence) == ("Headstart", __version__, "Apache-2.0")
     assert "Apache License" in headstart.text()
@@ -32,14 +32,14 @@ def test_what_a_package_requires_is_found_with_its_licence() -> None:
     assert all("Copyright" in part.text() for part in parts)
 
 
-def test_nothing_that_is_installed_keeps_its_licence_to_itself() -> None:
+def test_every_installed_package_has_a_licence() -> None:
     for root in ("PySide6_Essentials", "openvino-genai", "openvino-tokenizers", "numpy", "psutil", "tomlkit"):
         assert all(part.licence for part in licences.components(root))
     names = [part.name for part in licences.components("PySide6_Essentials")]
     assert "shiboken6" in names
 
 
-def test_everything_that_is_shipped_has_a_licence_and_its_text() -> None:
+def test_every_shipped_part_has_a_licence_text() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     names = [re.split(r"[><=; ]", line)[0] for line in project["dependencies"]]
     parts = {part.name: part for name in names for part in licences.components(name)}
@@ -50,7 +50,7 @@ def test_everything_that_is_shipped_has_a_licence_and_its_text() -> None:
     assert "TERMS AND CONDITIONS" in parts["PySide6_Essentials"].text()
 
 
-def test_each_licence_can_be_read(app: Program) -> None:
+def test_every_licence_can_be_shown(app: Program) -> None:
     dialog = _opened(app)
     assert dialog.list.count() == len(dialog._parts) > 3
     row = next(row for row, part in enumerate(dialog._parts) if part.name == "numpy")
@@ -60,7 +60,7 @@ def test_each_licence_can_be_read(app: Program) -> None:
     assert "Redistribution and use in source and binary forms" in shown
 
 
-def test_the_report_names_what_matters_and_can_be_copied(qtbot: QtBot, app: Program) -> None:
+def test_report_has_versions_and_can_be_copied(qtbot: QtBot, app: Program) -> None:
     dialog = _opened(app)
     dialog._copy.click()
     report = QGuiApplication.clipboard().text()

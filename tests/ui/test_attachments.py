@@ -40,7 +40,7 @@ def pdf(qtbot: QtBot, tmp_path: Path) -> Pdf:
 
 
 def chips(app: Program) -> list[str]:
-    """What is said of the chips on screen."""
+    """Return the words of the chips on screen."""
     found = app.window.chat.composer.findChildren(Chip)
     return [chip.accessibleName() for chip in found if not chip.isHidden()]
 
@@ -50,13 +50,13 @@ def notice(app: Program) -> str:
     return app.window.chat.notice.text
 
 
-def test_a_photo_is_refused_as_an_image_however_large(app: Program, tmp_path: Path) -> None:
+def test_image_is_refused(app: Program, tmp_path: Path) -> None:
     (tmp_path / "scan.jpg").write_bytes(bytes(LARGEST + 1))
     app.window.chat.files_dropped.emit([tmp_path / "scan.jpg"])
     assert notice(app) == "scan.jpg is an image. Images are not supported: these models read text only."
 
 
-def test_a_file_goes_with_the_message(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+def test_file_is_sent_with_the_message(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("# Notes\n\nalpha beta", encoding="utf-8")
     (tmp_path / "picture.png").write_bytes(b"\x89PNG\0\0")
     app.window.chat.files_dropped.emit([tmp_path / "notes.md", tmp_path / "picture.png"])
@@ -74,7 +74,7 @@ def test_a_file_goes_with_the_message(qtbot: QtBot, app: Program, tmp_path: Path
     assert app.chat_controller.session.path[0].attachments[0].text.startswith("# Notes")
 
 
-def test_the_count_shows_context_and_attachments(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+def test_count_includes_attachments(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
     (tmp_path / "notes.md").write_text("alpha beta gamma", encoding="utf-8")
     app.window.chat.files_dropped.emit([tmp_path / "notes.md"])
     app.window.chat.composer.set_text("one two")
@@ -83,7 +83,7 @@ def test_the_count_shows_context_and_attachments(qtbot: QtBot, app: Program, tmp
     qtbot.waitUntil(lambda: "notes.md, 3 tokens" in chips(app), timeout=WAIT)
 
 
-def test_a_pdf_goes_with_the_message(qtbot: QtBot, app: Program, pdf: Pdf) -> None:
+def test_pdf_is_sent_with_the_message(qtbot: QtBot, app: Program, pdf: Pdf) -> None:
     composer = app.window.chat.composer
     composer.attach([pdf("Tigers sleep by day.\nGröße")])
     assert composer.is_reading
@@ -99,16 +99,14 @@ def test_a_pdf_goes_with_the_message(qtbot: QtBot, app: Program, pdf: Pdf) -> No
     assert not chips(app)
 
 
-def test_a_pdf_without_a_password_but_with_restrictions_is_read(
-    qtbot: QtBot, app: Program, pdf: Pdf, tmp_path: Path
-) -> None:
+def test_restricted_pdf_is_read(qtbot: QtBot, app: Program, pdf: Pdf, tmp_path: Path) -> None:
     _encrypt(pdf("Tigers"), tmp_path / "open.pdf", password="")
     app.window.chat.composer.attach([tmp_path / "open.pdf"])
     qtbot.waitUntil(lambda: not app.window.chat.composer.is_reading, timeout=WAIT)
     assert app.window.chat.composer.attached[0].text == "Tigers"
 
 
-def test_the_reading_of_a_pdf_can_be_stopped(qtbot: QtBot, app: Program, pdf: Pdf) -> None:
+def test_reading_a_pdf_can_be_cancelled(qtbot: QtBot, app: Program, pdf: Pdf) -> None:
     composer = app.window.chat.composer
     composer.attach([pdf("Tigers")])
     (chip,) = composer.findChildren(Chip)
@@ -118,7 +116,7 @@ def test_the_reading_of_a_pdf_can_be_stopped(qtbot: QtBot, app: Program, pdf: Pd
     assert not notice(app)
 
 
-def test_a_pdf_being_read_is_not_carried_into_another_chat(qtbot: QtBot, app: Program, pdf: Pdf) -> None:
+def test_pdf_in_progress_stays_in_its_chat(qtbot: QtBot, app: Program, pdf: Pdf) -> None:
     ask(qtbot, app, "first")
     app.window.chat.composer.attach([pdf("Tigers")])
     app.window.sidebar.new_requested.emit()
@@ -134,9 +132,7 @@ def test_a_pdf_being_read_is_not_carried_into_another_chat(qtbot: QtBot, app: Pr
         (("/no/such/program",), "x.pdf could not be read to its end"),
     ],
 )
-def test_whatever_becomes_of_the_reader_a_sentence_comes(
-    qtbot: QtBot, tmp_path: Path, program: tuple[str, ...], sentence: str
-) -> None:
+def test_failed_pdf_reader_is_told(qtbot: QtBot, tmp_path: Path, program: tuple[str, ...], sentence: str) -> None:
     reading = PdfReading(tmp_path / "x.pdf")
     with qtbot.waitSignal(reading.failed, timeout=WAIT) as failed:
         reading.start(program)
@@ -144,7 +140,7 @@ def test_whatever_becomes_of_the_reader_a_sentence_comes(
     assert sentence in failed.args[0]
 
 
-def test_what_the_reader_refuses_is_said_in_the_windows_language(
+def test_refused_pdf_is_told_in_the_language_of_the_window(
     qtbot: QtBot, app: Program, tmp_path: Path, speak: Speak
 ) -> None:
     (tmp_path / "x.pdf").write_bytes(b"%PDF-1.7 and nothing else")
@@ -153,12 +149,12 @@ def test_what_the_reader_refuses_is_said_in_the_windows_language(
     qtbot.waitUntil(lambda: "x.pdf 已损坏" in notice(app), timeout=WAIT)
 
 
-def test_the_reader_starts_in_a_frozen_program_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pdf_reader_starts_in_a_frozen_program(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     assert attachments.command() == (sys.executable, "dev", "text", "--lines")
 
 
-def test_only_so_many_files_go_with_one_message(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+def test_number_of_attachments_is_bounded(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
     files = [tmp_path / f"{number}.txt" for number in range(attachments.MOST + 1)]
     for file in files:
         file.write_text(file.name)
@@ -167,7 +163,7 @@ def test_only_so_many_files_go_with_one_message(qtbot: QtBot, app: Program, tmp_
     assert notice(app) == "20.txt was not attached: 20 files is the most for one message."
 
 
-def test_too_much_text_is_refused_with_numbers() -> None:
+def test_too_much_attached_text_is_refused_with_numbers() -> None:
     with pytest.raises(AttachmentError, match=r"has 2\.1 MB of text, and 2 MB is the most"):
         require_short(Attachment("a.pdf", "x" * 2_100_000))
 
@@ -185,7 +181,7 @@ def test_files_are_picked_and_pasted(
     assert chips(app) == ["a.py, 5 B", "b.md, 3 B"]
 
 
-def test_files_are_kept_with_the_draft(qtbot: QtBot, open_program: Open, tmp_path: Path) -> None:
+def test_attachments_are_stored_with_the_draft(qtbot: QtBot, open_program: Open, tmp_path: Path) -> None:
     app = open_program()
     (tmp_path / "a.py").write_text("x = 1")
     app.window.chat.composer.attach([tmp_path / "a.py"])
@@ -201,7 +197,7 @@ def test_files_are_kept_with_the_draft(qtbot: QtBot, open_program: Open, tmp_pat
     assert [file.name for file in third.window.chat.composer.attached] == ["b.py"]
 
 
-def test_editing_a_question_takes_up_its_files(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+def test_edited_question_shows_its_attachments(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
     for name in ("a.py", "b.py"):
         (tmp_path / name).write_text(f"in {name}")
     app.window.chat.composer.attach([tmp_path / "a.py"])
@@ -216,7 +212,7 @@ def test_editing_a_question_takes_up_its_files(qtbot: QtBot, app: Program, tmp_p
     assert [file.name for file in app.window.chat.composer.attached] == ["b.py"]  # the draft is there again
 
 
-def test_an_answer_being_edited_takes_no_files(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+def test_edited_answer_takes_no_attachments(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
     ask(qtbot, app, "first")
     app.window.chat.transcript.action_requested.emit(MessageAction.EDIT, shown(app)[1].id)
     app.window.chat.composer.attach([tmp_path])
@@ -226,7 +222,7 @@ def test_an_answer_being_edited_takes_no_files(qtbot: QtBot, app: Program, tmp_p
     assert "is a folder" in notice(app)
 
 
-def test_what_does_not_fit_is_not_sent_and_says_so_with_numbers(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+def test_too_long_message_is_not_sent_and_told_with_numbers(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
     ask(qtbot, app, "first")
     (tmp_path / "long.txt").write_text("w " * 2100)  # in few bytes: a longer file would go in passages
     app.window.chat.composer.attach([tmp_path / "long.txt"])
@@ -247,7 +243,7 @@ def test_what_does_not_fit_is_not_sent_and_says_so_with_numbers(qtbot: QtBot, ap
     assert texts(app)[2] == "what is this?"
 
 
-def test_what_is_typed_while_the_message_is_counted_stays(qtbot: QtBot, app: Program) -> None:
+def test_typing_during_the_count_is_kept(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "first")
     app.chat_controller.composing.recount()
     composer = app.window.chat.composer
@@ -260,7 +256,7 @@ def test_what_is_typed_while_the_message_is_counted_stays(qtbot: QtBot, app: Pro
     assert composer.text() == "and"
 
 
-def test_where_nobody_counts_the_message_is_sent(qtbot: QtBot, app: Program) -> None:
+def test_uncounted_message_is_sent(qtbot: QtBot, app: Program) -> None:
     count = app.chat_controller.composing.count
     count._patience.setInterval(1)
     app.link.counted.disconnect(count._take)

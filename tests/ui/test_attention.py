@@ -1,4 +1,4 @@
-"""Who looks elsewhere is told that a long answer has ended, and nothing of what it says unless that is wanted."""
+"""Notifications of answers that end while the window is not active."""
 
 import json
 import shutil
@@ -15,7 +15,7 @@ from headstart.chat.conversation import Chat
 from headstart.ui import notifications
 from headstart.ui.notifications import LONG, Attention, Notification, TrayNotification
 from headstart.ui.program import Program
-from tests.ui.person import ask
+from tests.ui.person import WAIT, ask
 
 CHAT = Chat("1", "a chat", 0.0, 0.0)
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,7 +34,7 @@ class Noted(Notification):
 
 @pytest.fixture
 def desktop(monkeypatch: pytest.MonkeyPatch) -> Noted:
-    """What is shown of the window's messages."""
+    """The messages that the desktop shows of the window."""
     noted = Noted()
     monkeypatch.setattr("headstart.ui.notifications.desktop_message", lambda *_: noted)
     return noted
@@ -47,7 +47,7 @@ def away(qapp: QApplication, app: Program, monkeypatch: pytest.MonkeyPatch) -> P
     return app
 
 
-def test_a_long_answer_tells_its_chat_and_not_its_text(away: Program, desktop: Noted) -> None:
+def test_notification_names_the_chat_and_not_the_text(away: Program, desktop: Noted) -> None:
     away.attention.note_answer(CHAT, "secret", LONG - 1)
     assert not desktop.shown
     away.attention.note_answer(CHAT, "secret", LONG)
@@ -58,7 +58,7 @@ def test_a_long_answer_tells_its_chat_and_not_its_text(away: Program, desktop: N
     assert len(desktop.shown[-1][1]) == 160
 
 
-def test_whoever_looks_or_wants_silence_is_not_called(
+def test_no_notification_for_an_active_window_or_by_setting(
     qapp: QApplication, app: Program, desktop: Noted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(qapp, "activeWindow", lambda: app.quick.dialog)
@@ -73,7 +73,7 @@ def test_whoever_looks_or_wants_silence_is_not_called(
     assert desktop.shown == [("done", "")]
 
 
-def test_the_end_of_every_answer_and_export_is_noted(
+def test_answers_and_exports_notify(
     qtbot: QtBot, away: Program, desktop: Noted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("headstart.ui.notifications.LONG", 0.0)
@@ -83,14 +83,14 @@ def test_the_end_of_every_answer_and_export_is_noted(
     assert desktop.shown[-1] == ("The export has ended", "It is in the library.")
 
 
-def test_a_click_brings_the_window_back(qtbot: QtBot, away: Program, desktop: Noted) -> None:
+def test_click_on_a_notification_raises_the_window(qtbot: QtBot, away: Program, desktop: Noted) -> None:
     away.attention.call("done")
     away.window.showMinimized()
     desktop.clicked.emit()
     assert not away.window.isMinimized()
 
 
-def test_a_click_shows_the_chat_that_was_answered(
+def test_click_on_a_notification_shows_its_chat(
     qtbot: QtBot, away: Program, desktop: Noted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("headstart.ui.notifications.LONG", 0.0)
@@ -103,7 +103,7 @@ def test_a_click_shows_the_chat_that_was_answered(
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other desktops have no bus")
-def test_without_a_session_bus_nothing_happens(
+def test_missing_session_bus_is_no_error(
     qapp: QApplication, app: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("DBUS_SESSION_BUS_ADDRESS", raising=False)
@@ -113,17 +113,17 @@ def test_without_a_session_bus_nothing_happens(
     alone.call("done")
 
 
-def test_a_click_on_a_message_of_the_tray_is_told(qtbot: QtBot, qapp: QApplication) -> None:
+def test_click_on_a_tray_message_is_reported(qtbot: QtBot, qapp: QApplication) -> None:
     icon = QSystemTrayIcon(qapp.windowIcon())
     message = TrayNotification(icon)
     message.show("title", "text")
     clicked: Callable[[], None] = icon.messageClicked.emit
-    with qtbot.waitSignal(message.clicked):
+    with qtbot.waitSignal(message.clicked, timeout=WAIT):
         clicked()
 
 
 @pytest.mark.skipif(not shutil.which("dbus-run-session"), reason="no bus can be started")
-def test_the_notification_service_is_asked_and_its_click_comes_back() -> None:
+def test_notification_service_reports_its_click() -> None:
     command = ["dbus-run-session", "--", sys.executable, "-m", "tests.ui.desktop_bus"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     clicks, told = (json.loads(line) for line in done.stdout.splitlines())

@@ -1,4 +1,4 @@
-"""What stands above the message box goes with its cause."""
+"""Banners above the message box, which go with their cause."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ def banner(app: Program) -> str:
     return app.window.chat.notice.text
 
 
-def test_a_refused_file_is_forgotten_with_the_next_good_one(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+def test_banner_of_a_refused_file_ends_with_a_good_one(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
     picture, text = tmp_path / "picture.png", tmp_path / "notes.txt"
     picture.write_bytes(bytes(range(256)))
     text.write_text("walrus")
@@ -33,7 +33,7 @@ def test_a_refused_file_is_forgotten_with_the_next_good_one(qtbot: QtBot, app: P
     assert banner(app) == ""
 
 
-def test_what_was_too_long_is_forgotten_when_it_is_shortened(qtbot: QtBot, app: Program) -> None:
+def test_banner_of_a_long_message_ends_when_shortened(qtbot: QtBot, app: Program) -> None:
     composer = app.window.chat.composer
     composer.set_text("word " * 3000)
     composer.submit()
@@ -42,7 +42,7 @@ def test_what_was_too_long_is_forgotten_when_it_is_shortened(qtbot: QtBot, app: 
     assert banner(app) == ""
 
 
-def test_that_an_answer_is_being_written_holds_until_its_end(qtbot: QtBot, open_program: Open) -> None:
+def test_banner_of_a_running_answer_ends_with_it(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.02)
     begin(qtbot, app, "toy: words 90")
     app.window.sidebar.new_requested.emit()
@@ -53,7 +53,7 @@ def test_that_an_answer_is_being_written_holds_until_its_end(qtbot: QtBot, open_
 
 
 @pytest.mark.engine_process
-def test_a_stopped_engine_is_forgotten_when_it_is_back(qtbot: QtBot, app: Program) -> None:
+def test_banner_of_a_stopped_engine_ends_with_its_restart(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "hello")
     with qtbot.waitSignal(app.link.crashed, timeout=WAIT):
         os.kill(app.link.pid, signal.SIGKILL)
@@ -62,7 +62,7 @@ def test_a_stopped_engine_is_forgotten_when_it_is_back(qtbot: QtBot, app: Progra
     assert banner(app) == ""
 
 
-def test_advice_on_a_setting_goes_when_settings_change(qtbot: QtBot, app: Program) -> None:
+def test_banner_of_advice_ends_with_a_change_of_settings(qtbot: QtBot, app: Program) -> None:
     app.settings.change(temperature=0.0)
     ask(qtbot, app, "hello")
     with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
@@ -72,7 +72,7 @@ def test_advice_on_a_setting_goes_when_settings_change(qtbot: QtBot, app: Progra
     assert banner(app) == ""
 
 
-def test_a_refused_name_of_a_tag_is_forgotten_when_another_is_taken(qtbot: QtBot, app: Program) -> None:
+def test_banner_of_a_refused_tag_ends_with_another_name(qtbot: QtBot, app: Program) -> None:
     app.tags.create("one")
     app.tags.create("two")
     app.tags.rename("two", "one")
@@ -81,7 +81,7 @@ def test_a_refused_name_of_a_tag_is_forgotten_when_another_is_taken(qtbot: QtBot
     assert banner(app) == ""
 
 
-def test_that_messages_leave_is_said_as_long_as_they_do(app: Program) -> None:
+def test_banner_of_a_remote_model_stays_while_it_is_used(app: Program) -> None:
     remotes.add(Remote("office", "https://elsewhere.example/v1", "qwen"))
     app.models.servers.changed.emit()
     app.window.panel.edited.emit("model", "remote:office/qwen")
@@ -90,7 +90,7 @@ def test_that_messages_leave_is_said_as_long_as_they_do(app: Program) -> None:
     assert banner(app) == ""
 
 
-def test_what_was_wrong_with_a_server_is_forgotten_when_it_is_typed_anew(qtbot: QtBot, app: Program) -> None:
+def test_banner_of_a_wrong_server_ends_with_typing(qtbot: QtBot, app: Program) -> None:
     form = app.window.models.servers.form
     form.name.setText("no good name/")
     form.address.setText("https://host:8000/v1")
@@ -100,7 +100,7 @@ def test_what_was_wrong_with_a_server_is_forgotten_when_it_is_typed_anew(qtbot: 
     assert form._state.text() == ""
 
 
-def test_what_has_another_cause_stays(app: Program) -> None:
+def test_banner_of_another_cause_stays(app: Program) -> None:
     app.chat_controller.say("The disk is full.")
     app.window.chat.composer.set_text("typed")
     app.window.panel.edited.emit("temperature", 0.7)

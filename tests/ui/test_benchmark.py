@@ -51,7 +51,7 @@ def end(qtbot: QtBot, app: Program) -> None:
     qtbot.waitUntil(lambda: not app.loader.occupation, timeout=WAIT)
 
 
-def test_before_the_first_run_it_says_what_will_be_measured(qtbot: QtBot, app: Program) -> None:
+def test_benchmark_page_describes_the_first_run(qtbot: QtBot, app: Program) -> None:
     app.window.actions_by_name["bench"].trigger()
     page = app.window.bench
     assert not page._empty.isHidden()
@@ -72,7 +72,7 @@ def test_before_the_first_run_it_says_what_will_be_measured(qtbot: QtBot, app: P
     assert "about 210 answers" in page.form._extent.text()
 
 
-def test_classes_and_ways_can_be_chosen_and_one_class_stays(qtbot: QtBot, open_program: Open) -> None:
+def test_kinds_and_contestants_can_be_chosen(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.001)
     app.window.actions_by_name["bench"].trigger()
     page = app.window.bench
@@ -103,11 +103,11 @@ def test_classes_and_ways_can_be_chosen_and_one_class_stays(qtbot: QtBot, open_p
         (Advice("math", "draft", (3, 3), 1.4, 1.5), "draft, 3"),
     ],
 )
-def test_advice_is_worded_as_in_the_terminal(given: Advice, words: str) -> None:
+def test_advice_is_that_of_the_terminal(given: Advice, words: str) -> None:
     assert advice_word(given) == words == given.words.replace("-8", "–8")
 
 
-def test_a_run_shows_its_progress(qtbot: QtBot, open_program: Open) -> None:
+def test_benchmark_shows_its_progress(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.01)
     page = go(app, tokens=60, repeats=9)
     assert not page.stop.isHidden()
@@ -125,7 +125,7 @@ def test_a_run_shows_its_progress(qtbot: QtBot, open_program: Open) -> None:
     assert page.bar.isHidden()
 
 
-def test_a_run_shows_what_it_found_and_advises_what_to_set(qtbot: QtBot, open_program: Open) -> None:
+def test_benchmark_shows_results_and_advice(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.002)
     page = go(app, repeats=3)
     end(qtbot, app)
@@ -141,7 +141,7 @@ def test_a_run_shows_what_it_found_and_advises_what_to_set(qtbot: QtBot, open_pr
     assert all(re.fullmatch(r"off|n-gram, [35](–5)?", row[1]) for row in advised)
 
 
-def test_a_quick_run_needs_no_choice_and_advises_nothing(qtbot: QtBot, open_program: Open) -> None:
+def test_quick_benchmark_gives_no_advice(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.002)
     app.window.actions_by_name["bench"].trigger()
     page = app.window.bench
@@ -153,14 +153,14 @@ def test_a_quick_run_needs_no_choice_and_advises_nothing(qtbot: QtBot, open_prog
 
 
 @pytest.mark.parametrize(("ms", "kinds", "tokens"), [(1.0, 2, 160), (400.0, 2, 31), (1000.0, 1, 24), (9000.0, 1, 16)])
-def test_a_quick_run_fits_the_speed_of_the_model(app: Program, ms: float, kinds: int, tokens: int) -> None:
+def test_quick_benchmark_fits_the_speed_of_the_model(app: Program, ms: float, kinds: int, tokens: int) -> None:
     form = app.window.bench.form
     form.ms_per_token = ms
     size = form.size_wanted()
     assert (len(size.kinds), size.tokens, size.repeats, size.with_peer) == (kinds, tokens, 1, False)
 
 
-def test_the_next_start_shows_the_last_result(qtbot: QtBot, open_program: Open) -> None:
+def test_last_benchmark_is_shown_after_a_restart(qtbot: QtBot, open_program: Open) -> None:
     app = open_program()
     page = go(app)
     end(qtbot, app)
@@ -172,7 +172,7 @@ def test_the_next_start_shows_the_last_result(qtbot: QtBot, open_program: Open) 
     assert "at the speed last measured here" in again.window.bench.form._extent.text()
 
 
-def test_a_run_can_be_cancelled_and_the_result_before_stays(qtbot: QtBot, open_program: Open) -> None:
+def test_cancelled_benchmark_keeps_the_last_result(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.002)
     page = go(app)
     end(qtbot, app)
@@ -189,7 +189,7 @@ def test_a_run_can_be_cancelled_and_the_result_before_stays(qtbot: QtBot, open_p
     assert texts(app)[-1] == "You wrote: still there?"
 
 
-def test_unloading_the_model_ends_it(qtbot: QtBot, open_program: Open) -> None:
+def test_unload_ends_the_benchmark(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.01)
     page = go(app, tokens=400)
     qtbot.waitUntil(lambda: app.bench._planned > 0, timeout=WAIT)
@@ -198,7 +198,7 @@ def test_unloading_the_model_ends_it(qtbot: QtBot, open_program: Open) -> None:
     assert "Cancelled" in page.notice.text
 
 
-def test_what_was_found_is_written_to_files(
+def test_benchmark_is_exported_to_files(
     qtbot: QtBot, app: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = go(app)
@@ -244,11 +244,11 @@ def result() -> BenchResult:
 
 
 def record() -> benchmark_page.BenchmarkRecord:
-    """As it comes over the wire."""
+    """Return a result as it comes over the wire."""
     return benchmark_page.record("2026-01-02T03:04:05Z", json.loads(json.dumps(as_json(result()))))
 
 
-def test_a_group_for_all_prompts_and_one_for_each_class() -> None:
+def test_chart_has_a_group_for_each_kind() -> None:
     groups = benchmark_chart.groups(result())
     assert [group.kind for group in groups] == [ALL, "code", "story"]
     assert [bar.contestant for bar in groups[0].bars] == ["auto", "genai 3"]
@@ -260,7 +260,7 @@ def test_a_group_for_all_prompts_and_one_for_each_class() -> None:
     assert groups[2].plain_ms == 50.0
 
 
-def test_an_answer_too_short_for_a_speed_has_no_bar() -> None:
+def test_short_answer_has_no_bar() -> None:
     whole = result()
     scores = {name: dataclasses.replace(score, speedup=None) for name, score in whole.prompts[2].scores.items()}
     prompts = (*whole.prompts[:2], dataclasses.replace(whole.prompts[2], scores=scores))
@@ -268,11 +268,11 @@ def test_an_answer_too_short_for_a_speed_has_no_bar() -> None:
     assert benchmark_chart.groups(cut)[2].bars == (Bar("auto", None, None, None),)
 
 
-def test_texts_that_differ_are_counted() -> None:
+def test_differing_texts_are_counted() -> None:
     assert benchmark_chart.differing(result()) == {"auto": 3, "genai 3": 3}
 
 
-def test_the_table_has_a_row_for_each_answer() -> None:
+def test_table_has_a_row_for_each_answer() -> None:
     rows = list(csv.DictReader(io.StringIO(benchmark_page.as_csv(record()))))
     assert len(rows) == 18
     first = next(row for row in rows if row["contestant"] == "auto")
@@ -282,13 +282,13 @@ def test_the_table_has_a_row_for_each_answer() -> None:
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"when": "now"}', '{"when": "now", "result": {"prompts": 3}}'])
-def test_what_is_damaged_counts_as_nothing(tmp_path: Path, content: str) -> None:
+def test_damaged_result_is_ignored(tmp_path: Path, content: str) -> None:
     path = tmp_path / "last.json"
     path.write_text(content, encoding="utf-8")
     assert benchmark_page.read(path) is None
 
 
-def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+def test_unwritable_folder_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     benchmark_page.keep(tmp_path / "file" / "last.json", record())
     assert benchmark_page.read(tmp_path / "file" / "last.json") is None

@@ -81,7 +81,7 @@ def told_alike(text: str) -> bool:
 
 
 def texts(widget: QWidget) -> Iterator[str]:
-    """What a widget shows and tells; the words of models and people stand in views and fields, which are left out."""
+    """Return the texts of a widget, without views and fields, which have words of models and people."""
     if isinstance(widget, QPlainTextEdit | QTextBrowser):
         return
     yield widget.toolTip()
@@ -96,7 +96,7 @@ def texts(widget: QWidget) -> Iterator[str]:
 
 
 def tight(window: QWidget) -> list[str]:
-    """What has too little room once the layouts have come to rest."""
+    """Return what has too little room once the layouts have come to rest."""
     for _ in range(5):
         QApplication.processEvents()
     return [*reach.cut(window), *squeezed(window)]
@@ -130,7 +130,7 @@ def test_every_page_is_chinese_and_fits(qtbot: QtBot, app: Program) -> None:
             assert not tight(app.window), (type(page).__name__, zoom)
 
 
-def test_the_panel_keeps_its_width_beside_live_figures(qtbot: QtBot, app: Program) -> None:
+def test_panel_keeps_its_width_beside_live_figures(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "toy: words 50")
     list(pages(app))
     app.window.show_page(app.window.chat)

@@ -22,7 +22,7 @@ Open = Callable[..., Program]
 
 
 def compare(app: Program) -> Comparison:
-    """From the menu of the window."""
+    """Open the comparison from the menu of the window."""
     app.window.actions_by_name["compare"].trigger()
     return app.window.chat.comparison
 
@@ -36,7 +36,7 @@ def chooser(column: AnswerColumn) -> QComboBox:
 
 
 def versions(view: Comparison) -> list[str]:
-    """What the choosers say."""
+    """Return the texts of the choosers."""
     return [chooser(column).currentText() for column in view.columns if not chooser(column).isHidden()]
 
 
@@ -74,14 +74,14 @@ def test_texts_are_compared_word_by_word(first: str, second: str, share: float, 
     assert " ".join(second[start:end] for start, end in found.second) == lacks[1]
 
 
-def test_a_speed_is_compared_only_where_it_tells_something() -> None:
+def test_speeds_are_compared_where_meaningful() -> None:
     slow, fast = {"tokens_per_second": 5.0}, {"tokens_per_second": 10.0}
     assert faster(fast, slow) == 2.0
     assert faster(fast, {**slow, "repeats": 3}) is None
     assert faster(fast, {}) is None
 
 
-def test_the_version_before_stands_beside_the_one_that_is_shown(qtbot: QtBot, app: Program) -> None:
+def test_comparison_shows_the_version_before(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "first")
     for _ in range(2):
         regenerate(qtbot, app)
@@ -98,7 +98,7 @@ def test_the_version_before_stands_beside_the_one_that_is_shown(qtbot: QtBot, ap
     assert versions(view) == ["Version 1", "Version 3"]
 
 
-def test_one_answer_is_kept_and_the_chat_is_there_again(qtbot: QtBot, app: Program) -> None:
+def test_chosen_answer_closes_the_comparison(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "first")
     regenerate(qtbot, app)
     view = compare(app)
@@ -112,7 +112,7 @@ def test_one_answer_is_kept_and_the_chat_is_there_again(qtbot: QtBot, app: Progr
     assert (shown(app)[1].version, shown(app)[1].versions) == (1, 2)
 
 
-def test_an_answer_without_guessing_differs_from_the_first_in_nothing_else(qtbot: QtBot, app: Program) -> None:
+def test_plain_answer_differs_only_in_speculation(qtbot: QtBot, app: Program) -> None:
     app.window.panel.edited.emit("temperature", 0.3)
     ask(qtbot, app, "first")
     app.window.panel.edited.emit("temperature", 0.9)
@@ -132,7 +132,7 @@ def test_an_answer_without_guessing_differs_from_the_first_in_nothing_else(qtbot
     assert versions(view)[1] == "Version 3: guessing ahead"
 
 
-def test_another_model_answers_and_the_chat_keeps_its_own(
+def test_comparison_with_another_model_keeps_the_model_of_the_chat(
     qtbot: QtBot, headstart_home: Path, open_program: Open
 ) -> None:
     for name in ("other", "usual"):
@@ -151,7 +151,7 @@ def test_another_model_answers_and_the_chat_keeps_its_own(
     assert [content.author for content in shown(app)] == ["", "other", "", "usual"]
 
 
-def test_a_model_that_is_too_big_can_be_insisted_on(qtbot: QtBot, headstart_home: Path, open_program: Open) -> None:
+def test_too_large_model_can_be_loaded_anyway(qtbot: QtBot, headstart_home: Path, open_program: Open) -> None:
     for name in ("large", "usual"):
         write_model(headstart_home / "models" / name)
     app = open_program(
@@ -167,7 +167,7 @@ def test_a_model_that_is_too_big_can_be_insisted_on(qtbot: QtBot, headstart_home
     assert text(view.columns[1]) == "You wrote: first"
 
 
-def test_a_version_is_seen_being_written_beside_the_other(qtbot: QtBot, open_program: Open) -> None:
+def test_version_is_streamed_beside_the_other(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.01)
     begin(qtbot, app, "toy: words 2000")
     app.window.actions_by_name["stop"].trigger()
@@ -186,7 +186,7 @@ def test_a_version_is_seen_being_written_beside_the_other(qtbot: QtBot, open_pro
     assert text(view.columns[1]) == texts(app)[1]
 
 
-def test_what_differs_is_marked_on_demand(qtbot: QtBot, app: Program) -> None:
+def test_differences_are_marked_on_demand(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "one two three")
     app.window.chat.transcript.action_requested.emit(MessageAction.EDIT, shown(app)[1].id)
     app.window.chat.composer.set_text("")
@@ -212,7 +212,7 @@ def marked(view: Comparison) -> list[str]:
 
 
 @pytest.mark.parametrize("act", ["another chat", "a new chat", "a question", "find"])
-def test_the_comparison_ends_when_the_chat_goes_on(qtbot: QtBot, app: Program, act: str) -> None:
+def test_comparison_ends_with_the_next_message(qtbot: QtBot, app: Program, act: str) -> None:
     ask(qtbot, app, "elsewhere")
     other = app.chat_controller.session.chat.id
     app.window.sidebar.new_requested.emit()
@@ -235,7 +235,7 @@ def test_the_comparison_ends_when_the_chat_goes_on(qtbot: QtBot, app: Program, a
 
 
 @pytest.mark.parametrize("zoom", [100, 150, 200])
-def test_everything_is_reached_named_and_whole(qtbot: QtBot, app: Program, zoom: int) -> None:
+def test_comparison_is_accessible(qtbot: QtBot, app: Program, zoom: int) -> None:
     ask(qtbot, app, "first")
     regenerate(qtbot, app)
     app.settings.change(zoom=zoom)
@@ -244,4 +244,4 @@ def test_everything_is_reached_named_and_whole(qtbot: QtBot, app: Program, zoom:
     QApplication.processEvents()
     assert not reach.unreached(app.window)
     assert not reach.nameless(app.window)
-    qtbot.waitUntil(lambda: not reach.cut(app.window))
+    qtbot.waitUntil(lambda: not reach.cut(app.window), timeout=WAIT)

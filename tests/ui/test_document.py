@@ -63,11 +63,11 @@ def _grown(source: str, sizes: list[int]) -> _Shown:
 
 @fuzz("Markdown", 60)
 @given(SOURCES, st.lists(st.integers(1, 25), min_size=1, max_size=8))
-def test_any_way_of_growing_ends_in_the_same_document(qapp: QApplication, source: str, sizes: list[int]) -> None:
+def test_any_growth_ends_in_the_same_document(qapp: QApplication, source: str, sizes: list[int]) -> None:
     assert _grown(source, sizes).shape() == _at_once(source).shape()
 
 
-def test_every_prefix_of_a_growing_text_is_shown_as_if_written_at_once(qapp: QApplication) -> None:
+def test_growing_text_equals_whole_text_at_every_step(qapp: QApplication) -> None:
     shown, stream = _Shown(), MarkdownStream()
     rng = random.Random(4)
     while len(stream.source) < len(EVERYTHING):
@@ -80,12 +80,12 @@ def test_every_prefix_of_a_growing_text_is_shown_as_if_written_at_once(qapp: QAp
 
 @fuzz("Markdown", 30)
 @given(SOURCES, st.lists(st.integers(1, 25), min_size=1, max_size=5))
-def test_positions_lead_to_the_very_character(qapp: QApplication, source: str, sizes: list[int]) -> None:
+def test_positions_map_to_characters(qapp: QApplication, source: str, sizes: list[int]) -> None:
     shown = _grown(source, sizes)
     _check_map(shown, source)
 
 
-def test_characters_beyond_the_first_plane_do_not_shift_the_map(qapp: QApplication) -> None:
+def test_surrogate_pairs_do_not_shift_positions(qapp: QApplication) -> None:
     source = "🎉 a **b𝒳c** 👩‍💻 d\n\n```python\ns = '🎉' # x\n```\n\n| 🎉 | x |\n|--|--|\n| y | 🎉z |"
     assert _check_map(_at_once(source), source) > 20
 
@@ -111,7 +111,7 @@ def test_code_and_tables_grow_in_place(qapp: QApplication) -> None:
     assert shown.document.toPlainText().count("Copy") == 1
 
 
-def test_code_reads_left_to_right_in_a_right_to_left_answer(qapp: QApplication) -> None:
+def test_code_is_left_to_right_in_any_answer(qapp: QApplication) -> None:
     shown = _at_once("مرحبا\n\n```\nשלום = 1\n```")
     block = shown.document.begin()
     assert block.textDirection().name == "RightToLeft"
@@ -120,7 +120,7 @@ def test_code_reads_left_to_right_in_a_right_to_left_answer(qapp: QApplication) 
     assert block.textDirection().name == "LeftToRight"
 
 
-def test_ranges_lead_both_ways() -> None:
+def test_ranges_map_both_ways() -> None:
     found = PositionMap()
     end = found.add(10, Span("ab", 2, 4))
     found.add(end + 5, Span("x²", 6, 11, exact=False))

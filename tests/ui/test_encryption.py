@@ -26,8 +26,7 @@ from headstart.ui.program import EngineChoice, Program
 from headstart.ui.translation import Translation
 from tests.chat import killing
 from tests.chat.killing import CHATS, PASSPHRASE, WORD
-from tests.ui.conftest import WAIT
-from tests.ui.person import ask, preferences
+from tests.ui.person import WAIT, ask, preferences
 
 pytest.importorskip("sqlcipher3", reason="sqlcipher3 is not installed")
 
@@ -47,7 +46,7 @@ def plain(history: Path) -> Path:
 
 @pytest.fixture
 def encrypted(plain: Path) -> Path:
-    """The same, encrypted."""
+    """An encrypted history."""
     encryption.encrypt(plain, PASSPHRASE)
     return plain
 
@@ -89,7 +88,7 @@ class Typist:
         dialog.form.button.click()
 
 
-def test_the_passphrase_is_asked_for_until_it_is_right(qtbot: QtBot, encrypted: Path) -> None:
+def test_passphrase_is_requested_until_right(qtbot: QtBot, encrypted: Path) -> None:
     typist = Typist("not that one", "seven brave crab", PASSPHRASE)
     with closing(_opened(Recovery(encrypted))) as store:
         assert len(store.chats()) == CHATS
@@ -104,7 +103,7 @@ def _opened(recovery: Recovery) -> Store:
     return store
 
 
-def test_another_start_brings_the_question_forward(qtbot: QtBot, encrypted: Path) -> None:
+def test_second_start_raises_the_passphrase_dialog(qtbot: QtBot, encrypted: Path) -> None:
     recovery = Recovery(encrypted)
     recovery.come_forward()  # nothing is asked yet
     seen: list[bool] = []
@@ -122,7 +121,7 @@ def test_another_start_brings_the_question_forward(qtbot: QtBot, encrypted: Path
     assert seen == [True]
 
 
-def test_one_can_leave_without_the_passphrase(qtbot: QtBot, encrypted: Path) -> None:
+def test_passphrase_dialog_can_be_left(qtbot: QtBot, encrypted: Path) -> None:
     before = (encrypted / FILE_NAME).read_bytes()
     typist = Typist("not that one", "")
     assert Recovery(encrypted).open() is None
@@ -130,7 +129,7 @@ def test_one_can_leave_without_the_passphrase(qtbot: QtBot, encrypted: Path) -> 
     assert (encrypted / FILE_NAME).read_bytes() == before
 
 
-def test_a_damaged_encrypted_history_is_replaced_by_its_backup(qtbot: QtBot, encrypted: Path) -> None:
+def test_damaged_encrypted_history_is_restored_from_a_backup(qtbot: QtBot, encrypted: Path) -> None:
     with closing(killing.opened(encrypted)) as store:
         backups.keep_up(store.path.parent, store.key)
     (encrypted / FILE_NAME).write_bytes(b"\xff" * 40_000)
@@ -151,7 +150,7 @@ def test_a_damaged_encrypted_history_is_replaced_by_its_backup(qtbot: QtBot, enc
     assert WORD not in (encrypted / FILE_NAME).read_bytes()
 
 
-def test_the_question_can_be_answered_by_keyboard_and_tells_its_names(qtbot: QtBot) -> None:
+def test_passphrase_dialog_is_accessible(qtbot: QtBot) -> None:
     asked: list[str] = []
     key = key_file.new_key()
 
@@ -175,7 +174,7 @@ def test_the_question_can_be_answered_by_keyboard_and_tells_its_names(qtbot: QtB
     assert field.text() == ""
 
 
-def test_a_long_refusal_makes_room_for_itself(qtbot: QtBot) -> None:
+def test_long_refusal_fits_the_dialog(qtbot: QtBot) -> None:
     dialog = PassphraseDialog(lambda _: key_file.new_key())
     qtbot.addWidget(dialog)
     dialog.show()
@@ -185,7 +184,7 @@ def test_a_long_refusal_makes_room_for_itself(qtbot: QtBot) -> None:
     assert dialog.form.fields[0].height() >= dialog.form.fields[0].sizeHint().height()
 
 
-def test_a_new_passphrase_is_typed_twice_and_consented_to(qtbot: QtBot) -> None:
+def test_new_passphrase_is_typed_twice_with_consent(qtbot: QtBot) -> None:
     form = PassphraseForm(Wanted(["new", "again"], "Do it", is_new=True, consent="I know"))
     qtbot.addWidget(form)
     _type(form, "long enough", "long enougH")
@@ -196,12 +195,12 @@ def test_a_new_passphrase_is_typed_twice_and_consented_to(qtbot: QtBot) -> None:
     assert form._state.text() == ""
     assert not form.button.isEnabled()
     form.consent.click()
-    with qtbot.waitSignal(form.submitted) as sent:
+    with qtbot.waitSignal(form.submitted, timeout=WAIT) as sent:
         QTest.keyClick(form.fields[1], Qt.Key.Key_Return)
     assert sent.args == [("long enough", "long enough")]
 
 
-def test_what_is_not_protected_is_said_before_it_is_switched_on(qtbot: QtBot, app: Program) -> None:
+def test_limits_are_shown_before_encryption(qtbot: QtBot, app: Program) -> None:
     page = _page(app)
     texts = " ".join(label.text() for label in page.findChildren(type(page._missing)) if label.isVisible())
     for word in ("memory", "swap", "exported", "notifications", "settings", "models", "deleted files", "backups"):
@@ -210,9 +209,7 @@ def test_what_is_not_protected_is_said_before_it_is_switched_on(qtbot: QtBot, ap
     assert not page.encrypting.button.isEnabled()
 
 
-def test_where_the_packages_are_missing_the_page_says_what_to_do(
-    qtbot: QtBot, app: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_packages_are_named_on_the_page(qtbot: QtBot, app: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "has_cipher", lambda: False)
     page = _page(app)
     assert "pip install sqlcipher3 cryptography" in page._missing.text()
@@ -220,9 +217,7 @@ def test_where_the_packages_are_missing_the_page_says_what_to_do(
     assert not page.encrypting.isVisible()
 
 
-def test_the_chats_are_encrypted_when_the_window_is_closed(
-    qtbot: QtBot, plain: Path, open_program: Callable[..., Program]
-) -> None:
+def test_chats_are_encrypted_at_closing(qtbot: QtBot, plain: Path, open_program: Callable[..., Program]) -> None:
     program = open_program()
     paths.typed_lines().write_text("+a question", encoding="utf-8")
     paths.last_chat().write_text("a question", encoding="utf-8")
@@ -244,7 +239,7 @@ def test_the_chats_are_encrypted_when_the_window_is_closed(
     assert not paths.kept_prompts().exists()
 
 
-def test_a_change_that_fails_is_told_and_changes_nothing(
+def test_failed_encryption_is_told_and_changes_nothing(
     qtbot: QtBot, plain: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> Key:
@@ -259,7 +254,7 @@ def test_a_change_that_fails_is_told_and_changes_nothing(
     assert (work.sentence, work.failed, work.key) == ("There is no room; make some.", True, None)
 
 
-def test_an_encrypted_chat_is_answered_found_and_kept(
+def test_encrypted_chat_is_answered_searched_and_stored(
     qtbot: QtBot, encrypted: Path, open_encrypted: Callable[[], Program]
 ) -> None:
     program = open_encrypted()
@@ -270,7 +265,7 @@ def test_an_encrypted_chat_is_answered_found_and_kept(
 
 
 @pytest.mark.slow
-def test_an_encrypted_chat_goes_on_at_once_after_a_restart(
+def test_encrypted_prefix_is_reused_after_a_restart(
     qtbot: QtBot, headstart_home: Path, tiny_target: Path, open_encrypted: Callable[..., Program]
 ) -> None:
     engine = EngineChoice(find=lambda _: Loadable("tiny", LoadOptions(tiny_target)))
@@ -305,7 +300,7 @@ def open_encrypted(
     return open_program
 
 
-def test_the_passphrase_is_changed_while_the_window_is_open(
+def test_passphrase_is_changed_in_the_window(
     qtbot: QtBot, encrypted: Path, open_encrypted: Callable[[], Program]
 ) -> None:
     page = _page(open_encrypted())
@@ -319,9 +314,7 @@ def test_the_passphrase_is_changed_while_the_window_is_open(
     assert encryption.unlock(encrypted, "another one")
 
 
-def test_only_the_right_passphrase_closes_the_window_to_decrypt(
-    qtbot: QtBot, encrypted: Path, open_encrypted: Callable[[], Program]
-) -> None:
+def test_decryption_needs_the_passphrase(qtbot: QtBot, encrypted: Path, open_encrypted: Callable[[], Program]) -> None:
     program = open_encrypted()
     page = _page(program)
     _type(page.decrypting, "not that one")
@@ -341,9 +334,7 @@ def test_only_the_right_passphrase_closes_the_window_to_decrypt(
         assert len(store.chats()) >= CHATS
 
 
-def test_one_start_encrypts_reopens_and_asks_only_at_the_next(
-    qtbot: QtBot, plain: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_encryption_reopens_without_asking_again(qtbot: QtBot, plain: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The loop of windows itself: encrypt, open again without a question, then close."""
     seen: list[tuple[bool, list[str]]] = []
 

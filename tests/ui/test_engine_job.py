@@ -1,4 +1,4 @@
-"""What race, benchmark and tuning have in common: they wait for chats, chats wait for them, and each ends in words."""
+"""Race, benchmark and tuning: they wait for chats, chats wait for them, and each ends in words."""
 
 import re
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def begin_long(qtbot: QtBot, app: Program, name: str) -> JobPage:
 
 
 @each_job
-def test_it_waits_for_the_answer_of_a_chat(qtbot: QtBot, open_program: Open, name: str) -> None:
+def test_job_waits_for_the_answer_of_a_chat(qtbot: QtBot, open_program: Open, name: str) -> None:
     app = open_program(pace=0.02)
     begin(qtbot, app, "toy: words 60")
     page = show(app, name)
@@ -50,7 +50,7 @@ def test_it_waits_for_the_answer_of_a_chat(qtbot: QtBot, open_program: Open, nam
 
 
 @each_job
-def test_chats_wait_and_are_told_why(qtbot: QtBot, open_program: Open, name: str) -> None:
+def test_job_makes_chats_wait_and_says_why(qtbot: QtBot, open_program: Open, name: str) -> None:
     app = open_program(pace=0.05)
     begin_long(qtbot, app, name)
     app.window.chat.composer.set_text("a question")
@@ -64,9 +64,7 @@ def test_chats_wait_and_are_told_why(qtbot: QtBot, open_program: Open, name: str
 
 
 @each_job
-def test_the_keyboard_stays_on_the_page_and_a_job_that_was_stopped_leaves_the_engine_to_chats(
-    qtbot: QtBot, open_program: Open, name: str
-) -> None:
+def test_stopped_job_frees_the_engine_and_keeps_the_focus(qtbot: QtBot, open_program: Open, name: str) -> None:
     app = open_program(pace=0.05)
     page = begin_long(qtbot, app, name)
     qtbot.waitUntil(page.stop.hasFocus, timeout=WAIT)
@@ -81,7 +79,7 @@ def test_the_keyboard_stays_on_the_page_and_a_job_that_was_stopped_leaves_the_en
 
 
 @each_job
-def test_an_engine_that_stops_ends_it_in_words(qtbot: QtBot, open_program: Open, name: str) -> None:
+def test_stopped_engine_ends_the_job_with_a_sentence(qtbot: QtBot, open_program: Open, name: str) -> None:
     app = open_program(pace=0.1)
     page = begin_long(qtbot, app, name)
     assert app.link._process

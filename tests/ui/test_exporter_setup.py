@@ -56,7 +56,7 @@ FAILURES = {
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """As in an installed program: no exporter, but its package; and no other Python than ours."""
+    """An installed program: no exporter, but its package; and no other Python than ours."""
     monkeypatch.setattr(exporter, "find_spec", lambda _name: None)
     monkeypatch.setattr(paths, "bundled_wheel", lambda: tmp_path / "headstart-0.1.0-py3-none-any.whl")
     monkeypatch.setattr(exporter, "_free", lambda: 10_000_000_000)
@@ -77,7 +77,7 @@ def plan(installed: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Pl
 
 @pytest.fixture
 def setup(qtbot: QtBot, installed: None) -> Iterator[ExporterSetup]:
-    """Without a window."""
+    """A set-up without a window."""
     made = ExporterSetup()
     yield made
     made.close()
@@ -96,7 +96,7 @@ def nothing_is_left(home: Path) -> bool:
     return not list(home.glob("exporter*"))
 
 
-def test_one_button_sets_the_exporter_up_and_goes_on_to_the_model(
+def test_setup_button_goes_on_to_the_model(
     qtbot: QtBot, headstart_home: Path, open_program: Open, plan: Planned
 ) -> None:
     plan(Plan())
@@ -130,9 +130,7 @@ def test_one_button_sets_the_exporter_up_and_goes_on_to_the_model(
     assert page.exporter.isHidden()
 
 
-def test_the_model_that_was_named_is_made_after_the_set_up(
-    qtbot: QtBot, headstart_home: Path, open_program: Open, plan: Planned
-) -> None:
+def test_setup_exports_the_named_model(qtbot: QtBot, headstart_home: Path, open_program: Open, plan: Planned) -> None:
     plan(Plan())
     other = open_program(find=installed_model, loaded=False).window.models.catalogue.other
     other.source.setText("my model")
@@ -149,7 +147,7 @@ def ending(qtbot: QtBot, setup: ExporterSetup) -> tuple[bool, str]:
 
 
 @pytest.mark.parametrize("name", FAILURES)
-def test_what_goes_wrong_has_a_sentence_and_leaves_nothing(
+def test_failed_setup_is_told_and_leaves_nothing(
     qtbot: QtBot, headstart_home: Path, setup: ExporterSetup, plan: Planned, name: str
 ) -> None:
     planned, sentence = FAILURES[name]
@@ -161,7 +159,7 @@ def test_what_goes_wrong_has_a_sentence_and_leaves_nothing(
     qtbot.waitUntil(lambda: nothing_is_left(headstart_home), timeout=WAIT)
 
 
-def test_after_a_failure_the_button_tries_again(qtbot: QtBot, open_program: Open, plan: Planned) -> None:
+def test_failed_setup_can_be_retried(qtbot: QtBot, open_program: Open, plan: Planned) -> None:
     planned, sentence = FAILURES["no network"]
     plan(planned)
     app = open_program(find=installed_model, loaded=False)
@@ -173,7 +171,7 @@ def test_after_a_failure_the_button_tries_again(qtbot: QtBot, open_program: Open
     qtbot.waitUntil(lambda: app.loader.is_ready, timeout=WAIT)
 
 
-def test_without_any_python_the_remedy_is_named(
+def test_setup_without_python_names_the_remedy(
     qtbot: QtBot, setup: ExporterSetup, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -184,7 +182,7 @@ def test_without_any_python_the_remedy_is_named(
     assert "No Python was found on this computer" in told[0]
 
 
-def test_a_disk_that_cannot_hold_it_is_refused_before_anything_is_fetched(
+def test_setup_on_a_full_disk_is_refused_early(
     qtbot: QtBot, headstart_home: Path, setup: ExporterSetup, plan: Planned, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan(Plan())
@@ -193,7 +191,7 @@ def test_a_disk_that_cannot_hold_it_is_refused_before_anything_is_fetched(
     assert nothing_is_left(headstart_home)
 
 
-def test_what_another_process_is_making_is_left_alone(
+def test_setup_of_another_process_is_left_alone(
     qtbot: QtBot, headstart_home: Path, setup: ExporterSetup, plan: Planned
 ) -> None:
     plan(Plan())
@@ -222,7 +220,7 @@ def waiting(qtbot: QtBot, open_program: Open, plan: Planned, tmp_path: Path) -> 
     return app, psutil.Process(int(number.read_text()))
 
 
-def test_a_cancelled_set_up_ends_its_process_and_leaves_nothing(
+def test_cancelled_setup_leaves_nothing(
     qtbot: QtBot, headstart_home: Path, waiting: tuple[Program, psutil.Process]
 ) -> None:
     app, pip = waiting
@@ -236,7 +234,7 @@ def test_a_cancelled_set_up_ends_its_process_and_leaves_nothing(
     qtbot.waitUntil(lambda: nothing_is_left(headstart_home), timeout=WAIT)
 
 
-def test_it_can_be_cancelled_while_a_python_is_asked(
+def test_setup_can_be_cancelled_while_asking_python(
     qtbot: QtBot, setup: ExporterSetup, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     silent = tmp_path / "python3"
@@ -250,16 +248,14 @@ def test_it_can_be_cancelled_while_a_python_is_asked(
     assert not setup.is_running
 
 
-def test_a_set_up_that_is_killed_says_so(
-    qtbot: QtBot, headstart_home: Path, waiting: tuple[Program, psutil.Process]
-) -> None:
+def test_killed_setup_is_told(qtbot: QtBot, headstart_home: Path, waiting: tuple[Program, psutil.Process]) -> None:
     app, pip = waiting
     pip.kill()
     qtbot.waitUntil(lambda: "The set-up was ended from outside" in app.window.models.work.text, timeout=WAIT)
     qtbot.waitUntil(lambda: nothing_is_left(headstart_home), timeout=WAIT)
 
 
-def test_closing_the_window_ends_it_and_the_next_start_removes_what_is_left(
+def test_closing_ends_setup_and_the_next_start_cleans_up(
     qtbot: QtBot, headstart_home: Path, open_program: Open, plan: Planned, waiting: tuple[Program, psutil.Process]
 ) -> None:
     app, pip = waiting
@@ -274,9 +270,7 @@ def test_closing_the_window_ends_it_and_the_next_start_removes_what_is_left(
     qtbot.waitUntil(lambda: again.loader.is_ready, timeout=WAIT)
 
 
-def test_nothing_runs_before_the_button_is_pressed(
-    open_program: Open, plan: Planned, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_setup_starts_with_the_button(open_program: Open, plan: Planned, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[object] = []
     monkeypatch.setattr(LineProcess, "start", lambda *words: started.append(words))
     monkeypatch.setattr(exporter.SetUp, "run", started.append)
@@ -288,7 +282,7 @@ def test_nothing_runs_before_the_button_is_pressed(
     assert started == []
 
 
-def test_the_best_of_several_pythons_is_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_setup_takes_the_best_python(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     said = {"python3": '["a", [3, 9, 1], "22.0", true]', "python3.13": '["b", [3, 13, 0], "", true]'}
     said |= {"python3.12": '["c", [3, 12, 1], "24.3.1", true]', "python3.11": "not asked any more", "python": "nor it"}
     for name, line in said.items():
@@ -311,7 +305,7 @@ def test_the_best_of_several_pythons_is_taken(monkeypatch: pytest.MonkeyPatch, t
         ("Requirement already satisfied: x", None),
     ],
 )
-def test_what_pip_says_is_understood(line: str, step: tuple[object, ...] | None) -> None:
+def test_setup_reads_the_output_of_pip(line: str, step: tuple[object, ...] | None) -> None:
     assert exporter.step_of(line) == step
 
 
@@ -336,7 +330,7 @@ def wheel(folder: Path, requires: str = "") -> Path:
 
 @pytest.fixture
 def real(setup: ExporterSetup, monkeypatch: pytest.MonkeyPatch) -> ExporterSetup:
-    """With the Python of the tests; its pip is told of no index that could be reached."""
+    """A set-up with the Python of the tests, whose pip knows no index that could be reached."""
     if importlib.util.find_spec("ensurepip") is None:
         pytest.skip("this Python has no ensurepip; on Debian, apt-get install python3-venv")
     for name in [name for name in os.environ if name.startswith("PIP_")]:
@@ -349,7 +343,7 @@ def real(setup: ExporterSetup, monkeypatch: pytest.MonkeyPatch) -> ExporterSetup
 
 
 @pytest.mark.slow
-def test_a_real_python_and_its_pip_set_it_up(
+def test_setup_works_with_a_real_pip(
     qtbot: QtBot, real: ExporterSetup, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(paths, "bundled_wheel", lambda: wheel(tmp_path))
@@ -358,7 +352,7 @@ def test_a_real_python_and_its_pip_set_it_up(
 
 
 @pytest.mark.slow
-def test_a_real_pip_without_a_network_is_understood(
+def test_setup_understands_pip_without_a_network(
     qtbot: QtBot, headstart_home: Path, real: ExporterSetup, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(paths, "bundled_wheel", lambda: wheel(tmp_path, "not-to-be-had"))

@@ -18,7 +18,8 @@ from headstart.engine.protocol import Serving, StartServer
 from headstart.server import keys
 from headstart.ui import engine_link
 from headstart.ui.engine_link import EngineLink
-from tests.ui.test_engine_link import TOY, WAIT, Heard, answer, ask
+from tests.ui.person import WAIT
+from tests.ui.test_engine_link import TOY, Heard, answer, ask
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def impatient(qtbot: QtBot) -> Iterator[EngineLink]:
 
 
 @pytest.mark.engine_process
-def test_an_engine_that_hangs_is_ended_and_replaced(qtbot: QtBot, impatient: EngineLink) -> None:
+def test_hanging_engine_is_replaced(qtbot: QtBot, impatient: EngineLink) -> None:
     heard = Heard(impatient)
     with qtbot.waitSignal(impatient.restarted, timeout=WAIT):
         generation = impatient.generate(ask("toy: hang"))
@@ -44,7 +45,7 @@ def test_an_engine_that_hangs_is_ended_and_replaced(qtbot: QtBot, impatient: Eng
 
 @pytest.mark.engine_process
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no way to freeze a process")
-def test_a_model_that_hangs_while_it_is_loaded_is_not_loaded_again(qtbot: QtBot) -> None:
+def test_hanging_load_is_not_repeated(qtbot: QtBot) -> None:
     link = EngineLink(PROGRAM, patience=Patience(load=2.0))
     with qtbot.waitSignal(link.described, timeout=WAIT):
         link.describe()
@@ -60,7 +61,7 @@ def test_a_model_that_hangs_while_it_is_loaded_is_not_loaded_again(qtbot: QtBot)
 
 
 @pytest.mark.engine_process
-def test_a_process_that_outlives_its_killing_is_left_alone(
+def test_process_that_survives_kill_is_abandoned(
     qtbot: QtBot, impatient: EngineLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine_link, "KILL_GRACE", 0.2)
@@ -76,7 +77,7 @@ def test_a_process_that_outlives_its_killing_is_left_alone(
     assert any("it is left alone" in line for line in impatient.journal.tail)
 
 
-def test_an_engine_without_memory_is_replaced(qtbot: QtBot, loaded_link: EngineLink) -> None:
+def test_out_of_memory_replaces_the_engine(qtbot: QtBot, loaded_link: EngineLink) -> None:
     before, heard = loaded_link.pid, Heard(loaded_link)
     with qtbot.waitSignal(loaded_link.restarted, timeout=WAIT):
         generation = loaded_link.generate(ask("toy: memory"))
@@ -88,7 +89,7 @@ def test_an_engine_without_memory_is_replaced(qtbot: QtBot, loaded_link: EngineL
     answer(qtbot, loaded_link, "next")
 
 
-def test_so_is_one_that_lacked_it_for_a_client_of_the_local_server(qtbot: QtBot, loaded_link: EngineLink) -> None:
+def test_out_of_memory_in_the_local_server_replaces_the_engine(qtbot: QtBot, loaded_link: EngineLink) -> None:
     with qtbot.waitSignal(loaded_link.served, timeout=WAIT) as serving:
         loaded_link.serve(StartServer("toy", (keys.digest("key"),), "127.0.0.1", 0))
     (report,) = serving.args or []
@@ -109,7 +110,7 @@ def test_so_is_one_that_lacked_it_for_a_client_of_the_local_server(qtbot: QtBot,
     answer(qtbot, loaded_link, "next")
 
 
-def test_a_question_that_waits_for_a_model_without_room_ends_with_it(qtbot: QtBot, link: EngineLink) -> None:
+def test_failed_load_ends_the_waiting_question(qtbot: QtBot, link: EngineLink) -> None:
     with qtbot.waitSignal(link.failed, timeout=WAIT) as blocker:
         link.load(LoadOptions(Path("boundless")))
         link.generate(ask("hello"))

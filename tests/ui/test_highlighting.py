@@ -56,7 +56,7 @@ def _kinds(language: str, *lines: str) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("language", ["js", "c", "cpp", "java", "go", "rust", "css", "php", "sql", "kotlin", "csharp"])
-def test_comments_go_on_over_lines(language: str) -> None:
+def test_comments_span_lines(language: str) -> None:
     opening = "<?php /* one" if language == "php" else "/* one"
     first, second, third = _kinds(language, opening, "two = 2", "end */")
     assert any(kind.startswith("Comment") for text, kind in first.items() if "one" in text)
@@ -64,7 +64,7 @@ def test_comments_go_on_over_lines(language: str) -> None:
     assert all(kind.startswith("Comment") for text, kind in third.items() if text.strip())
 
 
-def test_strings_go_on_over_lines_json_does_not_and_unknown_languages_stay_plain() -> None:
+def test_strings_span_lines_except_in_json() -> None:
     _, second, third = _kinds("python", 'x = """one', "two", '""" + y')
     assert second["two"].startswith("Literal.String")
     assert third["y"] == "Name"
@@ -72,7 +72,7 @@ def test_strings_go_on_over_lines_json_does_not_and_unknown_languages_stay_plain
     assert lexer("no-such-language") is None
 
 
-def test_code_wears_the_colours_of_the_theme(qapp: QApplication) -> None:
+def test_code_has_the_colours_of_the_theme(qapp: QApplication) -> None:
     shown = _Coloured("```python\ndef f(x):\n    return 'a' # 🎉 note\n```")
     assert shown.foreground("def") == LIGHT.code["Keyword"]
     assert shown.foreground("'a'") == LIGHT.code["Literal.String"]
@@ -82,14 +82,14 @@ def test_code_wears_the_colours_of_the_theme(qapp: QApplication) -> None:
     assert shown.foreground("def") == DARK.code["Keyword"]
 
 
-def test_colours_follow_code_as_it_grows(qapp: QApplication) -> None:
+def test_colours_follow_growing_code(qapp: QApplication) -> None:
     shown = _Coloured("```js\n/* a")
     shown.writer.show(parse("```js\n/* a\nb */ const x"), 0)
     assert shown.foreground("b") == LIGHT.code["Comment"]
     assert shown.foreground("const") == LIGHT.code["Keyword"]
 
 
-def test_origins_lie_over_code_without_taking_its_colours(qapp: QApplication) -> None:
+def test_origins_keep_the_colours_of_code(qapp: QApplication) -> None:
     shown = _Coloured("```python\ndef f(x): pass\n```")
     at = shown.document.find("def").selectionStart()
     before = _own_looks(shown.document)

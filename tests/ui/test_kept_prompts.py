@@ -1,4 +1,4 @@
-"""What models keep on disk of chats: wanted by requests, and gone with the chat, the setting or the history."""
+"""Stored prefixes of chats: wanted by requests, and gone with the chat, the setting or the history."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,14 +17,13 @@ from headstart.settings import Settings
 from headstart.settings_file import save
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.program import EngineChoice, Program
-from tests.ui.conftest import WAIT
 from tests.ui.engine_in_process import EngineInProcess
-from tests.ui.person import ask, begin
+from tests.ui.person import WAIT, ask, begin
 
 
 @pytest.fixture
 def orders(monkeypatch: pytest.MonkeyPatch) -> list[Order]:
-    """What the engine is told from now on."""
+    """The orders to the engine from now on."""
     told: list[Order] = []
     send = EngineInProcess.send
 
@@ -37,7 +36,7 @@ def orders(monkeypatch: pytest.MonkeyPatch) -> list[Order]:
 
 
 def keep(*chats: str) -> None:
-    """As two models would."""
+    """Store prefixes as two models do."""
     for model in ("model", "other"):
         for chat in chats:
             (paths.kept_prompts() / model / chat).mkdir(parents=True)
@@ -52,7 +51,7 @@ def wanted(orders: list[Order]) -> list[Keep | None]:
     return [order.request.keep for order in orders if isinstance(order, Generate)]
 
 
-def test_a_request_says_how_much_of_which_chat_may_be_kept(qtbot: QtBot, app: Program, orders: list[Order]) -> None:
+def test_request_names_its_chat_and_the_room_for_it(qtbot: QtBot, app: Program, orders: list[Order]) -> None:
     ask(qtbot, app, "first")
     app.settings.change(prompt_cache_gb=0.5)
     ask(qtbot, app, "second")
@@ -62,7 +61,7 @@ def test_a_request_says_how_much_of_which_chat_may_be_kept(qtbot: QtBot, app: Pr
     assert wanted(orders) == [Keep(chat, 2_000_000_000), Keep(chat, 500_000_000), None]
 
 
-def test_a_chat_teaches_only_where_it_may(qtbot: QtBot, app: Program, orders: list[Order]) -> None:
+def test_chat_is_learned_only_where_allowed(qtbot: QtBot, app: Program, orders: list[Order]) -> None:
     ask(qtbot, app, "first")
     app.settings.change(learn_from_answers=True)
     ask(qtbot, app, "second")
@@ -71,7 +70,7 @@ def test_a_chat_teaches_only_where_it_may(qtbot: QtBot, app: Program, orders: li
     assert [keep and keep.learns for keep in wanted(orders)] == [False, True, None]
 
 
-def test_what_was_learned_goes_as_soon_as_nothing_may_be(app: Program) -> None:
+def test_learned_tables_are_deleted_with_the_setting(app: Program) -> None:
     keep("a")
     taught = paths.kept_prompts() / "model" / "a" / kept_prompts.ANSWERS
     taught.write_bytes(b"tokens")
@@ -84,7 +83,7 @@ def test_what_was_learned_goes_as_soon_as_nothing_may_be(app: Program) -> None:
 
 
 @pytest.mark.parametrize("is_answering", [False, True])
-def test_with_a_chat_all_that_is_kept_of_it_goes(
+def test_deleted_chat_deletes_its_prefixes(
     qtbot: QtBot, open_program: Callable[..., Program], orders: list[Order], is_answering: bool
 ) -> None:
     app = open_program(0.01)
@@ -98,7 +97,7 @@ def test_with_a_chat_all_that_is_kept_of_it_goes(
     assert [each.id for each in app.store.chats()] == [chat]
 
 
-def test_where_nothing_may_be_kept_all_of_it_goes_at_once(qtbot: QtBot, app: Program, orders: list[Order]) -> None:
+def test_prefixes_are_deleted_with_the_setting(qtbot: QtBot, app: Program, orders: list[Order]) -> None:
     keep("a", "b")
     app.settings.change(prompt_cache_gb=1.0)
     assert kept_prompts.chats() == {"a", "b"}
@@ -108,9 +107,7 @@ def test_where_nothing_may_be_kept_all_of_it_goes_at_once(qtbot: QtBot, app: Pro
     assert forgotten(orders) == [()]
 
 
-def test_what_waits_for_the_model_keeps_nothing_of_what_is_then_forgotten(
-    qtbot: QtBot, link: EngineLink, orders: list[Order]
-) -> None:
+def test_waiting_request_keeps_nothing_forgotten(qtbot: QtBot, link: EngineLink, orders: list[Order]) -> None:
     link.forget_chats("before")
     link.load(LoadOptions(Path("toy")))
     with qtbot.waitSignal(link.finished, timeout=WAIT):
@@ -119,9 +116,7 @@ def test_what_waits_for_the_model_keeps_nothing_of_what_is_then_forgotten(
     assert [type(order) for order in orders] == [Load, Generate, Forget]
 
 
-def test_at_start_what_is_kept_of_chats_that_are_gone_is_deleted(
-    open_program: Callable[..., Program], history: Path
-) -> None:
+def test_start_deletes_prefixes_of_deleted_chats(open_program: Callable[..., Program], history: Path) -> None:
     store = open_store(history)
     here, deleted = store.create_chat("here"), store.create_chat("deleted")
     store.delete(deleted.id)
@@ -137,9 +132,7 @@ def test_at_start_what_is_kept_of_chats_that_are_gone_is_deleted(
 
 
 @pytest.mark.parametrize("is_kept", [True, False])
-def test_at_start_what_is_kept_of_the_terminal_stays_as_long_as_its_conversation(
-    open_program: Callable[..., Program], is_kept: bool
-) -> None:
+def test_start_keeps_prefixes_of_the_terminal(open_program: Callable[..., Program], is_kept: bool) -> None:
     keep("terminal")
     if is_kept:
         own_folder.write(paths.last_chat(), "[]")
@@ -147,7 +140,7 @@ def test_at_start_what_is_kept_of_the_terminal_stays_as_long_as_its_conversation
     assert kept_prompts.chats() == ({"terminal"} if is_kept else set())
 
 
-def test_a_window_without_the_history_of_this_computer_deletes_nothing(qapp: QApplication, tmp_path: Path) -> None:
+def test_window_without_the_history_deletes_no_prefixes(qapp: QApplication, tmp_path: Path) -> None:
     keep("a")
     program = Program(qapp, open_store(tmp_path / "a check"), EngineChoice(PROGRAM, toy_model))
     program.start()
@@ -155,7 +148,7 @@ def test_a_window_without_the_history_of_this_computer_deletes_nothing(qapp: QAp
     assert kept_prompts.chats() == {"a"}
 
 
-def test_no_name_deletes_more_than_what_is_kept(headstart_home: Path) -> None:
+def test_odd_chat_ids_delete_only_prefixes(headstart_home: Path) -> None:
     keep("a")
     (headstart_home / "history.db").write_bytes(b"mine")
     for name in ("", ".", "..", "../..", "*", str(headstart_home)):

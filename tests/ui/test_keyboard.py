@@ -74,7 +74,7 @@ def test_tab_leads_to_every_control_of_every_dialog(app: Program, name: str) -> 
     assert not dialog.isVisible()
 
 
-def test_tab_goes_as_one_reads(full: Program) -> None:
+def test_tab_follows_the_reading_order(full: Program) -> None:
     full.window.show_page(full.window.chat)
     QApplication.processEvents()
     full.window.chat.composer.setFocus()
@@ -90,7 +90,7 @@ def test_tab_goes_as_one_reads(full: Program) -> None:
     assert QApplication.focusWidget() is order[-1]
 
 
-def test_what_gets_the_keyboard_comes_into_view(full: Program) -> None:
+def test_focused_control_scrolls_into_view(full: Program) -> None:
     full.window.resize(900, 400)
     QApplication.processEvents()
     for widget in reach.walked(full.window):
@@ -102,7 +102,7 @@ def test_what_gets_the_keyboard_comes_into_view(full: Program) -> None:
             assert not focused.visibleRegion().isEmpty()
 
 
-def test_the_palette_is_moved_in_from_its_field(app: Program) -> None:
+def test_palette_is_navigated_from_its_field(app: Program) -> None:
     palette = _opened(app, "palette")
     assert isinstance(palette, CommandPalette)
     first = palette.list.currentItem()
@@ -110,7 +110,7 @@ def test_the_palette_is_moved_in_from_its_field(app: Program) -> None:
     assert palette.list.currentItem() is not first
 
 
-def test_the_palette_says_that_nothing_is_called_so(app: Program) -> None:
+def test_palette_says_that_nothing_matches(app: Program) -> None:
     palette = _opened(app, "palette")
     assert isinstance(palette, CommandPalette)
     palette.field.setText("zebra <b>")
@@ -129,7 +129,7 @@ def test_every_control_has_a_name_and_a_role(full: Program) -> None:
         assert not reach.nameless(full.window), type(page).__name__
 
 
-def test_every_command_is_in_a_menu_with_its_words(app: Program) -> None:
+def test_every_command_is_in_a_menu(app: Program) -> None:
     offered: set[QAction] = set()
     for menu in app.window.menuBar().actions():
         inside = menu.menu()
@@ -165,7 +165,7 @@ def button(part: QWidget, name: str) -> QPushButton:
 
 
 def press(app: Program, pressed: QAbstractButton) -> None:
-    """As somebody does who has a keyboard only."""
+    """Press a button as somebody does who has a keyboard only."""
     app.window.activateWindow()
     QApplication.processEvents()
     pressed.setFocus()
@@ -208,9 +208,7 @@ def test_exporting_leads_to_cancel(qtbot: QtBot, exporter: Exporter, root: Path,
 
 
 @pytest.mark.parametrize("goes_on", [False, True], ids=["waits", "goes on"])
-def test_while_a_model_is_verified_its_card_has_the_keyboard_and_gives_it_back_unless_one_goes_on(
-    qtbot: QtBot, root: Path, open_program: Open, goes_on: bool
-) -> None:
+def test_verified_model_returns_the_focus(qtbot: QtBot, root: Path, open_program: Open, goes_on: bool) -> None:
     write_model(root / "smol")
     app = open_program(find=installed_model)
     app.window.actions_by_name["models"].trigger()
@@ -227,7 +225,7 @@ def test_while_a_model_is_verified_its_card_has_the_keyboard_and_gives_it_back_u
     assert keyboard(app) is (button(card, "Show folder") if goes_on else verify)
 
 
-def test_adding_a_server_leaves_the_keyboard_at_its_form(app: Program) -> None:
+def test_added_server_leaves_the_focus_in_the_form(app: Program) -> None:
     app.window.actions_by_name["models"].trigger()
     form = app.window.models.servers.form
     form.name.setText("office")
@@ -239,7 +237,7 @@ def test_adding_a_server_leaves_the_keyboard_at_its_form(app: Program) -> None:
 
 
 @pytest.mark.parametrize("from_form", [False, True], ids=["button", "form"])
-def test_a_race_leads_to_stop_and_back(qtbot: QtBot, open_program: Open, from_form: bool) -> None:
+def test_race_moves_the_focus_to_stop_and_back(qtbot: QtBot, open_program: Open, from_form: bool) -> None:
     app = open_program(pace=0.02)
     app.window.actions_by_name["race"].trigger()
     page = app.window.race
@@ -259,7 +257,7 @@ def test_a_race_leads_to_stop_and_back(qtbot: QtBot, open_program: Open, from_fo
         assert keyboard(app) is page.start
 
 
-def test_the_switch_of_the_server_gets_the_keyboard_back(app: Program) -> None:
+def test_switch_of_the_server_gets_the_focus_back(app: Program) -> None:
     app.window.actions_by_name["server"].trigger()
     page, card = app.window.server, app.window.server.card
     app.window.activateWindow()
@@ -272,7 +270,7 @@ def test_the_switch_of_the_server_gets_the_keyboard_back(app: Program) -> None:
     assert keyboard(app) is card.switch
 
 
-def test_on_the_page_of_a_chat_one_goes_on_writing(qtbot: QtBot, open_program: Open) -> None:
+def test_chat_page_keeps_the_focus_in_the_composer(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.02)
     edit = app.window.chat.composer.edit
     app.chat_controller.advise("something")
@@ -289,7 +287,7 @@ def test_on_the_page_of_a_chat_one_goes_on_writing(qtbot: QtBot, open_program: O
     assert keyboard(app) is edit
 
 
-def test_what_is_hidden_for_good_leaves_the_keyboard_on_its_page(app: Program) -> None:
+def test_hidden_control_leaves_the_focus_on_its_page(app: Program) -> None:
     app.window.actions_by_name["race"].trigger()
     page = app.window.race
     page.notice.say("something")

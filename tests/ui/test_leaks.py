@@ -1,4 +1,4 @@
-"""Nothing piles up: objects, threads, timers and memory over many chats and answers."""
+"""Objects, threads, timers and memory over many chats and answers."""
 
 import gc
 import threading
@@ -21,7 +21,7 @@ QUIET = 500  # ms
 
 @dataclass(frozen=True)
 class Census:
-    """What there is now."""
+    """The counts of a moment."""
 
     objects: int
     timers: int
@@ -46,7 +46,7 @@ def census(app: Program) -> Census:
 
 
 def at_rest(qtbot: QtBot, app: Program) -> Census:
-    """When nothing that was begun is still to end: on a loaded machine timers and threads end late."""
+    """Wait until nothing more ends, as timers and threads end late on a loaded machine, and return the counts."""
     seen = [census(app)]
 
     def is_same() -> bool:
@@ -105,7 +105,7 @@ def answer(qtbot: QtBot, app: Program, times: int) -> None:
 
 
 @pytest.mark.slow
-def test_opening_two_hundred_chats_leaves_nothing_behind(qtbot: QtBot, app: Program) -> None:
+def test_two_hundred_opened_chats_leak_nothing(qtbot: QtBot, app: Program) -> None:
     ids = fill(app)
     go_through(app, ids, WARM)
     before = at_rest(qtbot, app)
@@ -114,7 +114,7 @@ def test_opening_two_hundred_chats_leaves_nothing_behind(qtbot: QtBot, app: Prog
 
 
 @pytest.mark.slow
-def test_fifty_answers_leave_nothing_behind_but_themselves(qtbot: QtBot, app: Program) -> None:
+def test_fifty_answers_leak_nothing(qtbot: QtBot, app: Program) -> None:
     ids = fill(app)
     answer(qtbot, app, ANSWERS)  # a view is used again, and gets its buttons when a message of it first has some
     app.chats.open(ids[0])

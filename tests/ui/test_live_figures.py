@@ -36,7 +36,7 @@ def label_of(panel: LivePanel, title: str) -> ElidedLabel:
     return next(label for label in panel.findChildren(ElidedLabel) if label.accessibleName().startswith(f"{title}: "))
 
 
-def test_figures_are_means_of_the_last_rounds() -> None:
+def test_live_figures_are_means_of_the_last_rounds() -> None:
     figures = LiveFigures()
     figures.grow(
         [step(1, 0, 0, Timing(0, 0, 0.1)), step(3, 4, 2, Timing(40, 50, 10)), step(5, 4, 4, Timing(40, 50, 10))]
@@ -49,7 +49,7 @@ def test_figures_are_means_of_the_last_rounds() -> None:
     assert len(figures.length) == 2
 
 
-def test_each_position_is_judged_where_its_forerunners_held() -> None:
+def test_acceptance_counts_positions_after_accepted_ones() -> None:
     figures = LiveFigures()
     assert figures.by_position() == ()
     once = Timing(1, 1, 1)
@@ -57,7 +57,7 @@ def test_each_position_is_judged_where_its_forerunners_held() -> None:
     assert list(figures.by_position()) == pytest.approx([2 / 3, 1.0, 0.0])
 
 
-def test_the_panel_says_how_first_and_last_guesses_fare(panel: LivePanel) -> None:
+def test_panel_shows_acceptance_by_position(panel: LivePanel) -> None:
     once = Timing(1, 1, 1)
     panel.grow([step(1, 0, 0, once), step(3, 4, 2, once), step(1, 4, 0, once)])
     assert label_of(panel, "First / last guess").text() == "50 / 0 %"
@@ -67,7 +67,7 @@ def test_the_panel_says_how_first_and_last_guesses_fare(panel: LivePanel) -> Non
     ("earned", "words"),
     [(0.0, "nothing yet"), (4.9, "nothing yet"), (12_345.0, "12.35 s"), (-20.0, "0.02 s lost")],
 )
-def test_the_panel_says_what_was_earned_so_far(panel: LivePanel, earned: float, words: str) -> None:
+def test_panel_shows_the_saved_time(panel: LivePanel, earned: float, words: str) -> None:
     panel.grow([earning(0.0)])
     assert label_of(panel, "Time saved (estimate)").text() == "–"  # the prompt's own pass is no round
     panel.grow([earning(-900.0), earning(earned)])
@@ -81,9 +81,7 @@ def test_the_panel_says_what_was_earned_so_far(panel: LivePanel, earned: float, 
 
 
 @pytest.mark.parametrize(("columns", "spare", "rows"), [(6, 0, 1), (6, -1, 2), (3, 0, 2), (3, -1, 3), (2, 0, 3)])
-def test_figures_stand_in_as_many_rows_as_their_words_need(
-    panel: LivePanel, columns: int, spare: int, rows: int
-) -> None:
+def test_figures_take_the_rows_they_need(panel: LivePanel, columns: int, spare: int, rows: int) -> None:
     panel.show()
     panel.resize(panel.needed(columns) + spare, 200)
     panel.grow([earning(0.0), earning(12_345.0), step(1, 4, 0, Timing(45, 45, 10), 12_345.0)])
@@ -93,7 +91,7 @@ def test_figures_stand_in_as_many_rows_as_their_words_need(
     assert all(label.fontMetrics().horizontalAdvance(label.text()) <= label.width() for label in labels)
 
 
-def test_an_engine_without_a_ledger_is_said_to_have_none(panel: LivePanel) -> None:
+def test_panel_says_that_there_is_no_ledger(panel: LivePanel) -> None:
     ledger = label_of(panel, "Time saved (estimate)")
     assert "does not reckon" not in ledger.toolTip()
     panel.grow([step(0, 0, 0, Timing())])  # of a server, which tells no tokens
@@ -103,7 +101,7 @@ def test_an_engine_without_a_ledger_is_said_to_have_none(panel: LivePanel) -> No
     assert (ledger.text(), "does not reckon" in ledger.toolTip()) == ("–", True)
 
 
-def test_another_chat_begins_without_the_figures_of_the_last_one(qtbot: QtBot, app: Program) -> None:
+def test_another_chat_starts_without_figures(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "toy: words 20")
     speed = label_of(app.window.chat.live, "Speed")
     assert speed.text() != "–"
@@ -111,7 +109,7 @@ def test_another_chat_begins_without_the_figures_of_the_last_one(qtbot: QtBot, a
     assert speed.text() == "–"
 
 
-def test_a_line_that_goes_below_zero_stays_in_its_frame(qtbot: QtBot) -> None:
+def test_negative_line_stays_in_its_frame(qtbot: QtBot) -> None:
     line = Sparkline("#ff0000")
     qtbot.addWidget(line)
     line.resize(100, 26)
@@ -154,11 +152,11 @@ STATS = Stats(
         (replace(STATS, output_tokens=0), ""),
     ],
 )
-def test_the_line_says_what_speculation_gave(found: Stats, line: str) -> None:
+def test_statistics_line_has_the_gain(found: Stats, line: str) -> None:
     assert live_answer.line(live_answer.keep(found, FinishReason.STOP)) == line
 
 
-def test_further_lines_say_where_tokens_and_time_come_from() -> None:
+def test_statistics_lines_have_origins_and_times() -> None:
     told = live_answer.lines(live_answer.keep(replace(STATS, ledger_ms=1234.0), FinishReason.STOP)).splitlines()
     assert told[0].startswith("20.0 tokens/s")
     assert told[1:] == [
@@ -180,7 +178,7 @@ def test_further_lines_say_where_tokens_and_time_come_from() -> None:
     assert live_answer.lines({}) == ""
 
 
-def test_a_continued_answer_is_counted_whole() -> None:
+def test_continued_answer_is_counted_whole() -> None:
     first = live_answer.keep(replace(STATS, ledger_ms=500.0), FinishReason.LENGTH)
     second = replace(
         STATS, output_tokens=50, rounds=10, drafted=20, accepted=10, ttft_ms=9.0, decode_ms=1000.0, ledger_ms=-100.0
@@ -195,7 +193,7 @@ def test_a_continued_answer_is_counted_whole() -> None:
     assert joined(STATS, {}) == STATS
 
 
-def test_at_the_end_the_figures_are_those_of_the_whole_answer(panel: LivePanel) -> None:
+def test_final_figures_are_those_of_the_answer(panel: LivePanel) -> None:
     panel.grow([earning(0.0), *[step(3, 4, 2, Timing(40, 50, 10))] * 9])
     assert (label_of(panel, "Speed").text(), label_of(panel, "Accepted").text()) == ("30.0 tokens/s", "50 %")
     panel.end(live_answer.keep(STATS, FinishReason.STOP))
@@ -205,7 +203,7 @@ def test_at_the_end_the_figures_are_those_of_the_whole_answer(panel: LivePanel) 
     assert label_of(panel, "Speed").text() == "–"
 
 
-def test_no_gain_is_told_of_an_answer_that_repeats_itself() -> None:
+def test_repetitive_answer_has_no_gain() -> None:
     looped = replace(STATS, repeats=4, ledger_ms=0.0)
     assert live_answer.gain(live_answer.keep(STATS, FinishReason.STOP))
     for reason in (FinishReason.REPETITION, FinishReason.LENGTH):  # the other where it was let go on
@@ -214,7 +212,7 @@ def test_no_gain_is_told_of_an_answer_that_repeats_itself() -> None:
         assert "saved" not in live_answer.lines(kept)
 
 
-def test_what_was_earned_is_taken_back_where_the_answer_repeats_itself(panel: LivePanel) -> None:
+def test_repetition_takes_the_saved_time_back(panel: LivePanel) -> None:
     panel.grow([earning(0.0), earning(12_345.0)])
     panel.end({})
     assert label_of(panel, "Time saved (estimate)").text() == "12.35 s"
@@ -232,7 +230,7 @@ def test_what_was_earned_is_taken_back_where_the_answer_repeats_itself(panel: Li
         (FinishReason.CANCELLED, "Stopped."),
     ],
 )
-def test_an_end_that_one_should_know_of_is_told(reason: FinishReason, words: str) -> None:
+def test_unusual_finish_reason_is_told(reason: FinishReason, words: str) -> None:
     notice = live_answer.notice(live_answer.keep(STATS, reason))
     assert words in notice
     assert bool(words) == bool(notice)

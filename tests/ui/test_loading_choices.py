@@ -19,8 +19,7 @@ from headstart.ui.models import model_choices
 from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import title
 from tests.model_folders import write_model, write_pair
-from tests.ui.conftest import WAIT
-from tests.ui.person import preferences
+from tests.ui.person import WAIT, preferences
 
 Open = Callable[..., Program]
 
@@ -33,7 +32,7 @@ def root(headstart_home: Path) -> Path:
 
 @pytest.fixture
 def asked() -> list[Loadable]:
-    """What was loaded, in order."""
+    """The options of each load, in order."""
     return []
 
 
@@ -65,12 +64,12 @@ def is_offered(field: QComboBox, value: str) -> bool:
 
 
 def note(widget: QWidget) -> str:
-    """What stands below the choice of precision."""
+    """Return the words below the choice of precision."""
     labels = [label for label in widget.findChildren(QLabel) if "in 8 bits" in label.text()]
     return labels[0].text() if labels and not labels[0].isHidden() else ""
 
 
-def test_what_8_bits_save_is_shown_for_the_pair_and_its_context(app: Program) -> None:
+def test_saving_of_8_bits_is_shown(app: Program) -> None:
     dialog = preferences(app)
     assert texts(box(dialog, "kv_precision")) == ["Automatic", "16 bits", "8 bits"]
     # 12,288 bytes a token and model in 16 bits
@@ -84,7 +83,7 @@ def test_what_8_bits_save_is_shown_for_the_pair_and_its_context(app: Program) ->
     assert note(dialog) == ""
 
 
-def test_engine_and_precision_hold_from_the_next_load_on(qtbot: QtBot, app: Program, asked: list[Loadable]) -> None:
+def test_engine_and_precision_apply_to_the_next_load(qtbot: QtBot, app: Program, asked: list[Loadable]) -> None:
     dialog = preferences(app)
     with qtbot.waitSignal(app.link.loaded, timeout=WAIT):
         choose(box(dialog, "kv_precision"), "u8")
@@ -97,13 +96,13 @@ def test_engine_and_precision_hold_from_the_next_load_on(qtbot: QtBot, app: Prog
     assert (saved.engine, saved.kv_precision) == ("genai", "u8")
 
 
-def test_a_chat_may_have_its_own(qtbot: QtBot, app: Program) -> None:
+def test_chat_has_its_own_load_options(qtbot: QtBot, app: Program) -> None:
     with qtbot.waitSignal(app.link.loaded, timeout=WAIT):
         choose(box(app.window.panel, "kv_precision"), "u8")
     assert (app.chat_controller.session.settings.kv_precision, app.settings.now.kv_precision) == ("u8", "auto")
 
 
-def test_what_it_takes_counts_less_of_8_bits(app: Program) -> None:
+def test_memory_estimate_counts_8_bits(app: Program) -> None:
     entry = app.choices.usable[0]
     parts = [entry] if isinstance(entry, Model) else [entry.target, entry.draft]
     free, app.choices.free = app.choices.free, lambda: 0
@@ -112,7 +111,7 @@ def test_what_it_takes_counts_less_of_8_bits(app: Program) -> None:
     assert usual - small == pytest.approx(40_265_000, rel=0.01)
 
 
-def test_what_refuses_headstarts_own_engine_is_told(root: Path, tmp_path: Path) -> None:
+def test_refusal_of_the_own_engine_is_told(root: Path, tmp_path: Path) -> None:
     target = Model("smol", folder := write_model(tmp_path / "smol"), read_model(folder))
     ours = EngineKind.HEADSTART.value
     reasons = {value: reason for value, _, reason in model_choices.engines([target], Settings(device="NPU"))}

@@ -54,7 +54,7 @@ def refuses(port: int) -> bool:
 
 
 def switch(qtbot: QtBot, app: Program, wanted: ServerState) -> None:
-    """As a person does with the keyboard, until it is so."""
+    """Switch by keyboard until it is so."""
     QTest.keyClick(app.window.server.card.switch, Qt.Key.Key_Space)
     qtbot.waitUntil(lambda: app.server.state is wanted, timeout=WAIT)
 
@@ -71,7 +71,7 @@ def post(url: str, key: str, text: str) -> tuple[int, str]:
 
 
 def ask(qtbot: QtBot, app: Program, key: str, text: str = "Hi") -> tuple[int, str]:
-    """In a thread: the window must not wait."""
+    """Ask in a thread, as the window must not wait."""
     task = BackgroundTask(lambda _: post(app.window.server.address.url.text, key, text), app)
     with qtbot.waitSignal(task.done, timeout=WAIT) as done:
         task.start()
@@ -85,7 +85,7 @@ def rows(app: Program) -> list[list[str]]:
 
 
 @pytest.mark.slow
-def test_it_is_off_until_it_is_switched_on_and_answers_who_has_the_key(qtbot: QtBot, app: Program) -> None:
+def test_local_server_is_off_by_default(qtbot: QtBot, app: Program) -> None:
     page = app.window.server
     assert app.server.state is ServerState.OFF
     assert not page.card.switch.isChecked()
@@ -112,7 +112,7 @@ def test_it_is_off_until_it_is_switched_on_and_answers_who_has_the_key(qtbot: Qt
 
 
 @pytest.mark.slow
-def test_a_line_to_copy_asks_it(qtbot: QtBot, app: Program) -> None:
+def test_copied_command_asks_the_server(qtbot: QtBot, app: Program) -> None:
     switch(qtbot, app, ServerState.READY)
     address = app.window.server.address
     for line, start in ((address.url, "http://"), (address.key, "hs-"), (address.curl, "curl http://")):
@@ -124,7 +124,7 @@ def test_a_line_to_copy_asks_it(qtbot: QtBot, app: Program) -> None:
 
 
 @pytest.mark.slow
-def test_it_says_when_it_is_busy_and_ends_with_the_window(qtbot: QtBot, app: Program) -> None:
+def test_local_server_shows_activity_and_ends_with_the_window(qtbot: QtBot, app: Program) -> None:
     switch(qtbot, app, ServerState.READY)
     key = app.window.server.address.key.text
     task = BackgroundTask(lambda _: post(app.window.server.address.url.text, key, "toy: words 2000"), app)
@@ -137,7 +137,7 @@ def test_it_says_when_it_is_busy_and_ends_with_the_window(qtbot: QtBot, app: Pro
 
 
 @pytest.mark.slow
-def test_the_key_is_shown_once_and_made_anew_on_request(
+def test_server_key_is_shown_once(
     qtbot: QtBot, app: Program, open_program: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     switch(qtbot, app, ServerState.READY)
@@ -162,7 +162,7 @@ def test_the_key_is_shown_once_and_made_anew_on_request(
 
 
 @pytest.mark.slow
-def test_a_port_that_is_taken_is_said_and_another_one_helps(qtbot: QtBot, app: Program) -> None:
+def test_taken_port_is_told(qtbot: QtBot, app: Program) -> None:
     page = app.window.server
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
@@ -178,14 +178,14 @@ def test_a_port_that_is_taken_is_said_and_another_one_helps(qtbot: QtBot, app: P
     assert not page.card.port.isEnabled()
 
 
-def test_what_keeps_the_engine_from_loading_is_said(qtbot: QtBot, app: Program, headstart_home: Path) -> None:
+def test_load_error_is_shown_on_the_server_page(qtbot: QtBot, app: Program, headstart_home: Path) -> None:
     write_model(headstart_home / "models" / "broken")
     app.settings.change(model="broken")
     switch(qtbot, app, ServerState.FAILED)
     assert "is no model" in words(app.window.server.card)
 
 
-def test_the_window_answers_beside_it_in_turns_and_goes_on_when_it_is_switched_off(qtbot: QtBot, app: Program) -> None:
+def test_window_and_local_server_take_turns(qtbot: QtBot, app: Program) -> None:
     switch(qtbot, app, ServerState.READY)
     key, engine = app.window.server.address.key.text, app.link.pid
     session = app.chat_controller.session
@@ -206,7 +206,7 @@ def test_the_window_answers_beside_it_in_turns_and_goes_on_when_it_is_switched_o
     assert app.link.pid == engine
 
 
-def test_it_comes_back_at_its_port_with_the_next_model(qtbot: QtBot, app: Program, headstart_home: Path) -> None:
+def test_local_server_returns_with_the_next_model(qtbot: QtBot, app: Program, headstart_home: Path) -> None:
     switch(qtbot, app, ServerState.READY)
     key, url = app.window.server.address.key.text, app.window.server.address.url.text
     write_model(headstart_home / "models" / "other")
@@ -220,7 +220,7 @@ def test_it_comes_back_at_its_port_with_the_next_model(qtbot: QtBot, app: Progra
     assert ask(qtbot, app, key)[0] == 404, "it is asked for the model of before"
 
 
-def test_it_ends_with_the_model_that_is_unloaded(qtbot: QtBot, app: Program) -> None:
+def test_local_server_ends_with_unload(qtbot: QtBot, app: Program) -> None:
     switch(qtbot, app, ServerState.READY)
     app.loader.unload()
     assert app.server.state is ServerState.FAILED
@@ -230,7 +230,7 @@ def test_it_ends_with_the_model_that_is_unloaded(qtbot: QtBot, app: Program) -> 
 
 @pytest.mark.slow
 @pytest.mark.engine_process
-def test_it_comes_back_with_an_engine_that_died(qtbot: QtBot, app: Program) -> None:
+def test_local_server_returns_after_a_crash(qtbot: QtBot, app: Program) -> None:
     switch(qtbot, app, ServerState.READY)
     psutil.Process(app.link.pid).kill()
     qtbot.waitUntil(lambda: app.server.state is ServerState.STARTING, timeout=WAIT)
@@ -238,7 +238,7 @@ def test_it_comes_back_with_an_engine_that_died(qtbot: QtBot, app: Program) -> N
     assert ask(qtbot, app, app.window.server.address.key.text)[0] == 200
 
 
-def test_a_model_of_another_computer_is_not_served(qtbot: QtBot, app: Program) -> None:
+def test_remote_model_is_not_served(qtbot: QtBot, app: Program) -> None:
     app.settings.change(model="remote:office")
     app.server.show()
     assert "is on another computer" in words(app.window.server.card)
@@ -246,7 +246,7 @@ def test_a_model_of_another_computer_is_not_served(qtbot: QtBot, app: Program) -
 
 
 @pytest.mark.slow
-def test_another_model_is_served_from_the_next_start_on(qtbot: QtBot, app: Program, headstart_home: Path) -> None:
+def test_another_model_is_served_after_the_next_start(qtbot: QtBot, app: Program, headstart_home: Path) -> None:
     switch(qtbot, app, ServerState.READY)
     write_model(headstart_home / "models" / "other")
     app.model_in_use.show_installed()
@@ -257,7 +257,7 @@ def test_another_model_is_served_from_the_next_start_on(qtbot: QtBot, app: Progr
     assert "Model: other" in words(app.window.server.card)
 
 
-def test_the_page_is_reached_from_menu_and_page_of_models(app: Program) -> None:
+def test_server_page_is_reached_from_the_menu(app: Program) -> None:
     app.window.show_page(app.window.chat)
     app.window.actions_by_name["server"].trigger()
     assert app.window.pages.currentWidget() is app.window.server

@@ -31,7 +31,7 @@ def kept(headstart_home: Path) -> Iterator[Path]:
     logging.getLogger().setLevel(level)
 
 
-def test_a_command_opens_the_folder_of_the_logs(app: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_command_opens_the_log_folder(app: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[QUrl] = []
     monkeypatch.setattr(QDesktopServices, "openUrl", opened.append)
     app.window.actions_by_name["logs"].trigger()
@@ -50,7 +50,7 @@ def test_both_logs_rotate(kept: Path, tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.glob("engine.log*")} == {"engine.log", "engine.log.1", "engine.log.2"}
 
 
-def test_what_people_write_is_in_no_log(qtbot: QtBot, kept: Path, app: Program) -> None:
+def test_messages_are_in_no_log(qtbot: QtBot, kept: Path, app: Program) -> None:
     app.settings.change(system_prompt=PRIVATE, prompts={"mine": PRIVATE})
     ask(qtbot, app, f"{PRIVATE} one")
     ask(qtbot, app, f"toy: refuse {PRIVATE}")

@@ -54,19 +54,19 @@ def _grown(source: str, cuts: list[int]) -> MarkdownStream:
         "```\n\t",
     ],
 )
-def test_what_begins_like_a_block_may_go_on_the_one_before(source: str) -> None:
+def test_block_start_may_continue_the_block_before(source: str) -> None:
     assert _grown(source, [1]).blocks == parse(source)
 
 
 @fuzz("Markdown")
 @given(SOURCES, CUTS)
-def test_growing_text_ends_as_the_whole_text_would(source: str, cuts: list[int]) -> None:
+def test_growing_text_ends_as_the_whole_text(source: str, cuts: list[int]) -> None:
     stream = _grown(source, cuts)
     stream.finish()
     assert stream.blocks == parse(source)
 
 
-def test_most_text_needs_no_correction_at_its_end() -> None:
+def test_most_text_needs_no_final_correction() -> None:
     stream = _grown(EVERYTHING, [3])
     assert stream.finish() == len(stream.blocks)
 
@@ -91,7 +91,7 @@ def test_offsets_run_forward() -> None:
     assert starts == sorted(starts)
 
 
-def test_a_formula_after_a_list_is_no_part_of_it() -> None:
+def test_formula_after_a_list_is_separate() -> None:
     item, formula, after = parse("- one\n$$\nx^2\n$$\nafter")
     assert isinstance(item, Paragraph)
     assert isinstance(formula, Paragraph)
@@ -115,7 +115,7 @@ def test_footnotes_have_raised_numbers(source: str, shown: list[str]) -> None:
     assert [plain_text([block]) for block in parse(source)] == shown
 
 
-def test_tags_that_only_say_how_text_looks_are_followed() -> None:
+def test_formatting_tags_are_rendered() -> None:
     source = "a <b>bold</b> and <EM>leaning</EM>, <del>gone</del>, `<b>code</b>`, <b>open, </i> alone, <u>no</u>"
     assert _styled(source, Style.BOLD) == ["bold"]
     assert _styled(source, Style.ITALIC) == ["leaning"]
@@ -171,7 +171,7 @@ def test_lists_tasks_and_numbers() -> None:
     assert numbers == [3, 4, 5]
 
 
-def test_a_list_goes_on_where_the_stream_cut_it() -> None:
+def test_cut_list_is_continued() -> None:
     stream = _grown("1. one\n2. two\n\n3. three", [1])
     items = [block.item for block in stream.blocks if isinstance(block, Paragraph)]
     assert items == [Item(0, 1), Item(0, 2), Item(0, 3)]
@@ -188,7 +188,7 @@ def test_code_keeps_its_lines_and_language() -> None:
 @pytest.mark.parametrize(
     "tail", ["\n```", "\n```\nafter", "\n````", "\n  ```\n", "\n``\nmore", "\n~~~\nstill", "\n    ```\nx"]
 )
-def test_an_open_fence_grows_and_closes_as_in_one_go(tail: str) -> None:
+def test_open_fence_grows_and_closes(tail: str) -> None:
     source = "text\n\n```python\nx = 1\n\ny = 2" + tail
     for size in (1, 2, 5):
         assert _grown(source, [size]).blocks == parse(source)
@@ -221,19 +221,19 @@ def test_only_web_and_mail_addresses_become_links(source: str) -> None:
 @pytest.mark.parametrize(
     "source", ["[x](https://bank.example@evil.example/)", "https://bank.example%2f@evil.example", "HTTP://a:b@c/"]
 )
-def test_no_name_before_the_host_passes_for_a_host(source: str) -> None:
+def test_user_name_in_an_address_is_no_link(source: str) -> None:
     assert not any(span.address for span in _spans(source))
 
 
 @pytest.mark.parametrize("form", ["{}", "[x]({})", "<{}>", "[x](<{}>)"])
 @pytest.mark.parametrize("sign", ["\u202e", "\u2066", "\u200b", "\u2060", "\u200f", "\u0430"])
-def test_no_address_has_signs_that_turn_or_hide_a_part_of_it(form: str, sign: str) -> None:
+def test_bidirectional_signs_in_addresses_are_shown(form: str, sign: str) -> None:
     (address,) = {span.address for span in _spans(form.format(f"https://evil.example/{sign}gpj.exe"))} - {""}
     assert address.isascii()
     assert address.startswith("https://evil.example/%")
 
 
-def test_bare_addresses_end_where_the_sentence_does() -> None:
+def test_bare_address_ends_with_the_sentence() -> None:
     found = [
         span.address for span in _spans("See https://a.example/x_y(z). Or (https://b.example)，https://c.example。")
     ]
@@ -249,7 +249,7 @@ def test_deep_nesting_and_long_lines_end() -> None:
         parse(source)
 
 
-def test_what_a_person_typed_is_shown_as_typed() -> None:
+def test_typed_text_is_shown_as_typed() -> None:
     blocks = parse_literal("# not **a** heading\n  indented\n\n\n```c\nint x;\n```\nhttps://example.org")
     assert plain_text(blocks) == "# not **a** heading\n  indented\n\nint x;\n\nhttps://example.org"
     assert isinstance(blocks[1], Code)

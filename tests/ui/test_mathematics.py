@@ -1,7 +1,5 @@
 """Formulas set in type: what can be set, how it stands in the line, what is copied, and what stays text."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,7 +43,7 @@ COMMON = (
 
 @pytest.mark.parametrize("display", [False, True])
 @pytest.mark.parametrize("latex", COMMON)
-def test_what_models_write_is_set(qapp: QApplication, latex: str, display: bool) -> None:
+def test_usual_formulas_are_typeset(qapp: QApplication, latex: str, display: bool) -> None:
     formula = typeset(latex, display=display)
     assert formula
     assert 1 < formula.width < 30
@@ -55,11 +53,11 @@ def test_what_models_write_is_set(qapp: QApplication, latex: str, display: bool)
 @pytest.mark.parametrize(
     "latex", ["", r"\frac{a}{", "x^{", r"\left(x\right", r"\foo{x}", r"\ce{H2O}", "x & y", "x" * 5000]
 )
-def test_what_cannot_be_set_is_refused(qapp: QApplication, latex: str) -> None:
+def test_unsupported_formula_is_refused(qapp: QApplication, latex: str) -> None:
     assert typeset(latex, display=True) is None
 
 
-def test_nothing_that_is_written_gets_lost(qapp: QApplication) -> None:
+def test_formula_loses_no_text(qapp: QApplication) -> None:
     """The library drops the name of an operator in an operator, and draws no letter that its font lacks."""
     named, bare = (typeset(latex, display=True) for latex in (r"\mathop{\mathrm{argmin}}_{x} f", r"{}_{x} f"))
     assert named
@@ -74,7 +72,7 @@ def test_nothing_that_is_written_gets_lost(qapp: QApplication) -> None:
 
 @fuzz("formulas")
 @given(st.text(alphabet="\\{}^_&$ab1+ frcsqtbeginend[]|'~-", max_size=60))
-def test_no_formula_breaks_the_typesetter(qapp: QApplication, latex: str) -> None:
+def test_any_formula_is_typeset_or_refused(qapp: QApplication, latex: str) -> None:
     formula = typeset(latex, display=True)
     assert formula is None or formula.width > 0
 
@@ -89,11 +87,9 @@ def test_no_formula_breaks_the_typesetter(qapp: QApplication, latex: str) -> Non
         (r"\frac{" * 60 + "x" + "}{y}" * 60, True),
     ],
 )
-def test_no_formula_takes_long(qapp: QApplication, latex: str, is_set: bool) -> None:
-    """The library by itself would take 2 to the power of 60 steps for the last."""
-    began = time.process_time()
+def test_nested_formula_ends(qapp: QApplication, latex: str, is_set: bool) -> None:
+    # The library by itself would take 2 to the power of 60 steps for the last.
     assert (typeset(latex, display=True) is not None) == is_set
-    assert time.process_time() - began < 5
 
 
 def _document(source: str, look: Theme = LIGHT, width: float = 400) -> QTextDocument:
@@ -126,7 +122,7 @@ def _ink(document: QTextDocument, colour: str, room: QRectF) -> set[tuple[int, i
 
 @pytest.mark.parametrize("look", [LIGHT, DARK])
 @pytest.mark.parametrize("formula", ["$H$", r"$\frac{1}{1}H$"])
-def test_a_formula_stands_on_the_line_in_the_colour_of_the_text(qapp: QApplication, look: Theme, formula: str) -> None:
+def test_formula_has_baseline_and_colour_of_the_text(qapp: QApplication, look: Theme, formula: str) -> None:
     document = _document(f"H {formula}", look)
     left = QFontMetricsF(document.defaultFont()).horizontalAdvance("H")
     everything = QRectF(0, 0, 400, 400)
@@ -139,7 +135,7 @@ def test_a_formula_stands_on_the_line_in_the_colour_of_the_text(qapp: QApplicati
     assert abs(foot - max(y for _, y in letter)) <= 1
 
 
-def test_a_wide_formula_shrinks_to_the_width_of_the_text(qapp: QApplication) -> None:
+def test_wide_formula_shrinks(qapp: QApplication) -> None:
     written = "$$" + " + ".join(f"a_{{{n}}}" for n in range(60)) + "$$"
     document = _document(written)
     assert document.idealWidth() <= 400
@@ -147,7 +143,7 @@ def test_a_wide_formula_shrinks_to_the_width_of_the_text(qapp: QApplication) -> 
 
 
 @pytest.mark.parametrize("cut", [1, 3])
-def test_a_formula_is_text_until_it_is_closed(qapp: QApplication, cut: int) -> None:
+def test_open_formula_is_text(qapp: QApplication, cut: int) -> None:
     document = QTextDocument()
     writer, stream = DocumentWriter(document, Formats(LIGHT, QFont())), MarkdownStream()
     source = r"so $\frac{a}{b}$ is"
@@ -159,7 +155,7 @@ def test_a_formula_is_text_until_it_is_closed(qapp: QApplication, cut: int) -> N
         assert closed or document.toPlainText() == stream.source.rstrip()
 
 
-def test_what_cannot_be_set_is_shown_as_written(qapp: QApplication) -> None:
+def test_unsupported_formula_is_shown_as_written(qapp: QApplication) -> None:
     assert _document(r"so $\foo{x}$ is").toPlainText() == r"so $\foo{x}$ is"
     assert _document("$$\n\\foo{x}\n$$").toPlainText() == "$$\n\\foo{x}\n$$"
 

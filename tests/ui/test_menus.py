@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import ChoiceBox
-from tests.ui.person import ask, texts
+from tests.ui.person import WAIT, ask, texts
 
 LAST = ("unload", "load", "delete", "quit")  # what they leave, others could not work with
 
@@ -25,7 +25,7 @@ def no_files(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def entries(app: Program) -> Iterator[QAction]:
-    """In the order of the menus, but for those that end something."""
+    """Return the actions in the order of the menus, without those that end something."""
     named = app.window.actions_by_name
     yield from (action for name, action in named.items() if name not in LAST)
     yield from (named[name] for name in LAST)
@@ -43,13 +43,13 @@ def choose(action: QAction) -> None:
 
 
 def close_all() -> None:
-    """Whatever stands before the window."""
+    """Close whatever stands before the window."""
     for widget in QApplication.topLevelWidgets():
         if isinstance(widget, QDialog | QMenu) and widget.isVisible():
             widget.close()
 
 
-def test_edit_works_in_the_field_that_has_the_keyboard(qtbot: QtBot, app: Program) -> None:
+def test_edit_commands_act_on_the_focused_field(qtbot: QtBot, app: Program) -> None:
     edit, named = app.window.chat.composer.edit, app.window.actions_by_name
     app.window.activateWindow()
     edit.setFocus()
@@ -77,7 +77,7 @@ def test_every_entry_can_be_chosen(qtbot: QtBot, app: Program) -> None:
         app.chats.open(chat)
         assert action.isEnabled() or action.objectName() == "stop", action.objectName()
         choose(action)
-        qtbot.waitUntil(lambda: not (app.window.isVisible() and app.chat_controller.session.is_answering))
+        qtbot.waitUntil(lambda: not (app.window.isVisible() and app.chat_controller.session.is_answering), timeout=WAIT)
     assert not app.window.isVisible()
 
 
@@ -89,36 +89,37 @@ def test_every_entry_can_be_chosen_before_there_is_a_chat(qtbot: QtBot, app: Pro
     assert not app.window.isVisible()
 
 
-def test_the_same_answer_once_more_is_no_fault(qtbot: QtBot, app: Program) -> None:
+def test_repeated_answer_is_explained(qtbot: QtBot, app: Program) -> None:
     app.settings.change(temperature=0.0)
     ask(qtbot, app, "hello")
     app.window.actions_by_name["regenerate"].trigger()
-    qtbot.waitUntil(lambda: not app.chat_controller.session.is_answering)
+    qtbot.waitUntil(lambda: not app.chat_controller.session.is_answering, timeout=WAIT)
     notice = app.window.chat.notice
     assert "temperature 0" in notice.text
     assert notice.property("severity") != "danger"
 
 
-def test_another_chat_is_not_searched_for_the_words_of_the_last_one(qtbot: QtBot, app: Program) -> None:
+def test_another_chat_clears_the_search(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "an apple")
     first = app.chat_controller.session.chat.id
     app.window.sidebar.new_requested.emit()
     ask(qtbot, app, "a pear")
     app.window.sidebar.search.setText("apple")
-    qtbot.waitUntil(lambda: bool(app.window.sidebar.list.model().rowCount() > 1))
+    qtbot.waitUntil(lambda: bool(app.window.sidebar.list.model().rowCount() > 1), timeout=WAIT)
     app.window.sidebar.list.chosen.emit(first, next(app.store.message_hits("apple")))
     assert not app.window.chat.find_bar.isHidden()
     app.window.sidebar.new_requested.emit()
     assert app.window.chat.find_bar.isHidden()
 
 
-def test_the_hit_that_was_chosen_stays_chosen(qtbot: QtBot, app: Program) -> None:
+def test_chosen_hit_stays_selected(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "an apple")
     app.window.sidebar.new_requested.emit()
     ask(qtbot, app, "a pear")
     app.window.sidebar.search.setText("apple")
     listing = app.window.sidebar.list
-    qtbot.waitUntil(lambda: listing.model().rowCount() == 4)  # a heading, the title, the question, the answer
+    # A heading, the title, the question, the answer.
+    qtbot.waitUntil(lambda: listing.model().rowCount() == 4, timeout=WAIT)
     chosen = listing.model().index(3, 0)
     listing.setCurrentIndex(chosen)
     listing.clicked.emit(chosen)
@@ -126,7 +127,7 @@ def test_the_hit_that_was_chosen_stays_chosen(qtbot: QtBot, app: Program) -> Non
     assert listing.currentIndex() == chosen
 
 
-def test_a_choice_that_is_cut_ends_with_dots(qtbot: QtBot) -> None:
+def test_truncated_choice_ends_with_an_ellipsis(qtbot: QtBot) -> None:
     box = ChoiceBox(None)  # type: ignore[arg-type]
     qtbot.addWidget(box)
     box.addItem("a name that is longer than the box is wide")

@@ -1,4 +1,4 @@
-"""One message on screen: what it shows, what it offers, how it grows, what it never does."""
+"""The view of a message: content, actions and growth."""
 
 import random
 from collections.abc import Callable
@@ -80,7 +80,7 @@ def test_a_streamed_message_equals_the_finished_one(show: Show, seed: int) -> No
     assert view.content.state is MessageState.DONE
 
 
-def test_a_stopped_answer_keeps_its_text_and_says_so(show: Show) -> None:
+def test_stopped_answer_keeps_its_text_and_says_so(show: Show) -> None:
     view = show(_answer(""))
     view.begin_stream()
     view.append("half **a", [OriginRun(8, "target")])
@@ -90,7 +90,7 @@ def test_a_stopped_answer_keeps_its_text_and_says_so(show: Show) -> None:
     assert view.content.text == "half **a"
 
 
-def test_buttons_ask_for_what_they_say(show: Show, qtbot: QtBot) -> None:
+def test_message_buttons_request_their_actions(show: Show, qtbot: QtBot) -> None:
     view = show(_answer("# Hi\n\n- *there*", version=2, versions=3))
     asked: list[tuple[object, ...]] = []
     view.action_requested.connect(lambda action, message: asked.append((action.value, message)))
@@ -102,7 +102,7 @@ def test_buttons_ask_for_what_they_say(show: Show, qtbot: QtBot) -> None:
     assert "2/3" in [label.text() for label in view.findChildren(QLabel)]
 
 
-def test_the_menu_offers_the_rest(show: Show) -> None:
+def test_message_menu_has_the_other_actions(show: Show) -> None:
     view = show(_answer("**x**"))
     asked: list[object] = []
     view.action_requested.connect(lambda action, _message: asked.append(action))
@@ -116,13 +116,13 @@ def test_the_menu_offers_the_rest(show: Show) -> None:
     menu.deleteLater()
 
 
-def test_ones_own_message_is_not_regenerated_nor_rendered(show: Show) -> None:
+def test_user_message_is_plain_and_not_regenerated(show: Show) -> None:
     view = show(MessageContent("u", "user", "# not a heading\n    **as typed**"))
     assert not _button(view, "regenerate").isVisible()
     assert _shown(view) == "# not a heading\n    **as typed**"
 
 
-def test_nothing_can_be_changed_while_text_comes(show: Show) -> None:
+def test_streaming_message_has_no_actions(show: Show) -> None:
     view = show(_answer("", versions=2, version=2))
     view.begin_stream()
     assert not any(_button(view, name).isEnabled() for name in ("edit", "regenerate", "more", "previous"))
@@ -131,7 +131,7 @@ def test_nothing_can_be_changed_while_text_comes(show: Show) -> None:
     assert all(_button(view, name).isEnabled() for name in ("edit", "regenerate", "more", "previous"))
 
 
-def test_figures_that_do_not_fit_beside_the_buttons_stand_below_them(show: Show) -> None:
+def test_wide_figures_stand_below_the_buttons(show: Show) -> None:
     figures = "112.4 tokens/s, about 1.6× as fast as without guessing"
     view = show(_answer("Answer", versions=2, version=2, stats=f"{figures}\n2 tokens per step"))
     shown = next(label for label in view.findChildren(QLabel) if label.text() == figures)
@@ -152,7 +152,7 @@ def test_figures_that_do_not_fit_beside_the_buttons_stand_below_them(show: Show)
     assert view.set_width(450) == heights[True]
 
 
-def test_thinking_is_folded_until_asked_for(show: Show) -> None:
+def test_thinking_is_folded(show: Show) -> None:
     view = show(_answer("<think>\nfirst *this*\n</think>\n\nAnswer"))
     closed = view.set_width(700)
     assert _shown(view) == "Answer"
@@ -176,14 +176,14 @@ def test_thinking_is_folded_until_asked_for(show: Show) -> None:
         ("x <think>y</think>", "", "x <think>y</think>"),
     ],
 )
-def test_what_counts_as_thinking(show: Show, text: str, thought: str, answer: str) -> None:
+def test_thinking_tags_are_recognized(show: Show, text: str, thought: str, answer: str) -> None:
     view = show(_answer(text))
     assert view._source.thought() == thought
     assert view.plain_text().startswith(answer)
     assert view._fold.isVisible() == bool(thought)
 
 
-def test_half_a_tag_is_not_shown(show: Show) -> None:
+def test_partial_tag_is_hidden(show: Show) -> None:
     view = show(_answer(""))
     view.begin_stream()
     for piece in ("<th", "ink>", "hm", "</thi", "nk>", "yes"):
@@ -192,14 +192,14 @@ def test_half_a_tag_is_not_shown(show: Show) -> None:
     assert _shown(view) == "yes"
 
 
-def test_code_is_copied_as_it_was_written(show: Show) -> None:
+def test_code_is_copied_as_written(show: Show) -> None:
     view = show(_answer("```py\na = 1\n\nb = '🎉'\n```"))
     _text(view).anchorClicked.emit(QUrl("copy:0"))
     assert QGuiApplication.clipboard().text() == "a = 1\n\nb = '🎉'"
     assert QToolTip.text() == "Copied"
 
 
-def test_the_copy_button_of_code_is_reached_by_keyboard(show: Show, qtbot: QtBot) -> None:
+def test_copy_button_of_code_is_focusable(show: Show, qtbot: QtBot) -> None:
     view = show(_answer("```py\na = 1\n```"))
     _text(view).setFocus()
     QTest.keyClick(_text(view), Qt.Key.Key_Tab)
@@ -207,7 +207,7 @@ def test_the_copy_button_of_code_is_reached_by_keyboard(show: Show, qtbot: QtBot
     assert QGuiApplication.clipboard().text() == "a = 1"
 
 
-def test_links_only_ask(show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_link_asks_before_opening(show: Show, monkeypatch: pytest.MonkeyPatch) -> None:
     view = show(_answer("[text](https://example.org/a%20b?x=1&y=2) [bad](javascript:x)"))
     answers = [QMessageBox.StandardButton.Cancel, QMessageBox.StandardButton.Open]
     opened: list[str] = []
@@ -224,7 +224,7 @@ def _table(columns: int, cell: str) -> str:
     return "\n".join([*rows, *["|".join(["", *[cell] * columns, ""])] * 3])
 
 
-def test_a_table_that_is_too_wide_scrolls_sideways_and_the_text_around_it_stays(show: Show) -> None:
+def test_wide_table_scrolls_sideways(show: Show) -> None:
     view = show(_answer(f"{'before ' * 60}\n\n{_table(12, 'so much to say')}\n\nbehind"))
     text = _text(view)
     bar, width = text.horizontalScrollBar(), text.viewport().width()
@@ -240,13 +240,13 @@ def test_a_table_that_is_too_wide_scrolls_sideways_and_the_text_around_it_stays(
 
 
 @pytest.mark.parametrize("columns", [2, 3])
-def test_a_table_with_room_wraps_its_cells(show: Show, columns: int) -> None:
+def test_narrow_table_wraps_its_cells(show: Show, columns: int) -> None:
     text = _text(show(_answer(_table(columns, "a long sentence that takes more than one line of its cell " * 2))))
     assert not text.horizontalScrollBar().isVisible()
     assert text.document().find("a long sentence").block().layout().lineCount() > 1
 
 
-def test_the_wheel_scrolls_a_wide_table_sideways_and_leaves_up_and_down_to_the_chat(show: Show) -> None:
+def test_wheel_scrolls_a_wide_table_sideways(show: Show) -> None:
     text = _text(show(_answer(_table(20, "so much to say"))))
     for across, is_taken in ((0, False), (-120, True)):
         turned = QWheelEvent(
@@ -257,7 +257,7 @@ def test_the_wheel_scrolls_a_wide_table_sideways_and_leaves_up_and_down_to_the_c
         assert (text.horizontalScrollBar().value() > 0, turned.isAccepted()) == (is_taken, is_taken)
 
 
-def test_a_wide_table_grows_as_if_it_were_written_at_once(show: Show) -> None:
+def test_growing_wide_table_equals_the_whole_one(show: Show) -> None:
     source = _table(12, "so much to say")
     view = show(_answer(""))
     view.begin_stream()
@@ -273,7 +273,7 @@ def test_a_wide_table_grows_as_if_it_were_written_at_once(show: Show) -> None:
 @pytest.mark.parametrize(
     "address", ["http://e.org/p.png", "https://e.org/p.png", "file:///etc/passwd", "data:text/plain,x", "/p"]
 )
-def test_nothing_is_fetched(show: Show, address: str) -> None:
+def test_message_fetches_nothing(show: Show, address: str) -> None:
     text = _text(show(_answer(f"![p]({address})")))
     assert text.loadResource(QTextDocument.ResourceType.ImageResource.value, QUrl(address)) is None
     assert "<img" not in text.toHtml()
@@ -296,7 +296,7 @@ def test_tooltips_show_addresses_and_rounds(show: Show) -> None:
     assert text.tooltip_at(_point(text, "Hello")) == "The model itself"
 
 
-def test_every_origin_has_a_look_a_place_in_the_legend_and_words(show: Show) -> None:
+def test_every_origin_has_style_legend_and_label(show: Show) -> None:
     known = {origin.value for origin in Origin} - {Origin.UNKNOWN.value}
     legend = Legend()
     swatches = {swatch.origin: swatch.accessibleName() for swatch in legend._swatches}
@@ -322,7 +322,7 @@ def _grounds(text: TextView) -> dict[str, str]:
     return found
 
 
-def test_origins_are_coloured_exactly_and_only_when_asked(show: Show) -> None:
+def test_origins_are_coloured_on_request(show: Show) -> None:
     source = "a **bold** c d"
     runs = tuple(OriginRun(n, origin) for n, origin in ((2, "target"), (4, "draft"), (6, "n-gram"), (2, "table")))
     view = show(_answer(source, origins=runs))
@@ -351,7 +351,7 @@ def test_selection_is_copied_as_text_or_markdown(show: Show) -> None:
     assert (text.selected_text(), text.selected_markdown()) == ("old", "old")
 
 
-def test_the_wheel_scrolls_the_chat_not_the_message(show: Show) -> None:
+def test_wheel_scrolls_the_chat(show: Show) -> None:
     view = show(_answer(EVERYTHING))
     text = _text(view)
     assert text.verticalScrollBar().maximum() == 0
@@ -359,13 +359,13 @@ def test_the_wheel_scrolls_the_chat_not_the_message(show: Show) -> None:
     assert text.verticalScrollBar().maximum() == 0
 
 
-def test_everything_has_a_name_for_screen_readers(show: Show) -> None:
+def test_message_is_accessible(show: Show) -> None:
     view = show(_answer("<think>x</think>y", version=1, versions=2, author="Qwen"))
     assert view.accessibleName() == _text(view).accessibleName() == "Message from Qwen"
     assert all(button.accessibleName() for button in view.findChildren(QToolButton))
 
 
-def test_engagement_keeps_a_view_alive(show: Show) -> None:
+def test_selected_view_stays_alive(show: Show) -> None:
     view = show(_answer("text"))
     assert not view.is_engaged()
     cursor = _text(view).textCursor()
@@ -374,7 +374,7 @@ def test_engagement_keeps_a_view_alive(show: Show) -> None:
     assert view.is_engaged()
 
 
-def test_each_file_is_a_name_and_code_in_its_language() -> None:
+def test_attachment_is_shown_with_name_and_language() -> None:
     files = [Attachment("a.py", "x = 1\n```\n"), Attachment("notes", "\nhello"), Attachment("lost.png", "")]
     source, blocks, _ = attached_blocks(files)
     codes = [block for block in blocks if isinstance(block, Code)]
@@ -384,7 +384,7 @@ def test_each_file_is_a_name_and_code_in_its_language() -> None:
     ]  # fmt: skip
 
 
-def test_a_long_file_ends_at_a_line() -> None:
+def test_long_attachment_is_cut_at_a_line() -> None:
     _, (_, code), _ = attached_blocks([Attachment("a.txt", "12345\n67890\nabc")], most=14)
     assert isinstance(code, Code)
     assert code.text == "12345\n67890\n…"
@@ -393,7 +393,7 @@ def test_a_long_file_ends_at_a_line() -> None:
     assert len(code.text) == 9
 
 
-def test_what_stands_far_down_a_long_file_is_shown_with_its_surroundings() -> None:
+def test_hit_in_a_long_attachment_is_shown_with_context() -> None:
     lines = "".join(f"line {number}\n" for number in range(1000))
     at = lines.index("line 700")
     shown = attached_blocks([Attachment("b", "short"), Attachment("a.txt", lines)], 200, (1, at))

@@ -64,9 +64,7 @@ def large_model(settings: Settings) -> Loadable:
     return replace(found, options=replace(found.options, target=Path("large")))
 
 
-def test_the_composer_names_the_model_and_switches_it_for_this_chat(
-    qtbot: QtBot, root: Path, open_program: Open
-) -> None:
+def test_composer_switches_the_model_of_the_chat(qtbot: QtBot, root: Path, open_program: Open) -> None:
     write_model(root / "smol")
     write_pair(root / "both")
     app = open_program(find=installed_model)
@@ -83,9 +81,7 @@ def test_the_composer_names_the_model_and_switches_it_for_this_chat(
     assert app.window.pages.currentWidget() is app.window.models
 
 
-def test_a_device_that_nobody_named_is_left_to_tuning_and_one_of_an_older_file_is_kept(
-    root: Path, tmp_path: Path
-) -> None:
+def test_unnamed_device_is_left_to_tuning(root: Path, tmp_path: Path) -> None:
     write_model(root / "smol")
     automatic = installed_model(Settings()).options
     assert automatic.device == "CPU"
@@ -100,7 +96,7 @@ def test_a_device_that_nobody_named_is_left_to_tuning_and_one_of_an_older_file_i
     assert Left.DEVICE not in placed.open
 
 
-def test_devices_may_be_left_to_the_program(open_program: Open) -> None:
+def test_device_may_be_auto(open_program: Open) -> None:
     app = open_program()
     for name in ("device", "draft_device"):
         field = setting(app, name)
@@ -108,7 +104,7 @@ def test_devices_may_be_left_to_the_program(open_program: Open) -> None:
         assert (field._box.currentText(), field._box.currentData()) == ("Automatic", "")
 
 
-def test_what_needs_more_than_is_free_says_how_much(root: Path, open_program: Open) -> None:
+def test_too_large_model_says_what_it_needs(root: Path, open_program: Open) -> None:
     write_model(root / "smol")
     heavy(root / "giant")
     app = open_program(find=installed_model)
@@ -119,7 +115,7 @@ def test_what_needs_more_than_is_free_says_how_much(root: Path, open_program: Op
     assert drafts(app)["smol"] == (False, "smol · this is the model itself")
 
 
-def test_a_long_name_is_cut_in_the_middle_and_told_whole(root: Path, open_program: Open) -> None:
+def test_long_model_name_is_elided_in_the_middle(root: Path, open_program: Open) -> None:
     name = "an-unusually-long-name-of-a-model-that-nobody-would-type-by-hand-instruct-int8"
     write_model(root / name)
     app = open_program(find=installed_model)
@@ -130,7 +126,7 @@ def test_a_long_name_is_cut_in_the_middle_and_told_whole(root: Path, open_progra
     assert button.accessibleName() == f"Model: {name}"
 
 
-def test_too_big_is_refused_and_loaded_anyway_on_demand(qtbot: QtBot, open_program: Open) -> None:
+def test_too_large_model_is_loaded_on_demand(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(find=large_model, loaded=False)
     notice = app.window.chat.notice
     qtbot.waitUntil(lambda: "90.0 GB of memory, but 8.0 GB is free" in notice.text, timeout=WAIT)
@@ -141,7 +137,7 @@ def test_too_big_is_refused_and_loaded_anyway_on_demand(qtbot: QtBot, open_progr
     assert app.loader.is_ready
 
 
-def test_another_refusal_cannot_be_insisted_on(qtbot: QtBot, open_program: Open) -> None:
+def test_other_refusal_has_no_override(qtbot: QtBot, open_program: Open) -> None:
     broken = Path("broken")
     app = open_program(find=lambda s: Loadable("x", replace(toy_model(s).options, target=broken)), loaded=False)
     notice = app.window.chat.notice
@@ -149,7 +145,7 @@ def test_another_refusal_cannot_be_insisted_on(qtbot: QtBot, open_program: Open)
     assert not [b for b in notice.findChildren(QPushButton) if b.text() == "Load anyway"]
 
 
-def test_a_task_tells_its_end_here_unless_it_was_cancelled(qtbot: QtBot) -> None:
+def test_task_reports_its_end_unless_cancelled(qtbot: QtBot) -> None:
     def fail(_task: BackgroundTask) -> None:
         raise BrokenModelError("Broken.")
 
@@ -169,7 +165,7 @@ def model_box(app: Program) -> str:
     return app.window.chat.composer.model_button.text()
 
 
-def test_a_new_chat_keeps_the_model_last_used(qtbot: QtBot, root: Path, open_program: Open) -> None:
+def test_new_chat_has_the_last_model(qtbot: QtBot, root: Path, open_program: Open) -> None:
     write_model(root / "smol")
     write_pair(root / "both")
     app = open_program(find=installed_model)
@@ -191,9 +187,7 @@ def test_a_new_chat_keeps_the_model_last_used(qtbot: QtBot, root: Path, open_pro
     assert model_box(again) == "smol"
 
 
-def test_a_model_that_an_older_chat_brings_back_is_that_of_new_chats(
-    qtbot: QtBot, root: Path, open_program: Open
-) -> None:
+def test_model_of_an_older_chat_becomes_the_last_one(qtbot: QtBot, root: Path, open_program: Open) -> None:
     write_model(root / "smol")
     write_pair(root / "both")
     app = open_program(find=installed_model)
@@ -210,9 +204,7 @@ def test_a_model_that_an_older_chat_brings_back_is_that_of_new_chats(
     assert model_box(app) == "both"
 
 
-def test_the_box_says_what_is_not_in_memory_and_the_count_is_a_guess_then(
-    qtbot: QtBot, root: Path, open_program: Open
-) -> None:
+def test_unloaded_model_is_marked_and_count_estimated(qtbot: QtBot, root: Path, open_program: Open) -> None:
     write_model(root / "smol")
     write_pair(root / "both")
     app = open_program(find=installed_model)
@@ -232,9 +224,7 @@ def test_the_box_says_what_is_not_in_memory_and_the_count_is_a_guess_then(
     qtbot.waitUntil(lambda: count.text() == "16 / 2,048 tokens", timeout=WAIT)
 
 
-def test_nothing_is_refused_as_too_long_by_the_count_of_another_model(
-    qtbot: QtBot, root: Path, open_program: Open
-) -> None:
+def test_count_of_another_model_refuses_nothing(qtbot: QtBot, root: Path, open_program: Open) -> None:
     write_model(root / "smol")
     write_pair(root / "both")
     app = open_program(find=installed_model)
@@ -248,7 +238,7 @@ def test_nothing_is_refused_as_too_long_by_the_count_of_another_model(
     assert "The conversation has 3001 tokens" in shown(app)[-1].notice  # says the one that was to answer
 
 
-def test_what_was_unloaded_loads_with_the_next_message(qtbot: QtBot, app: Program) -> None:
+def test_unloaded_model_loads_with_the_next_message(qtbot: QtBot, app: Program) -> None:
     app.window.actions_by_name["unload"].trigger()
     assert model_box(app) == "toy · loads with the next message"
     ask(qtbot, app, "hello")

@@ -92,7 +92,7 @@ def choices(app: Program, name: str) -> dict[str, str]:
     }
 
 
-def test_models_are_shown_with_what_matters(qtbot: QtBot, root: Path, open_program: Open) -> None:
+def test_models_are_listed_with_their_facts(qtbot: QtBot, root: Path, open_program: Open) -> None:
     write_model(root / "smol")
     write_pair(root / "both")
     (write_model(root / "torn") / "openvino_model.bin").unlink()
@@ -115,7 +115,7 @@ def test_models_are_shown_with_what_matters(qtbot: QtBot, root: Path, open_progr
     qtbot.waitUntil(lambda: "TOY: everything runs here." in words(page.placement), timeout=WAIT)
 
 
-def test_devices_and_context_are_chosen_for_all_chats(qtbot: QtBot, root: Path, open_program: Open) -> None:
+def test_device_and_context_are_chosen_for_all_chats(qtbot: QtBot, root: Path, open_program: Open) -> None:
     write_model(root / "smol")
     app = open_program(find=installed_model)
     app.choices.set_devices(["CPU", "GPU.0", "NPU"])
@@ -128,7 +128,7 @@ def test_devices_and_context_are_chosen_for_all_chats(qtbot: QtBot, root: Path, 
     qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.context == 2048), timeout=WAIT)
 
 
-def test_a_chosen_model_is_loaded_and_remembered(qtbot: QtBot, root: Path, open_program: Open) -> None:
+def test_chosen_model_is_loaded_and_remembered(qtbot: QtBot, root: Path, open_program: Open) -> None:
     write_model(root / "smol")
     write_pair(root / "both")
     app = open_program(find=installed_model)
@@ -140,7 +140,7 @@ def test_a_chosen_model_is_loaded_and_remembered(qtbot: QtBot, root: Path, open_
     assert open_program(find=installed_model).loader.name(app.settings.now) == "smol"
 
 
-def test_verifying_reads_loads_and_asks(qtbot: QtBot, root: Path, open_program: Open) -> None:
+def test_verify_reads_loads_and_asks(qtbot: QtBot, root: Path, open_program: Open) -> None:
     folder = write_model(root / "smol")
     write_model(root / "broken")  # the name that the toy engine refuses
     app = open_program(find=installed_model, loaded=False)
@@ -159,7 +159,7 @@ def test_verifying_reads_loads_and_asks(qtbot: QtBot, root: Path, open_program: 
 
 
 @pytest.mark.parametrize("before", ["write", "bench", "server"])
-def test_no_button_has_the_focus_when_the_page_is_entered(root: Path, open_program: Open, before: str) -> None:
+def test_models_page_focuses_no_button(root: Path, open_program: Open, before: str) -> None:
     write_model(root / "smol")
     app = open_program(find=installed_model)
     for name in ("models", before, "models"):
@@ -168,7 +168,7 @@ def test_no_button_has_the_focus_when_the_page_is_entered(root: Path, open_progr
     assert app.window.focusWidget() is app.window.models
 
 
-def test_removing_asks_first_and_falls_back_to_another_model(
+def test_remove_asks_first_and_selects_another_model(
     qtbot: QtBot, root: Path, open_program: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_model(root / "smol")
@@ -186,7 +186,7 @@ def test_removing_asks_first_and_falls_back_to_another_model(
     assert app.settings.now.model == ""
 
 
-def test_a_first_start_gets_a_model_with_one_button(
+def test_first_start_gets_a_model_with_one_button(
     qtbot: QtBot, root: Path, open_program: Open, exporter: Callable[[int], None]
 ) -> None:
     exporter(0)
@@ -204,7 +204,7 @@ def test_a_first_start_gets_a_model_with_one_button(
     assert work.isHidden()  # the way to the first answer has ended
 
 
-def test_what_a_first_start_offers_fits_the_memory_and_shows_the_head_start(open_program: Open) -> None:
+def test_first_start_offers_a_model_that_fits(open_program: Open) -> None:
     welcome = open_program(find=installed_model, loaded=False).window.models.welcome
     for free, names in (
         (0, ["smollm2-135m-instruct", "qwen2.5-coder"]),
@@ -222,7 +222,7 @@ def test_what_a_first_start_offers_fits_the_memory_and_shows_the_head_start(open
         assert len({row.get.width() for row in welcome.rows if not row.isHidden()}) == 1
 
 
-def test_the_list_of_the_window_is_that_of_the_exporter(capsys: pytest.CaptureFixture[str]) -> None:
+def test_catalogue_equals_that_of_the_exporter(capsys: pytest.CaptureFixture[str]) -> None:
     """`headstart-export --list --json | python -m json.tool > app/headstart/ui/models/catalogue.json`."""
     assert cli.main(["--list", "--json"]) == 0
     listed = msgspec.json.decode(capsys.readouterr().out, type=list[Recipe])
@@ -234,7 +234,7 @@ def titles(part: QWidget) -> list[str]:
     return [row.recipe.title for row in part.findChildren(RecipeRow) if not row.isHidden()]
 
 
-def test_the_catalogue_is_searched_and_shows_what_fits(open_program: Open, root: Path) -> None:
+def test_catalogue_search_shows_what_fits(open_program: Open, root: Path) -> None:
     write_model(root / "qwen3-4b")
     app = open_program(find=installed_model)
     catalogue = app.window.models.catalogue
@@ -262,7 +262,7 @@ def test_the_catalogue_is_searched_and_shows_what_fits(open_program: Open, root:
     assert "No model of the list is like that." in words(catalogue)
 
 
-def test_a_model_can_be_had_precise_and_fast(qtbot: QtBot) -> None:
+def test_catalogue_offers_precise_and_fast_variants(qtbot: QtBot) -> None:
     catalogue = Catalogue()
     qtbot.addWidget(catalogue)
     asked: list[tuple[str, ...]] = []
@@ -278,7 +278,7 @@ def test_a_model_can_be_had_precise_and_fast(qtbot: QtBot) -> None:
     assert asked[1:] == [("qwen3-4b",)]
 
 
-def test_a_download_is_paused_and_goes_on(
+def test_download_is_paused_and_resumed(
     qtbot: QtBot, root: Path, open_program: Open, exporter: Callable[[int], None]
 ) -> None:
     exporter(60)
@@ -317,7 +317,7 @@ def test_only_a_download_can_be_paused(qtbot: QtBot) -> None:
     assert button(card, "Pause").isHidden()
 
 
-def test_an_export_shows_its_steps_and_can_be_cancelled(
+def test_export_shows_steps_and_can_be_cancelled(
     qtbot: QtBot, root: Path, open_program: Open, exporter: Callable[[int], None]
 ) -> None:
     exporter(60)
@@ -345,7 +345,7 @@ def test_an_export_shows_its_steps_and_can_be_cancelled(
     assert page.work.isHidden()
 
 
-def test_an_export_tells_how_far_a_step_is(qtbot: QtBot, open_program: Open, exporter: Callable[[int], None]) -> None:
+def test_export_shows_progress_of_a_step(qtbot: QtBot, open_program: Open, exporter: Callable[[int], None]) -> None:
     exporter(60)
     page = open_program(find=installed_model, loaded=False).window.models
     page.catalogue.other.source.setText("writes")
@@ -356,7 +356,7 @@ def test_an_export_tells_how_far_a_step_is(qtbot: QtBot, open_program: Open, exp
     qtbot.waitUntil(lambda: "Cancelled." in page.work.text, timeout=WAIT)
 
 
-def test_an_exporter_that_is_killed_leaves_a_sentence_and_no_files(
+def test_killed_exporter_is_told_and_leaves_no_files(
     qtbot: QtBot, root: Path, open_program: Open, exporter: Callable[[int], None]
 ) -> None:
     exporter(60)
@@ -369,7 +369,7 @@ def test_an_exporter_that_is_killed_leaves_a_sentence_and_no_files(
     assert not list(root.iterdir())
 
 
-def test_what_no_list_has_is_named_and_a_refused_export_says_why(
+def test_other_model_is_exported_by_name_and_refusals_are_told(
     qtbot: QtBot, open_program: Open, exporter: Callable[[int], None]
 ) -> None:
     exporter(0)
@@ -388,7 +388,7 @@ def test_what_no_list_has_is_named_and_a_refused_export_says_why(
     qtbot.waitUntil(lambda: "bad is no recipe." in work.text, timeout=WAIT)
 
 
-def test_the_wheel_scrolls_the_page_over_fields_too(qtbot: QtBot, root: Path, open_program: Open) -> None:
+def test_wheel_over_fields_scrolls_the_page(qtbot: QtBot, root: Path, open_program: Open) -> None:
     write_model(root / "smol")
     app = open_program(find=installed_model)
     app.window.resize(800, 500)
@@ -418,9 +418,7 @@ def drop(app: Program, path: Path) -> None:
     page.dropEvent(QDropEvent(QPointF(9, 9), Qt.DropAction.CopyAction, data, left, none))
 
 
-def test_what_is_dropped_is_installed_refused_or_named_for_the_export(
-    qtbot: QtBot, root: Path, tmp_path: Path, open_program: Open
-) -> None:
+def test_dropped_folder_is_installed_or_refused(qtbot: QtBot, root: Path, tmp_path: Path, open_program: Open) -> None:
     damaged = write_model(tmp_path / "damaged")
     (damaged / "openvino_model.bin").write_bytes(bytes(256))
     file = tmp_path / "a model.gguf"
@@ -444,7 +442,7 @@ def test_what_is_dropped_is_installed_refused_or_named_for_the_export(
 
 
 @pytest.mark.parametrize("wheel", [None, Path("/exporter/headstart-0.1.0-py3-none-any.whl")])
-def test_without_the_exporter_the_command_is_named(
+def test_missing_exporter_names_the_command(
     open_program: Open, monkeypatch: pytest.MonkeyPatch, wheel: Path | None
 ) -> None:
     monkeypatch.setattr(exporting, "command", lambda: None)
@@ -462,7 +460,7 @@ def test_without_the_exporter_the_command_is_named(
     assert copied == installed if wheel else copied.endswith("headstart-export smollm2-135m-instruct")
 
 
-def test_an_exporter_in_its_own_environment_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_exporter_in_its_own_environment_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HEADSTART_HOME", str(tmp_path))
     program = tmp_path / "exporter" / "bin" / "headstart-export"
     before = exporting.command()
@@ -473,7 +471,7 @@ def test_an_exporter_in_its_own_environment_is_used(monkeypatch: pytest.MonkeyPa
     assert exporting.command() == (str(program),) != before
 
 
-def test_a_draft_that_does_not_fit_is_there_with_its_reason(qtbot: QtBot, root: Path, open_program: Open) -> None:
+def test_mismatched_draft_is_disabled_with_the_reason(qtbot: QtBot, root: Path, open_program: Open) -> None:
     write_model(root / "smol")
     write_model(root / "twin")
     write_model(root / "alien", {"a": 0, "the": 1})
@@ -487,7 +485,7 @@ def test_a_draft_that_does_not_fit_is_there_with_its_reason(qtbot: QtBot, root: 
     qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.draft == "twin"), timeout=WAIT)
 
 
-def test_the_command_that_serves_a_model_can_be_copied(open_program: Open, root: Path) -> None:
+def test_command_that_serves_a_model_can_be_copied(open_program: Open, root: Path) -> None:
     hint = open_program(find=installed_model, loaded=False).window.models.serve
     assert hint.isHidden()
     write_model(root / "small")

@@ -29,7 +29,7 @@ def book(tmp_path: Path) -> Path:
 
 
 def chips(app: Program) -> list[str]:
-    """What is said of the chips on screen."""
+    """Return the words of the chips on screen."""
     found = app.window.chat.composer.findChildren(Chip)
     return [chip.accessibleName() for chip in found if not chip.isHidden()]
 
@@ -40,16 +40,16 @@ def answer(app: Program) -> MessageView:
 
 
 def buttons(view: MessageView) -> list[QToolButton]:
-    """Those of the passages that it names."""
+    """Return the buttons of the passages that an answer names."""
     return view._sources.buttons() if view._sources else []
 
 
 def sent(app: Program, number: int = 0) -> str:
-    """What the model got as this message of the last request."""
+    """Return this message of the last request."""
     return app.chat_controller.session.request(app.chat_controller.session.path[:-1]).messages[number].content
 
 
-def test_a_file_that_does_not_fit_goes_in_passages(qtbot: QtBot, app: Program, book: Path) -> None:
+def test_large_file_is_sent_in_passages(qtbot: QtBot, app: Program, book: Path) -> None:
     composer = app.window.chat.composer
     composer.attach([book])
     composer.set_text("when does the walrus sleep?")
@@ -66,7 +66,7 @@ def test_a_file_that_does_not_fit_goes_in_passages(qtbot: QtBot, app: Program, b
     assert not chips(app)
 
 
-def test_the_answer_names_its_passages_and_a_click_opens_one(qtbot: QtBot, app: Program, book: Path) -> None:
+def test_answer_names_its_passages(qtbot: QtBot, app: Program, book: Path) -> None:
     app.window.chat.composer.attach([book])
     ask(qtbot, app, "when does the walrus sleep?")
     view = answer(app)
@@ -86,7 +86,7 @@ def test_the_answer_names_its_passages_and_a_click_opens_one(qtbot: QtBot, app: 
     assert view.height() == height
 
 
-def test_a_later_question_gets_passages_of_its_own(qtbot: QtBot, open_program: Open, book: Path) -> None:
+def test_later_question_has_its_own_passages(qtbot: QtBot, open_program: Open, book: Path) -> None:
     app = open_program()
     app.settings.change(max_new_tokens=20)  # else the toy repeats the passages, and no room is left
     app.window.chat.composer.attach([book])
@@ -100,7 +100,7 @@ def test_a_later_question_gets_passages_of_its_own(qtbot: QtBot, open_program: O
     assert buttons(answer(again))
 
 
-def test_where_little_room_is_left_there_are_fewer(qtbot: QtBot, app: Program, book: Path) -> None:
+def test_passages_fit_the_remaining_context(qtbot: QtBot, app: Program, book: Path) -> None:
     ask(qtbot, app, "toy: words 900")
     app.window.chat.composer.attach([book])
     ask(qtbot, app, "when does the walrus sleep?")
@@ -108,7 +108,7 @@ def test_where_little_room_is_left_there_are_fewer(qtbot: QtBot, app: Program, b
     assert "walrus sleeps" in sent(app, 2)
 
 
-def test_a_short_file_beside_it_goes_whole(qtbot: QtBot, app: Program, book: Path, tmp_path: Path) -> None:
+def test_short_file_is_sent_whole(qtbot: QtBot, app: Program, book: Path, tmp_path: Path) -> None:
     (tmp_path / "short.txt").write_text("all of it")
     app.window.chat.composer.attach([tmp_path / "short.txt", book])
     ask(qtbot, app, "walrus?")
@@ -130,7 +130,7 @@ def test_another_question_finds_other_passages(qtbot: QtBot, app: Program, book:
     assert app.chat_controller.session.path[1].passages == ()
 
 
-def test_a_file_that_fits_again_goes_whole(qtbot: QtBot, app: Program, book: Path, tmp_path: Path) -> None:
+def test_file_that_fits_again_is_sent_whole(qtbot: QtBot, app: Program, book: Path, tmp_path: Path) -> None:
     app.window.chat.composer.attach([book])
     app.window.chat.composer.set_text("walrus?")
     qtbot.waitUntil(lambda: "in passages" in "".join(chips(app)), timeout=WAIT)
@@ -143,9 +143,7 @@ def test_a_file_that_fits_again_goes_whole(qtbot: QtBot, app: Program, book: Pat
     assert not buttons(answer(app))
 
 
-def test_what_nobody_can_count_is_cut_where_it_can_only_be_too_long(
-    qtbot: QtBot, open_program: Open, tmp_path: Path
-) -> None:
+def test_uncounted_file_is_cut_where_surely_too_long(qtbot: QtBot, open_program: Open, tmp_path: Path) -> None:
     app = open_program()
     app.chat_controller.composing.count.set_exact(False)  # another model is in memory
     (tmp_path / "tome.txt").write_text(BOOK * 4, encoding="utf-8")
@@ -154,7 +152,7 @@ def test_what_nobody_can_count_is_cut_where_it_can_only_be_too_long(
     assert sent(app).startswith("Passages of tome.txt:")
 
 
-def test_a_passage_of_a_file_that_is_gone_is_not_named(qtbot: QtBot, app: Program, book: Path) -> None:
+def test_passage_of_a_removed_file_is_not_named(qtbot: QtBot, app: Program, book: Path) -> None:
     app.settings.change(max_new_tokens=20)
     app.window.chat.composer.attach([book])
     ask(qtbot, app, "when does the walrus sleep?")
@@ -166,9 +164,7 @@ def test_a_passage_of_a_file_that_is_gone_is_not_named(qtbot: QtBot, app: Progra
     assert Passage(1, 0, 0, 1) not in app.chat_controller.session.path[1].passages
 
 
-def test_it_is_said_in_chinese_and_chinese_is_found(
-    qtbot: QtBot, open_program: Open, tmp_path: Path, speak: Speak
-) -> None:
+def test_passages_work_in_chinese(qtbot: QtBot, open_program: Open, tmp_path: Path, speak: Speak) -> None:
     speak("zh_CN")
     app = open_program()
     path = tmp_path / "书.txt"

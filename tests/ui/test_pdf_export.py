@@ -51,7 +51,7 @@ def _blocks() -> list[Block]:
     return [block for section in chat_sections(*_chat(), WORDS) for block in section]
 
 
-def test_all_of_a_chat_is_on_paper(qtbot: QtBot) -> None:
+def test_pdf_has_the_whole_chat(qtbot: QtBot) -> None:
     (page,) = _pages(_blocks())
     parts = (
         "Ontigers", "2023-11-14", "You", "notes.md", "#Notes", "**why**?", "Qwen", "Thinking:", "hmhm", "1.one",
@@ -63,13 +63,13 @@ def test_all_of_a_chat_is_on_paper(qtbot: QtBot) -> None:
     assert "think>" not in page
 
 
-def test_lists_of_two_messages_are_two_lists() -> None:
+def test_lists_of_two_messages_are_separate() -> None:
     blocks = _blocks()
     items = [block.item for block in blocks if isinstance(block, Paragraph) and block.item]
     assert len({item.list for item in items}) == len(items) == 2
 
 
-def test_every_line_stands_on_one_page_and_pages_are_numbered(qtbot: QtBot) -> None:
+def test_pages_are_numbered_and_split_no_line(qtbot: QtBot) -> None:
     text = "\n\n".join(
         f"## Head{n}e\n\nText{n}e\n\n| a |\n|---|\n| Cell{n}e |\n\n```\nCode{n}e\n```" for n in range(60)
     )
@@ -82,7 +82,7 @@ def test_every_line_stands_on_one_page_and_pages_are_numbered(qtbot: QtBot) -> N
         assert all(f"Text{n}e" in page for n in re.findall(r"Head(\d+)e", page))  # a heading is not left behind
 
 
-def test_long_lines_of_code_are_broken_and_long_code_goes_on_over_pages(qtbot: QtBot) -> None:
+def test_long_code_is_wrapped_and_paginated(qtbot: QtBot) -> None:
     lines = "\n".join(f"line{n}e = {n}" for n in range(400))
     pages = _pages(parse(f"```python\n{'z' * 300}end\n{lines}\n```\n\nafter"))
     text = "".join(pages)
@@ -91,7 +91,7 @@ def test_long_lines_of_code_are_broken_and_long_code_goes_on_over_pages(qtbot: Q
     assert [text.count(f"line{n}e={n}") for n in range(400)] == [1] * 400
 
 
-def test_a_heading_at_the_end_of_a_page_goes_to_the_next_with_its_rule(qtbot: QtBot) -> None:
+def test_heading_stays_with_its_text(qtbot: QtBot) -> None:
     places = set()
     for lines in range(22, 34):
         pages = _pages(parse("x\n\n" * lines + "---\n\n## Head\n\n```\ncode\n```"))
@@ -102,14 +102,14 @@ def test_a_heading_at_the_end_of_a_page_goes_to_the_next_with_its_rule(qtbot: Qt
 
 
 @pytest.mark.parametrize(("locale", "width"), [(GERMAN, 595), (AMERICAN, 612)])
-def test_the_paper_is_that_of_the_country(qtbot: QtBot, locale: QLocale, width: int) -> None:
+def test_paper_size_follows_the_locale(qtbot: QtBot, locale: QLocale, width: int) -> None:
     reader = PdfReader(io.BytesIO(_pdf(parse("x"), locale)))
     assert round(reader.pages[0].mediabox.width) == width
     assert reader.metadata is not None
     assert reader.metadata.title == "Tigers"
 
 
-def test_the_format_chosen_gives_the_file_its_ending(
+def test_chosen_format_sets_the_suffix(
     qtbot: QtBot, app: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -127,7 +127,7 @@ def test_the_format_chosen_gives_the_file_its_ending(
     dialog.close()
 
 
-def test_a_folder_that_is_not_there_is_told(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+def test_missing_folder_is_told(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
     ask(qtbot, app, "tigers")
     notice, chat = app.window.chat.notice, app.chat_controller.session.chat.id
     exchange = app.commands._exchange
@@ -139,7 +139,7 @@ def test_a_folder_that_is_not_there_is_told(qtbot: QtBot, app: Program, tmp_path
 
 
 @pytest.mark.parametrize("ending", [".md", ".html"])
-def test_settings_and_figures_are_written_as_the_window_says_them(
+def test_settings_and_figures_are_in_the_words_of_the_window(
     qtbot: QtBot, app: Program, tmp_path: Path, ending: str
 ) -> None:
     app.settings.change(temperature=0.5)
@@ -151,7 +151,7 @@ def test_settings_and_figures_are_written_as_the_window_says_them(
     assert "ttft_ms" not in written
 
 
-def test_file_dialogs_begin_at_home_and_then_where_the_last_one_ended(
+def test_file_dialog_remembers_its_folder(
     qtbot: QtBot, app: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -178,7 +178,7 @@ def _long_chat(app: Program, messages: int) -> str:
     return chat.id
 
 
-def test_a_long_chat_is_written_while_the_window_works(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+def test_window_works_during_a_long_export(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
     chat, path, turns = _long_chat(app, 30), tmp_path / "long.pdf", list[int]()
     exchange, bar = app.commands._exchange, app.window.chat.work
     beat = QTimer(app)
@@ -194,7 +194,7 @@ def test_a_long_chat_is_written_while_the_window_works(qtbot: QtBot, app: Progra
     assert not bar.text
 
 
-def test_a_pdf_can_be_given_up_and_only_one_is_written_at_a_time(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+def test_pdf_export_can_be_cancelled_and_runs_once(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
     chat = _long_chat(app, 30)
     exchange = app.commands._exchange
     exchange.write(chat, tmp_path / "a.pdf")

@@ -19,7 +19,7 @@ from headstart.ui.program import Program
 from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.settings.settings_form import NumberEditor, meaning, title, word
 from tests.model_folders import write_model
-from tests.ui.person import ask, preferences, press, setting
+from tests.ui.person import WAIT, ask, preferences, press, setting
 
 ELSEWHERE = {"presets", "prompts", "server_port"}  # edited where they are used
 Field = TypeVar("Field", bound=QWidget)
@@ -42,14 +42,14 @@ def _choose(box: QComboBox, value: str) -> None:
     box.activated.emit(box.currentIndex())
 
 
-def test_every_setting_is_there_once_with_its_words(dialog: PreferencesDialog) -> None:
+def test_every_setting_is_shown_once(dialog: PreferencesDialog) -> None:
     names = [name for form in dialog.forms for name in form.names]
     assert sorted(names) == sorted(about().keys() - ELSEWHERE)
     assert all(title(name) and meaning(name) for name in names)
     assert [word(value) for value in about()["language"].choices] == ["System", "English", "简体中文", "繁體中文"]
 
 
-def test_what_is_changed_holds_at_once_and_is_saved(app: Program, dialog: PreferencesDialog) -> None:
+def test_changed_setting_applies_and_is_saved(app: Program, dialog: PreferencesDialog) -> None:
     _choose(_field(dialog, QComboBox, "theme"), "dark")
     assert app.appearance.theme.dark
     _field(dialog, QDoubleSpinBox, "zoom").setValue(150)
@@ -63,12 +63,12 @@ def test_what_is_changed_holds_at_once_and_is_saved(app: Program, dialog: Prefer
     assert (saved.theme, saved.zoom, saved.show_origins, saved.enter_sends) == ("dark", 150, True, False)
 
 
-def test_what_is_changed_elsewhere_is_shown(app: Program, dialog: PreferencesDialog) -> None:
+def test_setting_changed_elsewhere_is_shown(app: Program, dialog: PreferencesDialog) -> None:
     app.window.actions_by_name["zoom_in"].trigger()
     assert _field(dialog, QDoubleSpinBox, "zoom").value() == 110
 
 
-def test_defaults_of_chats_reach_the_open_chat_and_its_panel(app: Program, dialog: PreferencesDialog) -> None:
+def test_chat_defaults_reach_the_open_chat(app: Program, dialog: PreferencesDialog) -> None:
     _choose(_field(dialog, QComboBox, "speculation"), "fixed")
     assert (app.settings.now.guessing.mode, app.settings.now.guessing.num_assistant_tokens) == ("fixed", 4)
     assert app.chat_controller.session.settings.guessing.num_assistant_tokens == 4
@@ -80,35 +80,35 @@ def test_defaults_of_chats_reach_the_open_chat_and_its_panel(app: Program, dialo
     assert [each.guessing.num_assistant_tokens for each in both] == [7, 4]
 
 
-def test_a_page_goes_back_to_its_defaults_and_leaves_the_others(app: Program, dialog: PreferencesDialog) -> None:
+def test_page_restores_its_own_defaults(app: Program, dialog: PreferencesDialog) -> None:
     app.settings.change(zoom=200, temperature=0.5)
     dialog._restore.click()
     assert (app.settings.now.zoom, app.settings.now.sampling.temperature) == (100, 0.5)
 
 
-def test_the_keyboard_alone_turns_pages_and_closes(qtbot: QtBot, app: Program, dialog: PreferencesDialog) -> None:
+def test_preferences_work_by_keyboard(qtbot: QtBot, app: Program, dialog: PreferencesDialog) -> None:
     QTest.keyClick(dialog.list, Qt.Key.Key_End)
     assert dialog.pages.currentIndex() == dialog.list.count() - 1
     assert not dialog._restore.isEnabled()
     QTest.keyClick(dialog, Qt.Key.Key_Escape)
-    qtbot.waitUntil(lambda: app.window.findChild(PreferencesDialog) is None)
+    qtbot.waitUntil(lambda: app.window.findChild(PreferencesDialog) is None, timeout=WAIT)
 
 
-def test_the_program_can_be_quit_while_the_dialog_is_open(
-    qtbot: QtBot, app: Program, dialog: PreferencesDialog
-) -> None:
+def test_quit_works_with_preferences_open(qtbot: QtBot, app: Program, dialog: PreferencesDialog) -> None:
     dialog.activateWindow()
     QTest.keyClick(dialog, Qt.Key.Key_Q, Qt.KeyboardModifier.ControlModifier)
-    qtbot.waitUntil(app.window.isHidden)
+    qtbot.waitUntil(app.window.isHidden, timeout=WAIT)
 
 
-def test_folders_are_named_from_home(app: Program, headstart_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folders_are_shown_relative_to_home(
+    app: Program, headstart_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Path, "home", lambda: headstart_home.parent)
     dialog = preferences(app)
     assert f"~/{headstart_home.name}/history" in [label.text() for label in dialog.findChildren(QLabel)]
 
 
-def test_another_language_offers_to_open_the_window_anew(qtbot: QtBot, app: Program) -> None:
+def test_language_change_offers_to_reopen_the_window(qtbot: QtBot, app: Program) -> None:
     dialog = preferences(app)
     dialog.forms[0].edited.emit("language", "en")
     assert not dialog.findChildren(QMessageBox), "it is spoken already"
@@ -131,7 +131,7 @@ def field(app: Program, name: str) -> NumberEditor:
 
 
 def told(app: Program, *names: str) -> list[str]:
-    """What stands in the fields."""
+    """Return the values in the fields."""
     return [field(app, name)._spin.text() for name in names]
 
 
@@ -141,7 +141,7 @@ def install(name: str, **values: float) -> None:
     (folder / "generation_config.json").write_text(json.dumps({"do_sample": True, **values}))
 
 
-def test_what_is_left_to_the_model_shows_the_models_values(open_program: Open) -> None:
+def test_open_parameters_show_the_values_of_the_model(open_program: Open) -> None:
     install("one", temperature=0.2, top_p=0.9, repetition_penalty=1.1)
     install("two", temperature=0.6, top_k=20)
     app = open_program(find=installed_model)
@@ -155,14 +155,14 @@ def test_what_is_left_to_the_model_shows_the_models_values(open_program: Open) -
     ).sampling == (Sampling(automatic=("temperature", "top_p", "top_k", "min_p", "repetition_penalty")))
 
 
-def test_where_nobody_knows_the_models_values_none_is_shown(app: Program) -> None:
+def test_unknown_values_of_the_model_are_not_shown(app: Program) -> None:
     assert told(app, "temperature", "num_assistant_tokens", "context") == ["–", "–", "–"]
     field(app, "temperature")._automatic.click()
     assert told(app, "temperature") == ["0.70"]
     assert app.chat_controller.session.settings.sampling.temperature == 0.7
 
 
-def test_who_sets_a_value_begins_at_that_of_the_model_and_can_leave_it_again(open_program: Open) -> None:
+def test_set_parameter_starts_at_the_value_of_the_model(open_program: Open) -> None:
     install("one", temperature=0.2)
     app = open_program(find=installed_model)
     field(app, "temperature")._automatic.click()
@@ -172,7 +172,7 @@ def test_who_sets_a_value_begins_at_that_of_the_model_and_can_leave_it_again(ope
     assert "temperature" in app.chat_controller.session.settings.sampling.automatic
 
 
-def test_greedy_is_one_click_away(qtbot: QtBot, app: Program) -> None:
+def test_greedy_is_one_click(qtbot: QtBot, app: Program) -> None:
     next(each for each in app.window.panel.findChildren(QPushButton) if each.text() == "Likeliest words").click()
     assert app.chat_controller.session.settings.sampling.temperature == 0.0
     assert told(app, "temperature") == ["0.00"]
@@ -181,7 +181,7 @@ def test_greedy_is_one_click_away(qtbot: QtBot, app: Program) -> None:
     assert app.chat_controller.session.path[-1].settings["temperature"] == 0.0
 
 
-def test_a_typed_value_holds(app: Program) -> None:
+def test_typed_value_is_kept(app: Program) -> None:
     edit = field(app, "temperature")
     edit._automatic.click()
     edit._spin.lineEdit().selectAll()
@@ -197,7 +197,9 @@ def test_a_typed_value_holds(app: Program) -> None:
         ("assistant_confidence_threshold", "7", 1.0, "7 is out of bounds (0.00 to 1.00); 1.00 is used."),
     ],
 )
-def test_an_absurd_value_is_corrected_and_said(app: Program, name: str, typed: str, value: float, words: str) -> None:
+def test_value_out_of_bounds_is_corrected_and_told(
+    app: Program, name: str, typed: str, value: float, words: str
+) -> None:
     editor = field(app, name)
     if editor._automatic.isChecked():
         editor._automatic.click()
@@ -212,7 +214,7 @@ def test_an_absurd_value_is_corrected_and_said(app: Program, name: str, typed: s
     assert editor._bounds.text() == ""
 
 
-def test_the_panel_shows_everyday_settings_and_unfolds_the_rest(app: Program) -> None:
+def test_panel_folds_rare_settings(app: Program) -> None:
     app.window.actions_by_name["panel"].trigger()
     everyday, advanced = app.window.panel.forms
     assert everyday.names[:3] == ("model", "system_prompt", "speculation")
@@ -226,12 +228,12 @@ def test_the_panel_shows_everyday_settings_and_unfolds_the_rest(app: Program) ->
 
 
 @pytest.mark.parametrize("zoom", [100, 200])
-def test_a_narrow_panel_cuts_no_field(qtbot: QtBot, app: Program, zoom: int) -> None:
+def test_narrow_panel_cuts_no_field(qtbot: QtBot, app: Program, zoom: int) -> None:
     app.settings.change(zoom=zoom)
     panel = app.window.panel
     app.window.actions_by_name["panel"].trigger()
     panel.setMaximumWidth(panel.minimumWidth())
     prompt = setting(app, "system_prompt")
-    qtbot.waitUntil(lambda: panel.width() == panel.minimumWidth())
-    qtbot.waitUntil(lambda: prompt.height() >= prompt.minimumSizeHint().height())
+    qtbot.waitUntil(lambda: panel.width() == panel.minimumWidth(), timeout=WAIT)
+    qtbot.waitUntil(lambda: prompt.height() >= prompt.minimumSizeHint().height(), timeout=WAIT)
     assert prompt.width() <= panel.width()

@@ -53,7 +53,7 @@ def show(qtbot: QtBot) -> Show:
         ("", "", ".txt"),
     ],
 )
-def test_a_file_is_named_after_the_language(language: str, text: str, expected: str) -> None:
+def test_file_suffix_follows_the_language(language: str, text: str, expected: str) -> None:
     assert ending(Code(text, language, ())) == expected
 
 
@@ -67,11 +67,11 @@ def test_a_file_is_named_after_the_language(language: str, text: str, expected: 
         ("python", RED, None),
     ],
 )
-def test_pages_and_pictures_can_be_looked_at(language: str, text: str, expected: Preview | None) -> None:
+def test_pages_and_pictures_have_a_preview(language: str, text: str, expected: Preview | None) -> None:
     assert Code(text, language, ()).preview is expected
 
 
-def test_code_is_saved_where_a_person_says(show: Show, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_is_saved_to_a_chosen_file(show: Show, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     told: list[str] = []
     monkeypatch.setattr(QToolTip, "showText", lambda _place, words, _widget: told.append(words))
@@ -91,7 +91,7 @@ def test_code_is_saved_where_a_person_says(show: Show, tmp_path: Path, monkeypat
     assert [file.name for file in tmp_path.iterdir()] == ["mine.py"]
 
 
-def test_a_file_that_cannot_be_written_is_told(show: Show, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_file_is_told(show: Show, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / "none" / "x.py"), ""))
     monkeypatch.setattr(QMessageBox, "warning", lambda _parent, _title, text: told.append(text))
@@ -99,7 +99,7 @@ def test_a_file_that_cannot_be_written_is_told(show: Show, tmp_path: Path, monke
     assert "choose another folder" in told[0]
 
 
-def test_a_preview_is_offered_as_soon_as_the_code_is_a_picture(show: Show) -> None:
+def test_preview_is_offered_once_code_is_a_picture(show: Show) -> None:
     view = show("```xml\n<?xml version='1.0'?>\n```")
     assert "Preview" not in view.toPlainText()
     text = f"```xml\n<?xml version='1.0'?>\n{RED}\n```"
@@ -108,7 +108,7 @@ def test_a_preview_is_offered_as_soon_as_the_code_is_a_picture(show: Show) -> No
     assert view.toPlainText().startswith("\nxml\tCopy   Save as file…   Preview")
 
 
-def test_a_picture_is_drawn(show: Show) -> None:
+def test_picture_is_drawn(show: Show) -> None:
     view = show(f"```svg\n{RED}\n```")
     view.anchorClicked.emit(QUrl("preview:0"))
     dialog = view.window().findChildren(PreviewDialog)[-1]
@@ -117,13 +117,13 @@ def test_a_picture_is_drawn(show: Show) -> None:
     dialog.close()
 
 
-def test_what_is_no_picture_says_so(qtbot: QtBot) -> None:
+def test_invalid_picture_is_told(qtbot: QtBot) -> None:
     dialog = PreviewDialog(Preview.SVG, "<svg><g></svg>")
     qtbot.addWidget(dialog)
     assert "not a complete SVG picture" in "".join(label.text() for label in dialog.findChildren(QLabel))
 
 
-def test_a_picture_reads_no_file(qtbot: QtBot, tmp_path: Path) -> None:
+def test_picture_reads_no_file(qtbot: QtBot, tmp_path: Path) -> None:
     secret = QImage(8, 8, QImage.Format.Format_RGB32)
     secret.fill(QColor("blue"))
     assert secret.save(str(tmp_path / "secret.png"))
@@ -138,13 +138,13 @@ def test_a_picture_reads_no_file(qtbot: QtBot, tmp_path: Path) -> None:
         assert picture.pixelColor(picture.width() // 2, picture.height() // 2) != QColor("blue")
 
 
-def test_a_picture_loses_what_leads_outside_and_keeps_the_rest() -> None:
+def test_picture_loses_external_references() -> None:
     kept = '<defs><g id="a"/></defs><use href="#a"/><text>a &amp; b</text>'
     lost = '<script>x</script><image href="https://e.org/a.png"/><foreignObject><p/></foreignObject>'
     assert harmless(f"<!DOCTYPE svg><svg>{lost}{kept}</svg>").strip().endswith(f"<svg>{kept}</svg>")
 
 
-def test_a_page_is_shown_without_scripts_pictures_and_links(qtbot: QtBot, tmp_path: Path) -> None:
+def test_page_is_shown_without_scripts_pictures_and_links(qtbot: QtBot, tmp_path: Path) -> None:
     image = QImage(8, 8, QImage.Format.Format_RGB32)
     image.fill(QColor("orange"))
     assert image.save(str(tmp_path / "a.png"))

@@ -17,7 +17,7 @@ from headstart.ui.program import Program
 from headstart.ui.sidebar.chat_list import CHATS_MIME
 from headstart.ui.sidebar.projects import ProjectDialog
 from headstart.ui.sidebar.sidebar import ProjectMenu
-from tests.ui.person import ask, chat_rows, press, texts
+from tests.ui.person import WAIT, ask, chat_rows, press, texts
 
 Open = Callable[..., Program]
 
@@ -58,7 +58,7 @@ def answer_box(button: str) -> None:
     QTimer.singleShot(50, click)
 
 
-def test_a_chat_in_a_project_begins_with_its_prompt_and_files(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+def test_new_chat_of_a_project_has_its_prompt_and_files(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
     (tmp_path / "rules.md").write_text("all rules")
     make(app, "Thesis", "Be brief.", (tmp_path / "rules.md",))
     assert app.window.sidebar.projects.isVisible()
@@ -80,7 +80,7 @@ def test_a_chat_in_a_project_begins_with_its_prompt_and_files(qtbot: QtBot, app:
     assert not app.window.chat.composer.attached
 
 
-def test_a_new_chat_that_leaves_the_project_leaves_its_files(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+def test_chat_moved_out_of_a_project_loses_its_files(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
     (tmp_path / "own.md").write_text("own")
     (tmp_path / "rules.md").write_text("all rules")
     make(app, "Thesis", files=(tmp_path / "rules.md",))
@@ -92,7 +92,7 @@ def test_a_new_chat_that_leaves_the_project_leaves_its_files(qtbot: QtBot, app: 
     assert [file.name for file in app.window.chat.composer.attached] == ["own.md"]
 
 
-def test_the_model_of_a_project_answers_in_it(qtbot: QtBot, app: Program) -> None:
+def test_project_has_its_own_model(qtbot: QtBot, app: Program) -> None:
     app.store.add_project(Project("Thesis", {"model": "other"}))
     app.chats.refresh()
     choose(app, "Thesis")
@@ -105,7 +105,7 @@ def test_the_model_of_a_project_answers_in_it(qtbot: QtBot, app: Program) -> Non
     assert app.store.project("Thesis") == Project("Thesis")
 
 
-def test_chats_are_moved_by_menu_and_by_dragging(qtbot: QtBot, app: Program) -> None:
+def test_chats_are_moved_by_menu_and_drag(qtbot: QtBot, app: Program) -> None:
     make(app, "A & B")
     make(app, "Home")
     ids = [app.store.create_chat(title).id for title in ("one", "two")]
@@ -127,7 +127,7 @@ def test_chats_are_moved_by_menu_and_by_dragging(qtbot: QtBot, app: Program) -> 
     assert app.store.projects() == (Group("A & B", 0), Group("Home", 1))
 
 
-def test_a_new_project_takes_the_chats_it_was_asked_for(qtbot: QtBot, app: Program) -> None:
+def test_new_project_takes_the_selected_chats(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "first")
     sidebar = app.window.sidebar
     menu = ProjectMenu(sidebar.list.chats((app.chat_controller.session.chat.id,)), (), sidebar, sidebar)
@@ -138,7 +138,7 @@ def test_a_new_project_takes_the_chats_it_was_asked_for(qtbot: QtBot, app: Progr
     assert app.window.chat._title.text() == "Mine · first"
 
 
-def test_a_name_that_is_taken_is_refused_in_the_dialog_and_in_the_list(qtbot: QtBot, app: Program) -> None:
+def test_taken_project_name_is_refused(qtbot: QtBot, app: Program) -> None:
     make(app, "Home")
     make(app, "HOME")
     shown = dialog(app)
@@ -155,7 +155,7 @@ def test_a_name_that_is_taken_is_refused_in_the_dialog_and_in_the_list(qtbot: Qt
 
 
 @pytest.mark.parametrize("button", ["Delete", "Cancel"])
-def test_deleting_asks_and_keeps_the_chats(qtbot: QtBot, app: Program, button: str) -> None:
+def test_delete_project_asks_and_keeps_the_chats(qtbot: QtBot, app: Program, button: str) -> None:
     make(app, "Thesis")
     choose(app, "Thesis")
     ask(qtbot, app, "first")
@@ -167,7 +167,7 @@ def test_deleting_asks_and_keeps_the_chats(qtbot: QtBot, app: Program, button: s
     assert app.chat_controller.session.chat.project == ("" if button == "Delete" else "Thesis")
 
 
-def test_the_menu_of_a_project_opens_its_dialog(qtbot: QtBot, app: Program) -> None:
+def test_project_menu_opens_its_dialog(qtbot: QtBot, app: Program) -> None:
     make(app, "Thesis", "Be brief.")
     app.window.sidebar.projects.menu_requested.emit("Thesis", QPoint(0, 0))
     menu = QApplication.activePopupWidget()
@@ -178,7 +178,7 @@ def test_the_menu_of_a_project_opens_its_dialog(qtbot: QtBot, app: Program) -> N
     press(dialog(app), "Cancel")
 
 
-def test_search_and_escape_know_the_project(qtbot: QtBot, app: Program) -> None:
+def test_search_stays_within_the_project(qtbot: QtBot, app: Program) -> None:
     make(app, "Thesis")
     choose(app, "Thesis")
     ask(qtbot, app, "walrus inside")
@@ -186,9 +186,11 @@ def test_search_and_escape_know_the_project(qtbot: QtBot, app: Program) -> None:
     app.window.sidebar.new_requested.emit()
     ask(qtbot, app, "walrus outside")
     choose(app, "Thesis")
-    with qtbot.waitSignal(app.chats.listed):
+    with qtbot.waitSignal(app.chats.listed, timeout=WAIT):
         app.chats.search("walrus")
-    qtbot.waitUntil(lambda: app.window.sidebar._listing.is_complete and bool(app.window.sidebar._listing.hits))
+    qtbot.waitUntil(
+        lambda: app.window.sidebar._listing.is_complete and bool(app.window.sidebar._listing.hits), timeout=WAIT
+    )
     assert {hit.chat.title for hit in app.window.sidebar._listing.hits} == {"walrus inside"}
     app.chats.search("")
     assert app.window.sidebar.clear()
@@ -196,7 +198,7 @@ def test_search_and_escape_know_the_project(qtbot: QtBot, app: Program) -> None:
     assert not app.window.sidebar.clear()
 
 
-def test_an_export_is_read_with_its_project(
+def test_import_restores_the_project(
     qtbot: QtBot, app: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make(app, "Thesis", "Be brief.")
@@ -214,7 +216,7 @@ def test_an_export_is_read_with_its_project(
     assert project.settings == {"system_prompt": "Be brief."}
 
 
-def test_projects_are_there_again_after_a_restart(qtbot: QtBot, open_program: Open) -> None:
+def test_projects_survive_a_restart(qtbot: QtBot, open_program: Open) -> None:
     app = open_program()
     make(app, "Thesis")
     choose(app, "Thesis")

@@ -20,7 +20,7 @@ from tests.ui.person import WAIT, ask, press, texts
 Open = Callable[..., Program]
 
 
-def test_what_is_kept_gives_the_same_library_again() -> None:
+def test_prompt_library_is_read_back() -> None:
     prompts = library({"mine": "My text", "summarise": "Shorter", "tests": ""})
     assert prompts["summarise"] == "Shorter"
     assert "tests" not in prompts
@@ -29,7 +29,7 @@ def test_what_is_kept_gives_the_same_library_again() -> None:
     assert own_part(library({})) == {}
 
 
-def test_every_built_in_prompt_can_be_typed_and_says_where_one_writes() -> None:
+def test_built_in_prompts_are_valid() -> None:
     assert len(built_in()) == 5
     for name, text in built_in().items():
         assert named(name) == name
@@ -44,17 +44,17 @@ def test_every_built_in_prompt_can_be_typed_and_says_where_one_writes() -> None:
         ("<{selection}|{clipboard}|{other}>", Filled("<S {cursor}|C|{other}>", 22)),
     ],
 )
-def test_places_are_filled_once(prompt: str, expected: Filled) -> None:
+def test_placeholders_are_filled_once(prompt: str, expected: Filled) -> None:
     assert filled(prompt, "C", "S {cursor}") == expected
 
 
-def test_only_a_beginning_of_a_name_calls_the_library() -> None:
+def test_only_a_prefix_of_a_name_opens_the_library() -> None:
     assert [called(text) for text in ("/", "/su", "/su m", "a/", "/usr/bin", "")] == ["", "su", None, None, None, None]
     assert matching(["rewrite", "write", "explain"], "WRI") == ["write", "rewrite"]
     assert named(" /my own/name ") == "my-own-name"
 
 
-def test_a_prompt_is_found_and_taken_with_the_keyboard(qtbot: QtBot, app: Program) -> None:
+def test_prompt_is_chosen_by_keyboard(qtbot: QtBot, app: Program) -> None:
     edit, popup = app.window.chat.composer.edit, app.window.chat.prompts
     edit.setFocus()
     QTest.keyClicks(edit, "/")
@@ -74,7 +74,7 @@ def test_a_prompt_is_found_and_taken_with_the_keyboard(qtbot: QtBot, app: Progra
     assert edit.text().endswith("\n\nHallo")
 
 
-def test_the_cursor_goes_where_the_prompt_wants_it(qtbot: QtBot, app: Program) -> None:
+def test_cursor_moves_to_the_placeholder(qtbot: QtBot, app: Program) -> None:
     edit = app.window.chat.composer.edit
     edit.setFocus()
     QTest.keyClicks(edit, "/explain ")  # a space takes what is written out
@@ -82,7 +82,7 @@ def test_the_cursor_goes_where_the_prompt_wants_it(qtbot: QtBot, app: Program) -
     assert edit.text().endswith("```\nx = 1\n```")
 
 
-def test_escape_leaves_the_stroke_alone_and_enter_sends_it(qtbot: QtBot, app: Program) -> None:
+def test_escape_closes_the_library_and_enter_sends(qtbot: QtBot, app: Program) -> None:
     edit, popup = app.window.chat.composer.edit, app.window.chat.prompts
     edit.setFocus()
     QTest.keyClicks(edit, "/te")
@@ -99,14 +99,14 @@ def test_escape_leaves_the_stroke_alone_and_enter_sends_it(qtbot: QtBot, app: Pr
     assert popup.isHidden()
 
 
-def test_a_path_is_no_prompt(qtbot: QtBot, app: Program) -> None:
+def test_path_is_no_prompt(qtbot: QtBot, app: Program) -> None:
     edit = app.window.chat.composer.edit
     edit.setFocus()
     QTest.keyClicks(edit, "/usr")
     assert app.window.chat.prompts.isHidden()
 
 
-def test_what_is_selected_in_the_chat_or_copied_goes_into_the_prompt(qtbot: QtBot, app: Program) -> None:
+def test_selection_and_clipboard_fill_the_prompt(qtbot: QtBot, app: Program) -> None:
     app.settings.change(prompts={"both": "{selection} and {clipboard}"})
     ask(qtbot, app, "tiger")
     _select_all(app)
@@ -117,7 +117,7 @@ def test_what_is_selected_in_the_chat_or_copied_goes_into_the_prompt(qtbot: QtBo
     assert edit.text() == "You wrote: tiger and lion"
 
 
-def test_prompts_are_added_changed_and_removed_for_good(qtbot: QtBot, open_program: Open) -> None:
+def test_prompts_are_added_changed_and_removed(qtbot: QtBot, open_program: Open) -> None:
     app = open_program()
     ask(qtbot, app, "tiger")
     _select_all(app)
@@ -143,7 +143,7 @@ def test_prompts_are_added_changed_and_removed_for_good(qtbot: QtBot, open_progr
     assert again.settings.now.prompts == {"my-own": "You wrote: tiger"}
 
 
-def test_the_dialog_says_what_is_wrong(qtbot: QtBot, app: Program) -> None:
+def test_prompt_dialog_says_what_is_wrong(qtbot: QtBot, app: Program) -> None:
     dialog = _dialog(app)
     assert not dialog.import_button.isEnabled()
     dialog.add_button.click()
@@ -159,7 +159,7 @@ def test_the_dialog_says_what_is_wrong(qtbot: QtBot, app: Program) -> None:
     assert not app.settings.now.prompts
 
 
-def test_a_system_prompt_is_kept_as_a_preset_and_used_in_another_chat(qtbot: QtBot, open_program: Open) -> None:
+def test_system_prompt_is_saved_as_a_preset(qtbot: QtBot, open_program: Open) -> None:
     app = open_program()
     editor = _presets(app)
     shipped = {preset.name: True for preset in presets.built_in()}
@@ -193,7 +193,7 @@ def test_presets_are_renamed_and_deleted(qtbot: QtBot, app: Program) -> None:
     assert app.chat_controller.session.settings.system_prompt == "B"
 
 
-def test_presets_that_ship_set_the_system_prompt_and_the_sampling(qtbot: QtBot, app: Program) -> None:
+def test_built_in_presets_set_system_prompt_and_sampling(qtbot: QtBot, app: Program) -> None:
     assert len(presets.built_in()) == 8
     editor, session = _presets(app), app.chat_controller.session
     _action(editor, "Storyteller").trigger()
@@ -207,7 +207,7 @@ def test_presets_that_ship_set_the_system_prompt_and_the_sampling(qtbot: QtBot, 
     assert editor.button.text() == "Presets"
 
 
-def test_a_preset_is_chosen_on_the_empty_page(qtbot: QtBot, app: Program) -> None:
+def test_preset_is_chosen_on_the_empty_page(qtbot: QtBot, app: Program) -> None:
     app.settings.change(presets={"mine": "Be kind."})
     button = app.window.chat.empty.preset
     button.fill()
@@ -232,7 +232,7 @@ def test_examples_suit_the_model(name: str, parameters: int | None, expected: St
     assert len({example.text for example in examples(expected)}) == 4
 
 
-def test_an_example_goes_into_the_message_and_can_be_taken_back(qtbot: QtBot, app: Program) -> None:
+def test_example_fills_the_message_and_can_be_undone(qtbot: QtBot, app: Program) -> None:
     page, edit = app.window.chat, app.window.chat.composer.edit
     QTest.keyClicks(edit, "my own words")
     example = examples(Strength.GENERAL)[0]
@@ -247,14 +247,14 @@ def test_an_example_goes_into_the_message_and_can_be_taken_back(qtbot: QtBot, ap
     assert page.empty.isHidden()
 
 
-def test_another_model_brings_other_examples(qtbot: QtBot, app: Program) -> None:
+def test_another_model_has_other_examples(qtbot: QtBot, app: Program) -> None:
     page = app.window.chat.empty
     page.show_model("some-coder")
     press(page, "Draw a picture")
     assert "SVG" in app.window.chat.composer.text()
 
 
-def test_a_prompt_on_the_empty_page_takes_what_was_written(qtbot: QtBot, app: Program) -> None:
+def test_prompt_on_the_empty_page_takes_the_typed_text(qtbot: QtBot, app: Program) -> None:
     edit = app.window.chat.composer.edit
     QTest.keyClicks(edit, "Hallo")
     press(app.window.chat.empty, "/translate")

@@ -47,16 +47,14 @@ def put(dialog: QuickAsk, question: str) -> None:
 
 
 def put_and_wait(qtbot: QtBot, app: Program, question: str) -> QuickAsk:
-    """The same, until its answer has ended."""
+    """Put a question and wait until its answer has ended."""
     dialog = quick(app)
     with qtbot.waitSignal(app.chats.events.answered, timeout=WAIT):
         put(dialog, question)
     return dialog
 
 
-def test_a_question_is_answered_beside_the_window_by_the_same_model(
-    qtbot: QtBot, app: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_quick_ask_answers_with_the_loaded_model(qtbot: QtBot, app: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     ask(qtbot, app, "hello")
     app.window.chat.composer.set_text("half a thought")
     app.chat_controller.composing.save_draft()
@@ -78,14 +76,14 @@ def test_a_question_is_answered_beside_the_window_by_the_same_model(
     assert QGuiApplication.clipboard().text() == "You wrote: and you"
 
 
-def test_a_draft_of_no_chat_outlives_the_question(qtbot: QtBot, app: Program) -> None:
+def test_quick_ask_keeps_the_unsent_message(qtbot: QtBot, app: Program) -> None:
     app.window.chat.composer.set_text("half a thought")
     app.chat_controller.composing.save_draft()
     put_and_wait(qtbot, app, "hello")
     assert app.store.recall(UNSENT) == "half a thought"
 
 
-def test_its_chat_is_opened_in_the_window(qtbot: QtBot, app: Program) -> None:
+def test_quick_ask_opens_its_chat_in_the_window(qtbot: QtBot, app: Program) -> None:
     dialog = put_and_wait(qtbot, app, "hello")
     app.window.hide()
     dialog.open_chat.click()
@@ -94,7 +92,7 @@ def test_its_chat_is_opened_in_the_window(qtbot: QtBot, app: Program) -> None:
     assert dialog.isHidden()
 
 
-def test_an_answer_goes_on_while_its_window_is_hidden_and_can_be_stopped(qtbot: QtBot, open_program: Open) -> None:
+def test_hidden_quick_ask_continues_and_can_be_stopped(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.02)
     dialog = quick(app)
     put(dialog, "toy: words 400")
@@ -109,14 +107,14 @@ def test_an_answer_goes_on_while_its_window_is_hidden_and_can_be_stopped(qtbot: 
     assert dialog.status.text() == "Stopped."
 
 
-def test_each_question_is_a_chat_and_shows_its_own_answer(qtbot: QtBot, app: Program) -> None:
+def test_each_quick_question_is_a_chat(qtbot: QtBot, app: Program) -> None:
     put_and_wait(qtbot, app, "one")
     dialog = put_and_wait(qtbot, app, "two")
     assert dialog.answer.toPlainText().strip() == "You wrote: two"
     assert sorted(chat.title for chat in app.store.chats()) == ["one", "two"]
 
 
-def test_while_another_answer_is_written_it_says_so_and_keeps_the_question(qtbot: QtBot, open_program: Open) -> None:
+def test_busy_quick_ask_keeps_the_question(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.02)
     begin(qtbot, app, "toy: words 400")
     dialog = quick(app)
@@ -126,7 +124,7 @@ def test_while_another_answer_is_written_it_says_so_and_keeps_the_question(qtbot
     assert len(app.store.chats()) == 1
 
 
-def test_without_a_model_it_says_so_and_leads_to_the_window(qtbot: QtBot, open_program: Open) -> None:
+def test_quick_ask_without_a_model_leads_to_the_window(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(find=installed_model, loaded=False)
     dialog = quick(app)
     put(dialog, "hello")
@@ -135,7 +133,7 @@ def test_without_a_model_it_says_so_and_leads_to_the_window(qtbot: QtBot, open_p
     assert texts(app) == ["hello"]
 
 
-def test_hidden_it_ends_a_program_that_shows_nothing_else(qtbot: QtBot, app: Program) -> None:
+def test_hiding_the_last_quick_ask_ends_the_program(qtbot: QtBot, app: Program) -> None:
     dialog = quick(app)
     QTest.keyClick(dialog, Qt.Key.Key_Escape)  # the window is there
     app.window.hide()
@@ -145,7 +143,7 @@ def test_hidden_it_ends_a_program_that_shows_nothing_else(qtbot: QtBot, app: Pro
 
 
 @pytest.mark.usefixtures("tray")
-def test_the_icon_asks_shows_the_window_and_quits(qtbot: QtBot, open_program: Open) -> None:
+def test_tray_icon_has_ask_show_and_quit(qtbot: QtBot, open_program: Open) -> None:
     app = open_program()
     icon = app.quick.icon
     assert icon
@@ -163,7 +161,7 @@ def test_the_icon_asks_shows_the_window_and_quits(qtbot: QtBot, open_program: Op
 
 
 @pytest.mark.usefixtures("tray")
-def test_closing_leaves_the_program_in_the_tray_if_one_wants_that(qtbot: QtBot, open_program: Open) -> None:
+def test_closing_keeps_the_program_in_the_tray_by_setting(qtbot: QtBot, open_program: Open) -> None:
     app = open_program()
     closed: list[None] = []
     app.window.closing.connect(lambda: closed.append(None))
@@ -179,13 +177,13 @@ def test_closing_leaves_the_program_in_the_tray_if_one_wants_that(qtbot: QtBot, 
     assert closed
 
 
-def test_where_there_is_no_tray_closing_ends_the_program(qtbot: QtBot, app: Program) -> None:
+def test_closing_without_a_tray_ends_the_program(qtbot: QtBot, app: Program) -> None:
     app.settings.change(keep_in_tray=True)
     with qtbot.waitSignal(app.window.closing, timeout=WAIT):
         app.window.close()
 
 
-def test_a_second_start_asks_the_first_for_the_small_window(qtbot: QtBot, tmp_path: Path) -> None:
+def test_second_start_opens_quick_ask_in_the_first(qtbot: QtBot, tmp_path: Path) -> None:
     first, second = SingleInstance(tmp_path), SingleInstance(tmp_path)
     assert first.claim()
     with (
@@ -217,7 +215,7 @@ raise SystemExit(application.run(quick=True))
 
 
 @pytest.mark.slow
-def test_started_for_one_question_it_shows_the_small_window_alone(headstart_home: Path) -> None:
+def test_ask_flag_shows_quick_ask_alone(headstart_home: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", ALONE],
         env=os.environ | {"QT_QPA_PLATFORM": "offscreen", "HEADSTART_HOME": str(headstart_home)},

@@ -40,7 +40,7 @@ def end(qtbot: QtBot, page: RacePage) -> None:
     qtbot.waitUntil(lambda: not page._verdict.isHidden(), timeout=WAIT)
 
 
-def test_both_lanes_are_run_in_the_usual_settings_and_proven_equal(qtbot: QtBot, open_program: Open) -> None:
+def test_race_runs_both_lanes_and_compares_them(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.01)
     page = start(app)
     end(qtbot, page)
@@ -58,7 +58,7 @@ def test_both_lanes_are_run_in_the_usual_settings_and_proven_equal(qtbot: QtBot,
     assert marked <= legend == {*marked, "n-gram", "target"}
 
 
-def test_both_lanes_are_replayed_at_their_times(qtbot: QtBot, open_program: Open) -> None:
+def test_race_replays_both_lanes(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.01)
     page, replay = start(app), app.race._replay
     end(qtbot, page)
@@ -76,7 +76,7 @@ def test_both_lanes_are_replayed_at_their_times(qtbot: QtBot, open_program: Open
     assert page.lanes[0].tokens == 40
 
 
-def test_a_replay_can_be_cut_short(qtbot: QtBot, open_program: Open) -> None:
+def test_replay_can_be_skipped(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.01)
     page = start(app)
     end(qtbot, page)
@@ -85,7 +85,7 @@ def test_a_replay_can_be_cut_short(qtbot: QtBot, open_program: Open) -> None:
     assert [lane.tokens for lane in page.lanes] == [40, 40]
 
 
-def test_with_reduced_motion_nothing_is_replayed_by_itself(qtbot: QtBot, app: Program) -> None:
+def test_reduced_motion_starts_no_replay(qtbot: QtBot, app: Program) -> None:
     app.settings.change(reduced_motion=True)
     page = start(app)
     end(qtbot, page)
@@ -96,14 +96,14 @@ def test_with_reduced_motion_nothing_is_replayed_by_itself(qtbot: QtBot, app: Pr
 
 
 @pytest.mark.parametrize(("prompt", "words"), [("toy: refuse", "The toy refuses"), ("toy: bug", "The engine failed")])
-def test_what_the_engine_refuses_is_said(qtbot: QtBot, app: Program, prompt: str, words: str) -> None:
+def test_refused_race_is_told(qtbot: QtBot, app: Program, prompt: str, words: str) -> None:
     page = start(app, prompt)
     qtbot.waitUntil(lambda: words in page.notice.text, timeout=WAIT)
     assert not app.loader.occupation
     end(qtbot, start(app))
 
 
-def test_control_enter_in_the_prompt_starts_and_examples_fill_it(qtbot: QtBot, app: Program) -> None:
+def test_control_enter_starts_the_race(qtbot: QtBot, app: Program) -> None:
     app.window.actions_by_name["race"].trigger()
     form = app.window.race.form
     form.examples.setCurrentIndex(2)
@@ -114,7 +114,7 @@ def test_control_enter_in_the_prompt_starts_and_examples_fill_it(qtbot: QtBot, a
     end(qtbot, app.window.race)
 
 
-def test_an_empty_prompt_starts_nothing_and_a_race_can_be_stopped(qtbot: QtBot, open_program: Open) -> None:
+def test_race_needs_a_prompt_and_can_be_stopped(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.02)
     start(app, "  ")
     assert not app.loader.occupation
@@ -126,9 +126,7 @@ def test_an_empty_prompt_starts_nothing_and_a_race_can_be_stopped(qtbot: QtBot, 
     assert page._verdict.isHidden()
 
 
-def test_a_race_goes_on_when_its_page_is_left_and_every_page_shows_the_way_back(
-    qtbot: QtBot, open_program: Open
-) -> None:
+def test_race_continues_behind_other_pages(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.01)
     page = start(app)
     line = app.window.activity[page]
@@ -156,14 +154,14 @@ def lane(milliseconds: Sequence[float], ids: Sequence[int] = (1, 2, 3, 4), decod
     return Lane(tuple(Step("x", made) for made in rounds), Finish(FinishReason.STOP, stats, tuple(ids)))
 
 
-def test_moments_run_from_the_request_to_the_end_of_the_answer() -> None:
+def test_race_times_run_from_request_to_end() -> None:
     assert lane((80.0, 20.0, 30.0)).moments == pytest.approx((100.0, 124.0, 160.0))
     assert lane((80.0, 20.0, 30.0)).total_ms == 160.0
     assert lane((0.3,), ids=(1,), decode_ms=0.0).moments == (100.0,)
     assert lane((), ids=()).moments == ()
 
 
-def test_the_speedup_compares_times_per_token_after_the_first_unless_the_model_repeats_itself() -> None:
+def test_speedup_compares_times_per_token() -> None:
     plain, fast = lane((1.0, 30.0, 30.0), decode_ms=90.0), lane((1.0, 45.0), decode_ms=45.0)
     assert RaceResult(plain, fast, plain).speedup == pytest.approx(2.0)
     short = lane((1.0,), ids=(1,), decode_ms=0.0)
@@ -172,7 +170,7 @@ def test_the_speedup_compares_times_per_token_after_the_first_unless_the_model_r
     assert RaceResult(plain, looped, plain).speedup is None
 
 
-def test_plain_is_timed_before_and_behind_so_that_a_drift_falls_on_neither_and_shows() -> None:
+def test_plain_lane_is_timed_before_and_after() -> None:
     quick, fast, slow = (lane((1.0, 30.0), decode_ms=ms) for ms in (90.0, 60.0, 150.0))
     drifting = RaceResult(quick, fast, slow)
     assert drifting.speedup == pytest.approx(2.0)

@@ -17,7 +17,7 @@ from headstart.ui.models import model_choices
 from headstart.ui.program import EngineChoice, Program
 from tests.model_folders import write_model
 from tests.model_server import Script, serving
-from tests.ui.conftest import WAIT as SHORT
+from tests.ui.person import WAIT as SHORT
 
 OFFICE = Remote("office", "https://office.example/v1", "large")
 HOME = Remote("home", "http://10.0.0.2:8000/v1")
@@ -58,7 +58,7 @@ def answers(app: Program) -> list[str]:
     return [message.text for message in app.chats.current.path[1::2]]
 
 
-def test_a_server_answers_in_the_window(program: Program, qtbot: QtBot) -> None:
+def test_remote_model_answers_in_the_window(program: Program, qtbot: QtBot) -> None:
     session = program.chats.current
     assert session
     with qtbot.waitSignal(session.ended, timeout=WAIT):
@@ -70,7 +70,7 @@ def test_a_server_answers_in_the_window(program: Program, qtbot: QtBot) -> None:
     assert program.window.chat.composer._reach.text() == "On this computer"  # the test's server is here
 
 
-def test_stopping_keeps_the_part(program: Program, script: Script, qtbot: QtBot) -> None:
+def test_stopped_remote_answer_keeps_its_part(program: Program, script: Script, qtbot: QtBot) -> None:
     script.words = ("word ",) * 10_000
     session = program.chats.current
     assert session
@@ -78,11 +78,11 @@ def test_stopping_keeps_the_part(program: Program, script: Script, qtbot: QtBot)
     qtbot.waitUntil(lambda: "word word" in answers(program)[0], timeout=WAIT)
     with qtbot.waitSignal(session.ended, timeout=WAIT):
         session.stop()
-    assert script.gone.wait(10)
+    assert script.gone.wait(WAIT / 1000)
     assert answers(program)[0].startswith("word word")
 
 
-def test_a_break_keeps_the_part_and_says_why(program: Program, script: Script, qtbot: QtBot) -> None:
+def test_broken_remote_answer_keeps_its_part(program: Program, script: Script, qtbot: QtBot) -> None:
     script.breaks_after = 2
     session = program.chats.current
     assert session
@@ -92,7 +92,7 @@ def test_a_break_keeps_the_part_and_says_why(program: Program, script: Script, q
     assert "broke in the middle of the answer" in str(session.path[-1].stats)
 
 
-def test_the_menu_marks_what_is_elsewhere(open_program: Open) -> None:
+def test_menu_marks_remote_models(open_program: Open) -> None:
     remotes.add(OFFICE)
     app = open_program()
     app.switch.menu.aboutToShow.emit()
@@ -102,7 +102,7 @@ def test_the_menu_marks_what_is_elsewhere(open_program: Open) -> None:
     assert models["remote:office/large"] == "office/large (another computer)"
 
 
-def test_choosing_it_says_once_that_messages_leave(open_program: Open, headstart_home: Path) -> None:
+def test_remote_model_warns_once(open_program: Open, headstart_home: Path) -> None:
     remotes.add(HOME)
     app = open_program()
     composer, notice = app.window.chat.composer, app.window.chat.notice
@@ -124,7 +124,7 @@ def test_choosing_it_says_once_that_messages_leave(open_program: Open, headstart
     assert "https://elsewhere.example/v1" in notice.text
 
 
-def test_offline_is_said_only_where_it_is_true(open_program: Open) -> None:
+def test_offline_label_is_for_local_models(open_program: Open) -> None:
     assert open_program().window.chat.composer._reach.text() == "Offline"
     here = Remote("here", "http://127.0.0.1:1/v1")
     assert model_choices.reach(Settings(), [here]).text == "Offline"
@@ -135,13 +135,13 @@ def test_offline_is_said_only_where_it_is_true(open_program: Open) -> None:
     assert model_choices.reach(Settings(model="remote:gone"), [here]).text == ""
 
 
-def test_another_computer_is_never_chosen_automatically(headstart_home: Path) -> None:
+def test_remote_model_is_never_chosen_automatically(headstart_home: Path) -> None:
     remotes.add(OFFICE)
     write_model(headstart_home / "models" / "small")
     assert installed_model(Settings()).name == "small"
     assert installed_model(Settings(model="remote:office")).options.remote == OFFICE
 
 
-def test_what_measures_this_computer_says_so(open_program: Open) -> None:
+def test_measuring_pages_refuse_a_remote_model(open_program: Open) -> None:
     app = open_program()
     assert "choose one of them" in app.loader.obstacle(Settings(model="remote:office"))

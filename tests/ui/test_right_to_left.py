@@ -1,4 +1,4 @@
-"""Where one reads from the right, the window is the mirror image of what it is elsewhere."""
+"""The mirrored window of languages that are read from the right."""
 
 from collections.abc import Callable, Iterator
 
@@ -26,7 +26,7 @@ def read_from(qapp: QApplication) -> Iterator[Callable[[Qt.LayoutDirection], Non
 
 
 def _places(app: Program) -> dict[str, QRect]:
-    """Where the controls of each page stand."""
+    """Return where the controls of each page stand."""
     app.window.resize(1400, 900)
     app.window.actions_by_name["panel"].setChecked(True)
     found = {}
@@ -42,9 +42,7 @@ def _places(app: Program) -> dict[str, QRect]:
     return found
 
 
-def test_every_control_of_every_page_stands_on_the_other_side(
-    open_program: Open, read_from: Callable[[Qt.LayoutDirection], None]
-) -> None:
+def test_every_control_is_mirrored(open_program: Open, read_from: Callable[[Qt.LayoutDirection], None]) -> None:
     usual = _places(open_program())
     read_from(RIGHT)
     app = open_program()
@@ -55,7 +53,7 @@ def test_every_control_of_every_page_stands_on_the_other_side(
     assert not far
 
 
-def test_what_the_list_of_chats_paints_is_mirrored(
+def test_list_of_chats_is_mirrored(
     qtbot: QtBot, open_program: Open, read_from: Callable[[Qt.LayoutDirection], None]
 ) -> None:
     read_from(RIGHT)
@@ -82,7 +80,7 @@ def test_what_the_list_of_chats_paints_is_mirrored(
     assert reach_of(LIGHT.muted)[1] < 0.5 * picture.width()  # its tag
 
 
-def test_rows_that_wrap_begin_on_the_other_side(qtbot: QtBot) -> None:
+def test_wrapped_rows_begin_on_the_right(qtbot: QtBot) -> None:
     row = QWidget()
     qtbot.addWidget(row)
     buttons = [QPushButton(name) for name in ("one", "two", "three")]
@@ -95,7 +93,7 @@ def test_rows_that_wrap_begin_on_the_other_side(qtbot: QtBot) -> None:
 
 
 @pytest.mark.parametrize(("name", "turns"), [("previous", True), ("folded", True), ("copy", False), ("attach", False)])
-def test_icons_with_a_direction_turn_round(
+def test_directional_icons_are_mirrored(
     read_from: Callable[[Qt.LayoutDirection], None], name: str, turns: bool
 ) -> None:
     usual = icon(name).pixmap(32, 32).toImage()

@@ -1,4 +1,4 @@
-"""What is kept when the world goes wrong: a full disk, a killed window, a damaged history, a second start."""
+"""Saving on a full disk, with a killed window, a damaged history or a second start."""
 
 import sqlite3
 from collections.abc import Callable
@@ -31,9 +31,7 @@ def _fill_disk(store: Store, *, full: bool) -> None:
     store._connection.execute(f"PRAGMA max_page_count = {pages if full else 2**30}")
 
 
-def test_an_answer_stays_while_the_disk_is_full_and_is_saved_when_there_is_room(
-    qtbot: QtBot, open_program: Open
-) -> None:
+def test_answer_on_a_full_disk_is_saved_later(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.001)
     begin(qtbot, app, "toy: words 1500")
     said: list[str] = []
@@ -57,7 +55,7 @@ def test_an_answer_stays_while_the_disk_is_full_and_is_saved_when_there_is_room(
     assert app.window.chat.notice.text == "Everything is saved again."
 
 
-def test_the_next_message_saves_what_could_not_be_saved(qtbot: QtBot, open_program: Open) -> None:
+def test_next_message_saves_unsaved_text(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.001)
     begin(qtbot, app, "toy: words 1500")
     _fill_disk(app.store, full=True)
@@ -71,7 +69,7 @@ def test_the_next_message_saves_what_could_not_be_saved(qtbot: QtBot, open_progr
     assert [len(text.split()) for text, _ in stored(app)] == [3, 1500, 2, 4]
 
 
-def test_closing_saves_what_could_not_be_saved(qtbot: QtBot, open_program: Open) -> None:
+def test_closing_saves_unsaved_text(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.001)
     begin(qtbot, app, "toy: words 1500")
     _fill_disk(app.store, full=True)
@@ -81,7 +79,7 @@ def test_closing_saves_what_could_not_be_saved(qtbot: QtBot, open_program: Open)
     assert len(texts(again)[-1].split()) == 1500
 
 
-def test_the_save_of_a_first_question_makes_its_chat_the_one_to_open_next(
+def test_saved_first_question_is_the_chat_to_reopen(
     qtbot: QtBot, app: Program, history: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask(qtbot, app, "first")
@@ -134,7 +132,7 @@ def _answer(*words: str, before: Callable[[], object] = list) -> list[str]:
     return asked
 
 
-def test_the_newest_backup_takes_the_place_of_a_damaged_history(qtbot: QtBot, damaged: Path) -> None:
+def test_damaged_history_is_restored_from_the_newest_backup(qtbot: QtBot, damaged: Path) -> None:
     asked = _answer("Restore the Backup of ")
     recovery = Recovery(damaged)
     store = recovery.open()
@@ -146,7 +144,7 @@ def test_the_newest_backup_takes_the_place_of_a_damaged_history(qtbot: QtBot, da
     assert recovery.outcome.endswith(f"was restored; the damaged history is kept as {aside}.")
 
 
-def test_where_the_backup_is_damaged_too_one_starts_empty_and_nothing_is_deleted(qtbot: QtBot, damaged: Path) -> None:
+def test_damaged_backup_gives_an_empty_history(qtbot: QtBot, damaged: Path) -> None:
     (backup,) = backups.list_backups(damaged)
     backup.path.write_bytes((damaged / FILE_NAME).read_bytes())
     asked = _answer("Restore the Backup of ", "Start with an Empty History")
@@ -162,7 +160,7 @@ def test_where_the_backup_is_damaged_too_one_starts_empty_and_nothing_is_deleted
     assert recovery.outcome.startswith("The history is empty now; the damaged one is kept as ")
 
 
-def test_one_can_leave_a_damaged_history_alone(qtbot: QtBot, damaged: Path) -> None:
+def test_damaged_history_can_be_left_alone(qtbot: QtBot, damaged: Path) -> None:
     before = (damaged / FILE_NAME).read_bytes()
     _answer("Quit")
     assert Recovery(damaged).open() is None
@@ -170,7 +168,7 @@ def test_one_can_leave_a_damaged_history_alone(qtbot: QtBot, damaged: Path) -> N
     assert not list(damaged.glob("damaged-*.db"))
 
 
-def test_a_history_of_a_newer_headstart_is_refused_with_the_remedy(qtbot: QtBot, headstart_home: Path) -> None:
+def test_newer_history_is_refused_with_the_remedy(qtbot: QtBot, headstart_home: Path) -> None:
     folder = headstart_home / "history"
     open_store(folder).close()
     with closing(sqlite3.connect(folder / FILE_NAME)) as history:
@@ -183,7 +181,7 @@ def test_a_history_of_a_newer_headstart_is_refused_with_the_remedy(qtbot: QtBot,
     assert (folder / FILE_NAME).read_bytes() == before
 
 
-def test_a_history_that_cannot_be_read_can_be_tried_again(qtbot: QtBot, headstart_home: Path) -> None:
+def test_unreadable_history_can_be_retried(qtbot: QtBot, headstart_home: Path) -> None:
     folder = headstart_home / "history"
     folder.parent.mkdir(parents=True)
     folder.write_text("a file where the folder should be", encoding="utf-8")
@@ -195,7 +193,7 @@ def test_a_history_that_cannot_be_read_can_be_tried_again(qtbot: QtBot, headstar
     assert "cannot be used" in asked[0]
 
 
-def test_a_damaged_index_is_made_again_at_the_next_start(qtbot: QtBot, headstart_home: Path) -> None:
+def test_damaged_index_is_rebuilt_at_the_next_start(qtbot: QtBot, headstart_home: Path) -> None:
     folder = headstart_home / "history"
     store = open_store(folder)
     for number in range(50):
@@ -212,7 +210,7 @@ def test_a_damaged_index_is_made_again_at_the_next_start(qtbot: QtBot, headstart
     assert not (folder / INDEX_FAULT).exists()
 
 
-def test_a_full_disk_while_backing_up_hinders_no_start(qtbot: QtBot, app: Program, history: Path) -> None:
+def test_full_disk_during_backup_does_not_hinder_the_start(qtbot: QtBot, app: Program, history: Path) -> None:
     ask(qtbot, app, "hello")
     (history / "backups").write_text("in the way", encoding="utf-8")
     maintenance = Maintenance(history)
@@ -223,7 +221,7 @@ def test_a_full_disk_while_backing_up_hinders_no_start(qtbot: QtBot, app: Progra
     assert "cannot be used" in told.args[0]
 
 
-def test_what_was_written_is_brought_into_the_file_beside_the_window(qtbot: QtBot, app: Program, history: Path) -> None:
+def test_write_ahead_log_is_checkpointed_in_the_background(qtbot: QtBot, app: Program, history: Path) -> None:
     file = history / FILE_NAME
     ask(qtbot, app, "wombats?")
     assert b"wombats" not in file.read_bytes()  # but in the log of changes
@@ -232,7 +230,7 @@ def test_what_was_written_is_brought_into_the_file_beside_the_window(qtbot: QtBo
     app.checkpoints.close()
 
 
-def test_the_daily_copy_is_made_beside_the_window(qtbot: QtBot, app: Program, history: Path) -> None:
+def test_daily_backup_runs_in_the_background(qtbot: QtBot, app: Program, history: Path) -> None:
     ask(qtbot, app, "hello")
     maintenance = Maintenance(history)
     maintenance.begin()

@@ -18,13 +18,13 @@ from headstart.ui.widgets.figure_table import FigureTable
 from headstart.ui.widgets.labels import Fold, Heading
 from headstart.ui.widgets.theme import LIGHT, MEDIUM
 from tests.ui import reach
-from tests.ui.person import ask, preferences
+from tests.ui.person import WAIT, ask, preferences
 
 DIALOGS = ("preferences", "about")
 
 
 @pytest.mark.parametrize("zoom", [100, 150, 200])
-def test_nothing_is_cut(app: Program, qtbot: QtBot, zoom: int) -> None:
+def test_pages_cut_nothing_at_any_size(app: Program, qtbot: QtBot, zoom: int) -> None:
     app.window.actions_by_name["panel"].setChecked(True)
     app.settings.change(zoom=zoom)
     for index in range(app.window.pages.count()):
@@ -32,10 +32,10 @@ def test_nothing_is_cut(app: Program, qtbot: QtBot, zoom: int) -> None:
         assert page
         app.window.show_page(page)
         # The model may have been loaded a moment ago: its button has its new place with the next events.
-        qtbot.waitUntil(lambda: not reach.cut(app.window))
+        qtbot.waitUntil(lambda: not reach.cut(app.window), timeout=WAIT)
 
 
-def test_the_size_can_change_again_and_again_after_an_answer(app: Program, qtbot: QtBot) -> None:
+def test_text_size_can_change_repeatedly(app: Program, qtbot: QtBot) -> None:
     ask(qtbot, app, "toy: words 300")
     for zoom in (150, 200, 100, 200, 100):
         app.settings.change(zoom=zoom)
@@ -46,7 +46,7 @@ def test_the_size_can_change_again_and_again_after_an_answer(app: Program, qtbot
 
 
 @pytest.mark.parametrize("name", DIALOGS)
-def test_no_dialog_is_cut(app: Program, name: str) -> None:
+def test_dialogs_cut_nothing_at_any_size(app: Program, name: str) -> None:
     app.settings.change(zoom=200)
     app.window.actions_by_name[name].trigger()
     QApplication.processEvents()
@@ -54,7 +54,7 @@ def test_no_dialog_is_cut(app: Program, name: str) -> None:
     assert not reach.cut(dialog)
 
 
-def test_no_title_of_a_table_is_cut(qtbot: QtBot) -> None:
+def test_table_headers_are_not_cut(qtbot: QtBot) -> None:
     table = FigureTable("figures")
     qtbot.addWidget(table)
     titles = ("class", "a title of several words", "another")
@@ -65,7 +65,7 @@ def test_no_title_of_a_table_is_cut(qtbot: QtBot) -> None:
         assert table.header().sectionSize(column) > table.fontMetrics().horizontalAdvance(title)
 
 
-def test_words_below_the_message_give_way_one_after_the_other(qtbot: QtBot) -> None:
+def test_labels_below_the_message_hide_in_order(qtbot: QtBot) -> None:
     composer = Composer()
     qtbot.addWidget(composer)
     composer.setStyleSheet(stylesheet.sheet(LIGHT, composer.font()))
@@ -97,7 +97,7 @@ def test_headings_grow_with_the_text(open_program: Callable[..., Program]) -> No
 
 
 def _show_every_page(app: Program) -> None:
-    """They get their looks then."""
+    """Show every page, which styles it."""
     for page in (*app.window.beside_the_chat(), app.window.chat):
         app.window.show_page(page)
 
@@ -118,7 +118,7 @@ def test_icons_grow_with_the_text(open_program: Callable[..., Program]) -> None:
 
 
 def _icons(app: Program) -> dict[str, int]:
-    """How large the window's icons are shown."""
+    """Return how large the window's icons are shown."""
     QApplication.processEvents()
     found = {}
     message = app.window.chat.transcript.view(0)  # last: one in the old looks may wait for its deletion
@@ -159,7 +159,7 @@ def test_rows_of_a_table_grow_with_the_text(app: Program) -> None:
 
 @pytest.mark.parametrize("zoom", [100, 200])
 @pytest.mark.parametrize("shown_first", [True, False])
-def test_the_buttons_of_the_panel_stay_within_it(app: Program, zoom: int, shown_first: bool) -> None:
+def test_buttons_stay_within_the_panel(app: Program, zoom: int, shown_first: bool) -> None:
     app.window.resize(1180, 780)
     app.window.chat.composer.show_model("a model with a name of many words", "")
     app.window.actions_by_name["panel"].setChecked(shown_first)
@@ -174,7 +174,7 @@ def test_the_buttons_of_the_panel_stay_within_it(app: Program, zoom: int, shown_
         assert button.geometry().right() <= panel.width() - MEDIUM
 
 
-def test_the_fields_of_the_panel_end_where_its_buttons_end_whether_it_scrolls_or_not(app: Program) -> None:
+def test_fields_and_buttons_of_the_panel_align(app: Program) -> None:
     app.window.resize(1180, 780)
     app.window.actions_by_name["panel"].setChecked(True)
     panel = app.window.panel
@@ -188,7 +188,7 @@ def test_the_fields_of_the_panel_end_where_its_buttons_end_whether_it_scrolls_or
         assert end == panel.adopt.geometry().right()
 
 
-def test_a_narrow_window_shows_the_page_of_models_without_scrolling_sideways(app: Program) -> None:
+def test_narrow_models_page_does_not_scroll_sideways(app: Program) -> None:
     app.window.actions_by_name["models"].trigger()
     app.window.resize(520, 700)
     for _ in range(3):  # what is laid out may ask for another layout
@@ -197,7 +197,7 @@ def test_a_narrow_window_shows_the_page_of_models_without_scrolling_sideways(app
     assert app.window.models.scroll_area.horizontalScrollBar().maximum() == 0
 
 
-def test_the_offer_to_undo_fits_into_the_sidebar(app: Program) -> None:
+def test_undo_banner_fits_the_sidebar(app: Program) -> None:
     app.settings.change(zoom=200)
     bar = app.window.sidebar.undo_bar
     bar.say("Deleted “a chat with a long name of several words”", "Undo")
@@ -207,7 +207,7 @@ def test_the_offer_to_undo_fits_into_the_sidebar(app: Program) -> None:
     assert bar._label.width() > 0.8 * bar.width()
 
 
-def test_boxes_grow_in_the_window_where_the_zoom_is_set(app: Program) -> None:
+def test_boxes_grow_with_the_zoom(app: Program) -> None:
     dialog = preferences(app)
     box = dialog.findChildren(QCheckBox)[0]
     widths = []
@@ -218,7 +218,7 @@ def test_boxes_grow_in_the_window_where_the_zoom_is_set(app: Program) -> None:
     assert widths == [16, 30, 16]
 
 
-def test_preferences_leave_room_for_settings_at_twice_the_size(app: Program) -> None:
+def test_preferences_fit_at_twice_the_size(app: Program) -> None:
     app.settings.change(zoom=200)
     dialog = preferences(app)
     QApplication.processEvents()

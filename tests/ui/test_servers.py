@@ -42,7 +42,7 @@ def answer_box(monkeypatch: pytest.MonkeyPatch, label: str) -> None:
     monkeypatch.setattr(QMessageBox, "exec", click)
 
 
-def test_what_is_said_stands_below_the_button_that_was_pressed(qtbot: QtBot, app: Program) -> None:
+def test_message_stands_below_the_pressed_button(qtbot: QtBot, app: Program) -> None:
     page, job = app.window.models, app.window.bench
     app.window.actions_by_name["models"].trigger()
     fill(page, "office", "http://10.0.0.7:8000")
@@ -56,7 +56,7 @@ def test_what_is_said_stands_below_the_button_that_was_pressed(qtbot: QtBot, app
     qtbot.waitUntil(lambda: job.notice.y() > job.start.geometry().bottom(), timeout=WAIT)
 
 
-def test_a_server_is_added_with_its_key(qtbot: QtBot, app: Program) -> None:
+def test_server_is_added_with_its_key(qtbot: QtBot, app: Program) -> None:
     page = app.window.models
     fill(page, "office", "http://10.0.0.7:8000", key="secret-1")
     assert remotes.configured() == (Remote("office", "http://10.0.0.7:8000/v1"),)
@@ -73,7 +73,7 @@ def test_a_server_is_added_with_its_key(qtbot: QtBot, app: Program) -> None:
     assert [server.name for server in app.choices.servers] == ["office"]
 
 
-def test_what_cannot_be_an_address_a_key_or_a_certificate_is_told(qtbot: QtBot, app: Program) -> None:
+def test_invalid_address_key_or_certificate_is_told(qtbot: QtBot, app: Program) -> None:
     page = app.window.models
     for wrong, told in (
         (("a b", "https://x/v1"), "A server's name has"),
@@ -88,7 +88,7 @@ def test_what_cannot_be_an_address_a_key_or_a_certificate_is_told(qtbot: QtBot, 
     assert remotes.configured() == ()
 
 
-def test_a_server_is_used_and_removed(qtbot: QtBot, app: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_server_is_used_and_removed(qtbot: QtBot, app: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     page = app.window.models
     fill(page, "office", "https://10.0.0.7/v1", key="secret-1")
     qtbot.waitUntil(lambda: keys.find("office") is not None, timeout=WAIT)
@@ -120,7 +120,7 @@ def controller(qtbot: QtBot) -> Callable[[str], RemoteServersController]:
     return show
 
 
-def test_a_check_says_whether_the_server_answers(
+def test_check_says_whether_the_server_answers(
     qtbot: QtBot, controller: Callable[[str], RemoteServersController]
 ) -> None:
     with serving(Script()) as address:

@@ -1,4 +1,4 @@
-"""What the pictures are made of: recorded answers and measurements that this version still understands."""
+"""The recorded answers and measurements behind the pictures."""
 
 import json
 
@@ -33,20 +33,20 @@ def test_every_talk_is_on_the_tape(tape: Tape) -> None:
         assert opened.count(Request(tuple(said)), "") == tape.get("counts", [said_in(said), ""])
 
 
-def test_both_lanes_of_the_race_are_equal(tape: Tape) -> None:
+def test_lanes_of_the_race_are_equal(tape: Tape) -> None:
     answers = json.loads(RECORDED.read_text(encoding="utf-8"))["answers"].items()
     lanes = [events for key, events in answers if "class LinkedList" in key]
     plain, speculative = (events[-1]["token_ids"] for events in lanes if len(events) > 10)
     assert plain == speculative
 
 
-def test_the_benchmark_is_a_benchmark(tape: Tape) -> None:
+def test_benchmark_of_the_showcase_is_valid(tape: Tape) -> None:
     result: BenchResult = from_data(BenchResult, tape.get("bench", to_data(SIZE)))
     assert result.setting.repeats == SIZE.repeats
     assert {prompt.kind for prompt in result.prompts} == {"code", "edit", "explanation", "summary", "story"}
 
 
-def test_the_models_are_whole() -> None:
+def test_models_of_the_showcase_are_whole() -> None:
     install()
     assert MODELS.is_file()
     assert not [entry for entry in library.installed() if isinstance(entry, Broken)]

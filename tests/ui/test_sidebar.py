@@ -37,7 +37,7 @@ def _titles(app: Program) -> list[str]:
 
 
 @pytest.mark.parametrize("way", ["bar", "menu", "key after the bar went"])
-def test_deleting_a_chat_can_be_undone(qtbot: QtBot, app: Program, way: str) -> None:
+def test_deleted_chat_can_be_restored(qtbot: QtBot, app: Program, way: str) -> None:
     ask(qtbot, app, "keep me")
     bar, undo = app.window.sidebar.undo_bar, app.window.actions_by_name["undo"]
     app.window.actions_by_name["delete"].trigger()
@@ -57,7 +57,7 @@ def test_deleting_a_chat_can_be_undone(qtbot: QtBot, app: Program, way: str) -> 
     assert undo.text() == "&Undo"
 
 
-def test_menu_and_keys_mean_the_open_chat_also_after_the_menu_of_another_one(qtbot: QtBot, app: Program) -> None:
+def test_chat_commands_act_on_the_open_chat(qtbot: QtBot, app: Program) -> None:
     _chats(app, "LRU cache")
     ask(qtbot, app, "open")
     right_click(app, "LRU cache")
@@ -69,7 +69,7 @@ def test_menu_and_keys_mean_the_open_chat_also_after_the_menu_of_another_one(qtb
     assert _titles(app) == ["LRU cache"]
 
 
-def test_the_menu_of_a_row_means_that_row(qtbot: QtBot, app: Program) -> None:
+def test_row_menu_acts_on_its_row(qtbot: QtBot, app: Program) -> None:
     _chats(app, "LRU cache")
     ask(qtbot, app, "open")
     menu = right_click(app, "LRU cache", close=False)
@@ -77,7 +77,7 @@ def test_the_menu_of_a_row_means_that_row(qtbot: QtBot, app: Program) -> None:
     assert _titles(app) == ["open"]
 
 
-def test_undoing_the_deletion_of_another_chat_leaves_the_open_one_open(qtbot: QtBot, app: Program) -> None:
+def test_restored_chat_leaves_the_open_one(qtbot: QtBot, app: Program) -> None:
     (other,) = _chats(app, "other")
     ask(qtbot, app, "open")
     app.chats.delete(other)
@@ -111,7 +111,7 @@ def test_undo_in_the_composer_undoes_typing_first(qtbot: QtBot, app: Program) ->
     assert edit.text() == "half a thought"
 
 
-def test_undo_works_while_a_message_is_edited(qtbot: QtBot, app: Program) -> None:
+def test_undo_works_while_editing_a_message(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "first words")
     app.window.actions_by_name["edit_last"].trigger()
     edit = app.window.chat.composer.edit
@@ -121,7 +121,7 @@ def test_undo_works_while_a_message_is_edited(qtbot: QtBot, app: Program) -> Non
     assert edit.text() == "first words"
 
 
-def test_deleting_a_message_is_undone_as_long_as_nothing_came_after(qtbot: QtBot, app: Program) -> None:
+def test_deleted_message_can_be_restored(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "one")
     ask(qtbot, app, "two")
     app.window.chat.transcript.action_requested.emit(MessageAction.DELETE, 4)
@@ -137,7 +137,7 @@ def test_deleting_a_message_is_undone_as_long_as_nothing_came_after(qtbot: QtBot
     assert texts(app) == before
 
 
-def test_a_title_is_changed_in_the_list(qtbot: QtBot, app: Program) -> None:
+def test_title_is_edited_in_the_list(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "dull title")
     qtbot.waitUntil(lambda: app.window.sidebar.list.model().rowCount() == 2, timeout=WAIT)
     QTest.keyClick(app.window.sidebar.list, Qt.Key.Key_F2)
@@ -150,7 +150,7 @@ def test_a_title_is_changed_in_the_list(qtbot: QtBot, app: Program) -> None:
     qtbot.waitUntil(lambda: chat_rows(app)[1] == "Bright title", timeout=WAIT)
 
 
-def test_a_title_left_or_emptied_stays(qtbot: QtBot, app: Program) -> None:
+def test_cancelled_or_empty_title_is_not_saved(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "title")
     qtbot.waitUntil(lambda: app.window.sidebar.list.model().rowCount() == 2, timeout=WAIT)
     for key, text in ((Qt.Key.Key_Escape, "other"), (Qt.Key.Key_Return, "  ")):
@@ -162,7 +162,7 @@ def test_a_title_left_or_emptied_stays(qtbot: QtBot, app: Program) -> None:
         assert _titles(app) == ["title"]
 
 
-def test_a_pinned_chat_stands_first(qtbot: QtBot, app: Program) -> None:
+def test_pinned_chat_is_first(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "older")
     app.window.actions_by_name["pin"].trigger()
     app.window.sidebar.new_requested.emit()
@@ -174,7 +174,7 @@ def test_a_pinned_chat_stands_first(qtbot: QtBot, app: Program) -> None:
     qtbot.waitUntil(lambda: chat_rows(app) == ["Today", "newer", "older"], timeout=WAIT)
 
 
-def test_several_chats_are_selected_without_being_opened_and_deleted_together(qtbot: QtBot, app: Program) -> None:
+def test_selected_chats_are_deleted_together(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "open")
     _chats(app, "a", "b", "c")
     click_chat(app, "a", CTRL)
@@ -190,7 +190,7 @@ def test_several_chats_are_selected_without_being_opened_and_deleted_together(qt
     assert texts(app)[0] == "open"
 
 
-def test_a_selection_stays_when_the_list_changes(qtbot: QtBot, app: Program) -> None:
+def test_selection_survives_changes_of_the_list(qtbot: QtBot, app: Program) -> None:
     a, b = _chats(app, "a", "b")
     click_chat(app, "a")
     click_chat(app, "b", SHIFT)
@@ -212,7 +212,7 @@ BEGINNINGS = {".md": "# ", ".html": "<!DOCTYPE html>", ".json": "{"}
         ("both.headstart.json", "JSON with all versions (*.json)", "both.headstart.json"),
     ],
 )
-def test_several_chats_are_exported_as_what_was_chosen(
+def test_selected_chats_are_exported(
     app: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: str, kind: str, name: str
 ) -> None:
     _chats(app, "a", "b")
@@ -222,7 +222,7 @@ def test_several_chats_are_exported_as_what_was_chosen(
     assert [file.name for file in tmp_path.iterdir() if file.is_file()] == [name]
 
 
-def test_the_dialog_that_exports_has_the_looks_of_the_window(app: Program) -> None:
+def test_export_dialog_has_the_theme(app: Program) -> None:
     app.window.sidebar.export_requested.emit(tuple(_chats(app, "a")))
     (dialog,) = app.window.findChildren(QFileDialog)
     buttons = dialog.findChildren(QDialogButtonBox)[0].buttons()
@@ -231,7 +231,7 @@ def test_the_dialog_that_exports_has_the_looks_of_the_window(app: Program) -> No
     dialog.reject()
 
 
-def test_the_menu_of_several_chats_pins_and_exports_all(
+def test_selection_menu_pins_and_exports(
     qtbot: QtBot, app: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _chats(app, "a", "b", "c")
@@ -252,7 +252,7 @@ def test_the_menu_of_several_chats_pins_and_exports_all(
     menu.close()
 
 
-def test_arrows_walk_the_list_and_enter_opens(qtbot: QtBot, app: Program) -> None:
+def test_arrows_and_enter_open_chats(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "older")
     app.window.sidebar.new_requested.emit()
     ask(qtbot, app, "newer")
@@ -268,7 +268,7 @@ def test_arrows_walk_the_list_and_enter_opens(qtbot: QtBot, app: Program) -> Non
     assert app.window.focusWidget() is app.window.sidebar.search
 
 
-def test_an_empty_list_says_what_will_be_there(qtbot: QtBot, app: Program) -> None:
+def test_empty_list_has_a_hint(qtbot: QtBot, app: Program) -> None:
     sidebar = app.window.sidebar
     assert not sidebar._empty.isHidden()
     assert sidebar._empty.text().startswith("No chats yet.")
@@ -277,7 +277,7 @@ def test_an_empty_list_says_what_will_be_there(qtbot: QtBot, app: Program) -> No
     assert not sidebar.list.isHidden()
 
 
-def test_window_chat_and_draft_are_there_again_after_a_restart(qtbot: QtBot, open_program: Open) -> None:
+def test_window_chat_and_draft_survive_a_restart(qtbot: QtBot, open_program: Open) -> None:
     app = open_program()
     ask(qtbot, app, "yesterday")
     app.window.sidebar.new_requested.emit()
@@ -298,7 +298,7 @@ def test_window_chat_and_draft_are_there_again_after_a_restart(qtbot: QtBot, ope
     assert not again.window.sidebar.isHidden()
 
 
-def test_of_a_thousand_chats_more_are_listed_as_one_scrolls(qtbot: QtBot, app: Program) -> None:
+def test_long_list_is_extended_by_scrolling(qtbot: QtBot, app: Program) -> None:
     for number in range(1000):
         app.store.create_chat(f"chat {number}")
     app.chats.refresh()
@@ -317,7 +317,7 @@ def test_of_a_thousand_chats_more_are_listed_as_one_scrolls(qtbot: QtBot, app: P
     qtbot.waitUntil(lambda: chat_rows(app)[1] == "one more", timeout=WAIT)
 
 
-def test_the_palette_offers_a_screenful_of_chats_and_finds_all(qtbot: QtBot, app: Program) -> None:
+def test_palette_lists_some_chats_and_finds_all(qtbot: QtBot, app: Program) -> None:
     for number in range(300):
         app.store.create_chat(f"chat {number}")
     app.window.actions_by_name["palette"].trigger()
@@ -337,7 +337,7 @@ def chat(title: str, day: date, *, pinned: bool = False) -> Chat:
     return Chat(title, title, seconds, seconds, pinned=pinned)
 
 
-def test_pinned_chats_stand_first_and_the_others_by_age() -> None:
+def test_chats_are_grouped_by_pin_and_age() -> None:
     chats = [
         chat("old", date(2025, 12, 24)),
         chat("kept", date(2025, 1, 1), pinned=True),
@@ -375,7 +375,7 @@ def _answer_name(app: Program, name: str) -> None:
     dialog.accept()
 
 
-def test_names_of_tags_are_shown_whole_or_counted(qapp: QApplication) -> None:
+def test_tag_names_are_shown_or_counted(qapp: QApplication) -> None:
     metrics = QFontMetrics(qapp.font())
     whole, first = (sum(metrics.horizontalAdvance(name) + 20 for name in names) for names in (["a", "wide"], ["a"]))
     assert fitting(["a", "wide"], metrics, whole) == ["a", "wide"]
@@ -384,7 +384,7 @@ def test_names_of_tags_are_shown_whole_or_counted(qapp: QApplication) -> None:
     assert fitting([], metrics, 1) == []
 
 
-def test_a_tag_is_made_with_the_button_and_filters(qtbot: QtBot, app: Program) -> None:
+def test_new_tag_filters_the_list(qtbot: QtBot, app: Program) -> None:
     sidebar = app.window.sidebar
     assert sidebar.tags.isHidden()
     _chats(app, "a", "b")
@@ -397,7 +397,7 @@ def test_a_tag_is_made_with_the_button_and_filters(qtbot: QtBot, app: Program) -
     assert chat_rows(app) == ["Today", "b", "a"]
 
 
-def test_chats_are_tagged_by_their_menu(qtbot: QtBot, app: Program) -> None:
+def test_chats_are_tagged_by_menu(qtbot: QtBot, app: Program) -> None:
     a, _ = _chats(app, "a", "b")
     app.tags.create("work", [a])
     click_chat(app, "a")
@@ -415,7 +415,7 @@ def test_chats_are_tagged_by_their_menu(qtbot: QtBot, app: Program) -> None:
     menu.close()
 
 
-def test_the_open_chat_is_tagged_by_keys_alone(qtbot: QtBot, app: Program) -> None:
+def test_open_chat_is_tagged_by_keyboard(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "walrus")
     app.tags.create("zoo")
     QTest.keyClick(app.window, Qt.Key.Key_T, Qt.KeyboardModifier.ControlModifier)
@@ -429,7 +429,7 @@ def test_the_open_chat_is_tagged_by_keys_alone(qtbot: QtBot, app: Program) -> No
     assert not app.chat_controller.session.chat.tags
 
 
-def test_chats_dropped_on_a_tag_get_it(qtbot: QtBot, app: Program) -> None:
+def test_chats_are_tagged_by_drag(qtbot: QtBot, app: Program) -> None:
     _chats(app, "a", "b")
     app.tags.create("work")
     rows = app.window.sidebar.list.model()
@@ -447,7 +447,7 @@ def _drop(app: Program, data: QMimeData, place: QPoint) -> None:
     app.window.sidebar.tags.dropEvent(event)
 
 
-def test_a_tag_is_renamed_in_the_list_and_the_filter_follows(qtbot: QtBot, app: Program) -> None:
+def test_renamed_tag_keeps_the_filter(qtbot: QtBot, app: Program) -> None:
     (a,) = _chats(app, "a")
     app.tags.create("work", [a])
     app.tags.create("zoo")
@@ -470,7 +470,7 @@ def _rename(app: Program, old: str, new: str) -> None:
     QTest.keyClick(editor, Qt.Key.Key_Return)
 
 
-def test_deleting_a_tag_leaves_the_chats_and_is_undone(qtbot: QtBot, app: Program) -> None:
+def test_deleted_tag_keeps_its_chats_and_can_be_restored(qtbot: QtBot, app: Program) -> None:
     a, _ = _chats(app, "a", "b")
     app.tags.create("work", [a])
     _click_tag(app, "work")
@@ -483,7 +483,7 @@ def test_deleting_a_tag_leaves_the_chats_and_is_undone(qtbot: QtBot, app: Progra
     assert app.store.tags() == (Group("work", 1),)
 
 
-def test_search_stays_within_the_tag_and_escape_leaves_both(qtbot: QtBot, app: Program) -> None:
+def test_search_stays_within_the_tag(qtbot: QtBot, app: Program) -> None:
     sidebar = app.window.sidebar
     a, _ = _chats(app, "walrus a", "walrus b")
     app.tags.create("zoo", [a])
@@ -504,7 +504,7 @@ def _chat_row(app: Program, row: int) -> QModelIndex:
     return app.window.sidebar.list.model().index(row, 0)
 
 
-def test_tags_are_there_again_after_a_restart(qtbot: QtBot, open_program: Open) -> None:
+def test_tags_survive_a_restart(qtbot: QtBot, open_program: Open) -> None:
     app = open_program()
     ask(qtbot, app, "walrus")
     app.tags.create("zoo", [app.chat_controller.session.chat.id])

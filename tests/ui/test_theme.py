@@ -53,7 +53,7 @@ def _luminance(colour: str) -> float:
 
 
 @THEMES
-def test_text_is_readable_on_every_ground(wanted: Theme, readable: float, visible: float) -> None:
+def test_text_has_contrast_on_every_background(wanted: Theme, readable: float, visible: float) -> None:
     texts = [getattr(wanted, name) for name in ("text", "muted", "link", "danger", "success")]
     assert min(contrast(text, ground) for text in texts for ground in _grounds(wanted)) >= readable
     assert min(contrast(wanted.text, ground) for ground in (wanted.match, wanted.match_current)) >= readable
@@ -63,7 +63,7 @@ def test_text_is_readable_on_every_ground(wanted: Theme, readable: float, visibl
 
 
 @THEMES
-def test_controls_lines_and_marks_stand_out_from_their_ground(wanted: Theme, readable: float, visible: float) -> None:
+def test_controls_have_contrast(wanted: Theme, readable: float, visible: float) -> None:
     grounds = (wanted.window, wanted.surface, wanted.raised)
     for colour in (wanted.outline, wanted.link, wanted.text):  # at rest, with the keyboard, under the pointer
         assert min(contrast(colour, ground) for ground in grounds) >= visible
@@ -74,7 +74,7 @@ def test_controls_lines_and_marks_stand_out_from_their_ground(wanted: Theme, rea
 
 
 @THEMES
-def test_marks_inside_controls_are_visible(wanted: Theme, readable: float, visible: float) -> None:
+def test_marks_inside_controls_have_contrast(wanted: Theme, readable: float, visible: float) -> None:
     files = (RESOURCES / wanted.drawings).glob("*.svg")
     drawn = {path.stem: set(re.findall("#[0-9a-f]{6}", path.read_text())) for path in files}
     drawn.pop("headstart", None)  # the icon of the program
@@ -87,9 +87,7 @@ def test_marks_inside_controls_are_visible(wanted: Theme, readable: float, visib
 
 
 @THEMES
-def test_a_check_box_is_drawn_with_its_outline(
-    qapp: QApplication, wanted: Theme, readable: float, visible: float
-) -> None:
+def test_check_box_has_an_outline(qapp: QApplication, wanted: Theme, readable: float, visible: float) -> None:
     box = QCheckBox()
     box.setStyleSheet(stylesheet.sheet(wanted, box.font()))
     box.resize(40, 40)
@@ -105,7 +103,7 @@ def _colours(widget: QWidget) -> set[str]:
     return {image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())}
 
 
-def test_the_palette_is_ours_even_where_the_desktop_ignores_colour_schemes(qapp: QApplication) -> None:
+def test_palette_is_that_of_the_theme(qapp: QApplication) -> None:
     for choice, expected in (
         (ThemeChoice.DARK, DARK),
         (ThemeChoice.CONTRAST, CONTRAST_LIGHT),
@@ -117,7 +115,7 @@ def test_the_palette_is_ours_even_where_the_desktop_ignores_colour_schemes(qapp:
 
 
 @THEMES
-def test_hints_in_empty_fields_are_readable(
+def test_placeholder_text_has_contrast(
     qapp: QApplication, qtbot: QtBot, wanted: Theme, readable: float, visible: float
 ) -> None:
     for field in (QLineEdit(), QPlainTextEdit()):
@@ -131,7 +129,7 @@ def test_hints_in_empty_fields_are_readable(
 
 
 @pytest.mark.parametrize("choice", [ThemeChoice.LIGHT, ThemeChoice.DARK, ThemeChoice.CONTRAST])
-def test_a_menu_stands_out_from_the_page_behind_it(qapp: QApplication, choice: ThemeChoice) -> None:
+def test_menu_has_contrast_with_the_page(qapp: QApplication, choice: ThemeChoice) -> None:
     wanted = theme.apply(qapp, choice)
     menu = QMenu()
     menu.addAction("words").setCheckable(True)
@@ -154,13 +152,13 @@ def test_a_menu_stands_out_from_the_page_behind_it(qapp: QApplication, choice: T
         (ThemeChoice.DARK, Scheme.Light, Preference.HighContrast, DARK),
     ],
 )
-def test_the_choice_and_the_desktop_decide(
+def test_theme_follows_setting_and_desktop(
     choice: ThemeChoice, scheme: Qt.ColorScheme, preference: Qt.ContrastPreference, expected: Theme
 ) -> None:
     assert theme.chosen(choice, scheme, preference) is expected
 
 
-def test_the_window_follows_a_desktop_that_wants_more_contrast(app: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_theme_follows_high_contrast(app: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     hints = QApplication.styleHints().accessibility()
     asked = theme.chosen
     monkeypatch.setattr(theme, "chosen", lambda choice, scheme, _: asked(choice, scheme, Preference.HighContrast))
@@ -180,7 +178,7 @@ def test_chinese_glyphs_follow_the_language(qapp: QApplication) -> None:
 
 
 @pytest.mark.parametrize("choice", [ThemeChoice.DARK, ThemeChoice.LIGHT, ThemeChoice.CONTRAST])
-def test_nothing_is_told_of_a_theme_but_by_the_palette(qtbot: QtBot, qapp: QApplication, choice: ThemeChoice) -> None:
+def test_theme_is_set_by_palette_alone(qtbot: QtBot, qapp: QApplication, choice: ThemeChoice) -> None:
     theme.apply(qapp, ThemeChoice.LIGHT)
     button, lane, dialog = QToolButton(), RaceLane("Plain"), Dialog()
     for widget in (button, lane, dialog):
@@ -202,7 +200,7 @@ TEXT = (
 )
 
 
-def test_looks_change_while_messages_come_and_go(qtbot: QtBot, open_program: Callable[..., Program]) -> None:
+def test_theme_changes_while_messages_change(qtbot: QtBot, open_program: Callable[..., Program]) -> None:
     app = open_program()
     ask(qtbot, app, "hello")
     session = app.chat_controller.session
@@ -235,7 +233,7 @@ def _moving(app: Program) -> list[BusyBar]:
     return [bar for bar in bars if bar.maximum() == 0]
 
 
-def test_the_setting_holds_everything_still_and_lets_it_go(qapp: QApplication, app: Program) -> None:
+def test_reduced_motion_stops_animations(qapp: QApplication, app: Program) -> None:
     effect = Qt.UIEffect.UI_AnimateMenu
     flash, animated = qapp.cursorFlashTime(), qapp.isEffectEnabled(effect)
     assert _moving(app)
@@ -248,14 +246,14 @@ def test_the_setting_holds_everything_still_and_lets_it_go(qapp: QApplication, a
     assert (qapp.cursorFlashTime(), qapp.isEffectEnabled(effect)) == (flash, animated)
 
 
-def test_a_closed_window_leaves_the_cursor_as_it_was(qapp: QApplication, qtbot: QtBot, app: Program) -> None:
+def test_closed_window_restores_the_cursor(qapp: QApplication, qtbot: QtBot, app: Program) -> None:
     flash = qapp.cursorFlashTime()
     app.settings.change(reduced_motion=True)
     app.window.close()
     assert qapp.cursorFlashTime() == flash
 
 
-def test_the_desktop_is_heard_too(app: Program) -> None:
+def test_reduced_motion_follows_the_desktop(app: Program) -> None:
     app.motion._note_change("org.gnome.desktop.interface", "enable-animations", value=False)
     assert app.motion.reduced
     assert not _moving(app)
@@ -266,7 +264,7 @@ def test_the_desktop_is_heard_too(app: Program) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("dbus-run-session"), reason="no bus can be started")
-def test_the_portal_is_asked_and_tells_of_changes() -> None:
+def test_portal_reports_changes() -> None:
     command = ["dbus-run-session", "--", sys.executable, "-m", "tests.ui.desktop_bus", "motion"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
     assert [json.loads(line) for line in done.stdout.splitlines()] == [True, False]

@@ -39,7 +39,7 @@ def name_servers(home: Path, **servers: object) -> None:
 
 
 def switch_on(qtbot: QtBot, app: Program) -> None:
-    """As the dialog and the preferences do."""
+    """Switch tools on as the dialog and the preferences do."""
     app.settings.change(tools=True)
     qtbot.waitUntil(lambda: not app.tools.is_starting, timeout=WAIT)
 
@@ -59,9 +59,7 @@ def reach(app: Program) -> str:
     return app.window.chat.composer._reach.text()
 
 
-def test_nothing_is_started_or_offered_until_somebody_says_so(
-    headstart_home: Path, open_program: Open, qtbot: QtBot
-) -> None:
+def test_tools_are_off_by_default(headstart_home: Path, open_program: Open, qtbot: QtBot) -> None:
     name_servers(headstart_home, clock=CLOCK)
     before = len(psutil.Process().children(recursive=True))
     app = open_program()
@@ -72,7 +70,7 @@ def test_nothing_is_started_or_offered_until_somebody_says_so(
     assert reach(app) == "Offline"
 
 
-def test_a_call_is_shown_asked_for_made_and_kept(qtbot: QtBot, app: Program) -> None:
+def test_tool_call_is_shown_confirmed_made_and_stored(qtbot: QtBot, app: Program) -> None:
     write(app, ADD)
     wait_for_question(qtbot, app)
     bar = app.window.chat.call
@@ -94,7 +92,7 @@ def test_a_call_is_shown_asked_for_made_and_kept(qtbot: QtBot, app: Program) -> 
     assert '"a": 1' in unfolded.toPlainText()
 
 
-def test_what_is_always_allowed_is_asked_once_in_this_chat_only(qtbot: QtBot, app: Program) -> None:
+def test_always_allow_is_for_a_chat(qtbot: QtBot, app: Program) -> None:
     write(app, ADD)
     wait_for_question(qtbot, app)
     with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
@@ -106,7 +104,7 @@ def test_what_is_always_allowed_is_asked_once_in_this_chat_only(qtbot: QtBot, ap
     wait_for_question(qtbot, app)
 
 
-def test_leave_for_a_tool_is_none_for_that_of_another_server(headstart_home: Path, qtbot: QtBot, app: Program) -> None:
+def test_permission_belongs_to_a_server(headstart_home: Path, qtbot: QtBot, app: Program) -> None:
     write(app, ADD)
     wait_for_question(qtbot, app)
     with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
@@ -119,7 +117,7 @@ def test_leave_for_a_tool_is_none_for_that_of_another_server(headstart_home: Pat
     assert app.window.chat.call.text.startswith("The model wants to call add of other,")
 
 
-def test_what_tools_take_of_the_context_is_counted(qtbot: QtBot, app: Program) -> None:
+def test_count_includes_tools(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "hello")
     count = app.window.chat.composer._count
     qtbot.waitUntil(lambda: bool(count.accessibleName()), timeout=WAIT)
@@ -128,7 +126,7 @@ def test_what_tools_take_of_the_context_is_counted(qtbot: QtBot, app: Program) -
     qtbot.waitUntil(lambda: count.accessibleName() == "6 / 2,048 tokens", timeout=WAIT)
 
 
-def test_a_refusal_is_told_to_the_model(qtbot: QtBot, app: Program) -> None:
+def test_refused_tool_call_is_told_to_the_model(qtbot: QtBot, app: Program) -> None:
     write(app, ADD)
     wait_for_question(qtbot, app)
     with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
@@ -138,7 +136,7 @@ def test_a_refusal_is_told_to_the_model(qtbot: QtBot, app: Program) -> None:
 
 
 @pytest.mark.parametrize("question", [ADD, "toy: call hang {}"])
-def test_escape_ends_a_question_and_a_call(qtbot: QtBot, app: Program, question: str) -> None:
+def test_escape_ends_question_and_tool_call(qtbot: QtBot, app: Program, question: str) -> None:
     write(app, question)
     wait_for_question(qtbot, app)
     if "hang" in question:
@@ -152,7 +150,7 @@ def test_escape_ends_a_question_and_a_call(qtbot: QtBot, app: Program, question:
     assert texts(app)[-1] == "You wrote: and now?"
 
 
-def test_the_question_waits_in_its_chat(qtbot: QtBot, app: Program) -> None:
+def test_tool_question_waits_in_its_chat(qtbot: QtBot, app: Program) -> None:
     write(app, ADD)
     wait_for_question(qtbot, app)
     asking = app.chat_controller.session
@@ -164,7 +162,7 @@ def test_the_question_waits_in_its_chat(qtbot: QtBot, app: Program) -> None:
         app.window.chat.call.once.click()
 
 
-def test_a_server_that_dies_in_a_call_is_told_and_started_again(qtbot: QtBot, app: Program) -> None:
+def test_crashed_tool_server_is_told_and_restarted(qtbot: QtBot, app: Program) -> None:
     write(app, "toy: call die {}")
     wait_for_question(qtbot, app)
     with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
@@ -173,7 +171,7 @@ def test_a_server_that_dies_in_a_call_is_told_and_started_again(qtbot: QtBot, ap
     qtbot.waitUntil(lambda: app.tools.names == ("clock",), timeout=WAIT)
 
 
-def test_the_sign_says_that_tools_may_reach_the_network(qtbot: QtBot, app: Program) -> None:
+def test_reach_label_covers_tools(qtbot: QtBot, app: Program) -> None:
     qtbot.waitUntil(lambda: reach(app) == "Tools may go online", timeout=WAIT)
     assert "Tools of clock may send on what a model gives them." in app.window.chat.composer._reach.toolTip()
     app.settings.change(tools=False)
@@ -181,7 +179,7 @@ def test_the_sign_says_that_tools_may_reach_the_network(qtbot: QtBot, app: Progr
     assert app.tools.offered == ()
 
 
-def test_a_restart_shows_what_was_called(qtbot: QtBot, app: Program, open_program: Open) -> None:
+def test_restart_shows_tool_calls(qtbot: QtBot, app: Program, open_program: Open) -> None:
     write(app, ADD)
     wait_for_question(qtbot, app)
     with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
@@ -193,7 +191,7 @@ def test_a_restart_shows_what_was_called(qtbot: QtBot, app: Program, open_progra
     assert file.text == "3.0"
 
 
-def test_closing_in_a_question_keeps_the_text(qtbot: QtBot, app: Program, open_program: Open) -> None:
+def test_closing_during_a_tool_question_keeps_the_text(qtbot: QtBot, app: Program, open_program: Open) -> None:
     write(app, ADD)
     wait_for_question(qtbot, app)
     again = open_program()
@@ -201,14 +199,14 @@ def test_closing_in_a_question_keeps_the_text(qtbot: QtBot, app: Program, open_p
     assert (last.text.strip(), last.state) == ("Let me see.", State.INTERRUPTED)
 
 
-def test_no_sign_hides_what_a_tool_would_be_given(qtbot: QtBot) -> None:
+def test_hidden_characters_of_arguments_are_shown(qtbot: QtBot) -> None:
     bar = CallBar()
     qtbot.addWidget(bar)
     bar.ask((Call("add", '{"a": "\u202e虎"}'), Offer(Tool("add", "{}"), "clock", "add")))
     assert bar._arguments.toPlainText() == '{\n  "a": "\\u202e虎"\n}'
 
 
-def test_thinking_and_calls_share_a_fold() -> None:
+def test_thinking_and_tool_calls_share_a_fold() -> None:
     content = MessageContent(
         1, "assistant", "<think>\nhm\n</think>\nYes", attached=(Attachment('add {"a": 1}', "3.0"),)
     )
@@ -217,7 +215,7 @@ def test_thinking_and_calls_share_a_fold() -> None:
     assert plain_text(blocks).split() == ["hm", "add", '{"a":', "1}", "3.0"]
 
 
-def test_the_dialog_lists_tools_and_switches_them(qtbot: QtBot, app: Program) -> None:
+def test_tools_dialog_lists_and_switches_tools(qtbot: QtBot, app: Program) -> None:
     app.window.actions_by_name["tools"].trigger()
     (dialog,) = (each for each in QApplication.topLevelWidgets() if isinstance(each, ToolsDialog) and each.isVisible())
     server = dialog.list.topLevelItem(0)
@@ -233,7 +231,7 @@ def test_the_dialog_lists_tools_and_switches_them(qtbot: QtBot, app: Program) ->
     dialog.close()
 
 
-def test_a_server_that_does_not_start_is_told(headstart_home: Path, open_program: Open, qtbot: QtBot) -> None:
+def test_failed_tool_server_is_told(headstart_home: Path, open_program: Open, qtbot: QtBot) -> None:
     name_servers(headstart_home, bad={"command": "no-such-program"})
     app = open_program()
     switch_on(qtbot, app)

@@ -1,6 +1,5 @@
 """A chat on screen: where it scrolls, what exists, finding, selecting, staying quick."""
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -16,6 +15,7 @@ from headstart.ui.chat.message import MessageAction, MessageContent, MessageStat
 from headstart.ui.chat.transcript import AT_END, Transcript
 from headstart.ui.widgets import theme
 from headstart.ui.widgets.theme import DARK, LIGHT
+from tests.ui.person import WAIT
 
 PARAGRAPH = "Some **text** that is long enough to fill a line or two of the window, with `code` and all.\n\n"
 Make = Callable[..., Transcript]
@@ -45,7 +45,7 @@ def _chat(count: int) -> list[MessageContent]:
 
 
 def _settle(qtbot: QtBot, transcript: Transcript) -> None:
-    qtbot.waitUntil(lambda: not transcript._ahead.isActive(), timeout=5000)
+    qtbot.waitUntil(lambda: not transcript._ahead.isActive(), timeout=WAIT)
 
 
 def _seen(transcript: Transcript) -> list[int]:
@@ -64,14 +64,14 @@ def _select(transcript: Transcript, first: int, last: int) -> None:
     transcript.view(last).ask(MessageAction.SELECT_UP_TO)
 
 
-def test_a_chat_opens_at_its_end(make: Make) -> None:
+def test_chat_opens_at_its_end(make: Make) -> None:
     transcript = make()
     assert transcript._at_end
     assert transcript.verticalScrollBar().value() == transcript.verticalScrollBar().maximum() > 500
     assert _seen(transcript)[-1] == 29
 
 
-def test_a_button_leads_back_to_the_end(make: Make, qtbot: QtBot) -> None:
+def test_button_scrolls_to_the_end(make: Make, qtbot: QtBot) -> None:
     transcript = make()
     assert transcript._newest.isHidden()
     transcript.verticalScrollBar().setValue(0)
@@ -82,7 +82,7 @@ def test_a_button_leads_back_to_the_end(make: Make, qtbot: QtBot) -> None:
     assert transcript._newest.isHidden()
 
 
-def test_only_messages_near_the_eye_exist(make: Make, qtbot: QtBot) -> None:
+def test_only_visible_messages_have_views(make: Make, qtbot: QtBot) -> None:
     transcript = make(400)
     assert len(list(transcript.views())) < 25
     bar = transcript.verticalScrollBar()
@@ -94,12 +94,11 @@ def test_only_messages_near_the_eye_exist(make: Make, qtbot: QtBot) -> None:
     assert len(list(transcript.views())) < 60
 
 
-def test_a_thousand_messages_open_at_once(make: Make) -> None:
-    transcript, chat = make(0), _chat(1000)
-    spent = time.process_time()
-    transcript.show_chat(chat)
+def test_thousand_messages_have_few_views(make: Make) -> None:
+    transcript = make(0)
+    transcript.show_chat(_chat(1000))
     transcript.grab()
-    assert time.process_time() - spent < 0.3  # processor time: others may use the machine
+    assert len(list(transcript.views())) < 25
     assert _seen(transcript)[-1] == 999
 
 
@@ -116,7 +115,7 @@ def test_new_text_stays_in_view_at_the_end(make: Make) -> None:
     assert bar.value() == bar.maximum()
 
 
-def test_a_reader_who_scrolled_up_is_left_alone(make: Make) -> None:
+def test_new_text_does_not_scroll_a_reader(make: Make) -> None:
     transcript = make(6)
     transcript.add(MessageContent("live", "assistant", ""))
     transcript.view_of("live").begin_stream()
@@ -132,7 +131,7 @@ def test_a_reader_who_scrolled_up_is_left_alone(make: Make) -> None:
     assert bar.value() == bar.maximum()
 
 
-def test_what_one_reads_stays_where_it_is_when_heights_above_change(make: Make, qtbot: QtBot) -> None:
+def test_position_survives_changed_heights(make: Make, qtbot: QtBot) -> None:
     transcript = make(60)
     bar = transcript.verticalScrollBar()
     bar.setValue(bar.maximum() // 2)
@@ -144,7 +143,7 @@ def test_what_one_reads_stays_where_it_is_when_heights_above_change(make: Make, 
     assert transcript.view(index - 1).y() - bar.value() == place
 
 
-def test_narrower_windows_keep_the_place(make: Make, qtbot: QtBot) -> None:
+def test_position_survives_a_narrower_window(make: Make, qtbot: QtBot) -> None:
     transcript = make(60)
     bar = transcript.verticalScrollBar()
     bar.setValue(bar.maximum() // 2)
@@ -157,7 +156,7 @@ def test_narrower_windows_keep_the_place(make: Make, qtbot: QtBot) -> None:
     assert bar.value() == bar.maximum()
 
 
-def test_finding_counts_marks_and_goes_round(make: Make, qtbot: QtBot) -> None:
+def test_find_counts_marks_and_wraps(make: Make, qtbot: QtBot) -> None:
     transcript = make(40)
     found: list[tuple[int, int]] = []
     transcript.found_changed.connect(lambda number, count: found.append((number, count)))
@@ -178,7 +177,7 @@ def test_finding_counts_marks_and_goes_round(make: Make, qtbot: QtBot) -> None:
     transcript.clear_find()
 
 
-def test_found_words_are_marked_where_they_stand(make: Make) -> None:
+def test_found_words_are_marked(make: Make) -> None:
     transcript = make(2)
     transcript.find_text("text that")
     block = transcript.view(1)._text.document().firstBlock()
@@ -199,7 +198,7 @@ def _grounds(transcript: Transcript, index: int) -> set[str]:
     return found
 
 
-def test_messages_are_selected_in_ranges_and_copied(make: Make, qtbot: QtBot) -> None:
+def test_message_ranges_are_selected_and_copied(make: Make, qtbot: QtBot) -> None:
     transcript = make(6)
     _select(transcript, 2, 4)
     assert [message.id for message in transcript.selected_messages()] == [2, 3, 4]
@@ -212,12 +211,12 @@ def test_messages_are_selected_in_ranges_and_copied(make: Make, qtbot: QtBot) ->
     assert transcript.selected_messages() == []
 
 
-def test_thinking_is_left_out_of_plain_text(make: Make) -> None:
+def test_plain_copy_omits_thinking(make: Make) -> None:
     message = MessageContent(1, "assistant", "<think>\nhm\n</think>\n\n**Yes**", author="Qwen")
     assert make(0).as_text([message]) == "Qwen:\nYes"
 
 
-def test_a_reused_view_shows_nothing_of_its_former_message(make: Make, qtbot: QtBot) -> None:
+def test_reused_view_is_clean(make: Make, qtbot: QtBot) -> None:
     transcript = make(4)
     transcript.set_origins_visible(True)
     transcript.find_text("message")
@@ -228,7 +227,7 @@ def test_a_reused_view_shows_nothing_of_its_former_message(make: Make, qtbot: Qt
     assert _grounds(transcript, 0) == set()
 
 
-def test_a_streaming_message_survives_scrolling_away(make: Make, qtbot: QtBot) -> None:
+def test_streaming_message_survives_scrolling(make: Make, qtbot: QtBot) -> None:
     transcript = make(200)
     transcript.add(MessageContent("live", "assistant", ""))
     transcript.view_of("live").begin_stream()
@@ -241,7 +240,7 @@ def test_a_streaming_message_survives_scrolling_away(make: Make, qtbot: QtBot) -
     assert replace(transcript.contents()[-1], origins=()) == replace(ended, text="one two")
 
 
-def test_another_theme_reaches_what_is_seen_and_what_is_not(make: Make, qtbot: QtBot) -> None:
+def test_theme_reaches_visible_and_hidden_messages(make: Make, qtbot: QtBot) -> None:
     transcript = make(60)
     transcript.set_looks(DARK, theme.text_font(13))
     for index in (59, 0):

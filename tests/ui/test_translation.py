@@ -58,7 +58,7 @@ def _calls(node: ast.AST, owner: str = "") -> Iterator[tuple[ast.Call, str]]:
 
 
 def _said(module: Module) -> Iterator[Message]:
-    """What a module gives to be translated, as Python understands it."""
+    """Return what a module gives to be translated, as Python understands it."""
     for call, owner in _calls(module.tree):
         name, texts = _called(call), [_text(argument) for argument in call.args]
         if name == "tr" and texts[0] is not None:
@@ -193,7 +193,7 @@ def chinese(language: str) -> Words:
 
 
 def holes(text: str) -> Counter[str]:
-    """What is put into a text, commands of a terminal aside; bare braces count as their places."""
+    """Return the placeholders of a text, without commands of a terminal; bare braces count as their places."""
     found = [hole for hole in re.findall(r"\{[^{}]*\}|%n|%\d", text) if hole != "{command}"]
     bare = iter(range(len(found)))
     return Counter(f"{{{next(bare)}}}" if hole == "{}" else hole for hole in found)

@@ -35,7 +35,7 @@ def end(qtbot: QtBot, app: Program) -> None:
     qtbot.waitUntil(lambda: not app.loader.occupation and app.loader.is_ready, timeout=WAIT)
 
 
-def test_before_the_first_run_it_says_what_will_be_tried(qtbot: QtBot, app: Program) -> None:
+def test_tuning_page_describes_the_first_run(qtbot: QtBot, app: Program) -> None:
     app.window.actions_by_name["tune"].trigger()
     page = app.window.tune
     qtbot.waitUntil(lambda: "has not been tuned" in page._empty.text(), timeout=WAIT)
@@ -44,7 +44,7 @@ def test_before_the_first_run_it_says_what_will_be_tried(qtbot: QtBot, app: Prog
     assert "2. Guessing ahead: with earlier text" in page._plan.text()
 
 
-def test_a_run_shows_what_it_measured_and_why(qtbot: QtBot, open_program: Opened) -> None:
+def test_tuning_shows_measurements_and_reasons(qtbot: QtBot, open_program: Opened) -> None:
     app = open_program(pace=0.01)
     page = go(app)
     qtbot.waitUntil(lambda: len(page.report.tables()) == 1, timeout=WAIT)  # stage by stage
@@ -62,7 +62,7 @@ def test_a_run_shows_what_it_measured_and_why(qtbot: QtBot, open_program: Opened
     assert rows[3][-1] == "no time left"
 
 
-def test_the_next_start_knows_it_until_it_is_forgotten(qtbot: QtBot, open_program: Opened) -> None:
+def test_tuning_is_shown_after_a_restart_until_forgotten(qtbot: QtBot, open_program: Opened) -> None:
     app = open_program()
     go(app)
     end(qtbot, app)
@@ -76,7 +76,7 @@ def test_the_next_start_knows_it_until_it_is_forgotten(qtbot: QtBot, open_progra
     assert page.report.isHidden()
 
 
-def test_a_run_can_be_cancelled(qtbot: QtBot, open_program: Opened) -> None:
+def test_tuning_can_be_cancelled(qtbot: QtBot, open_program: Opened) -> None:
     app = open_program(pace=0.3)
     page = go(app)
     qtbot.waitUntil(lambda: "Model: as it is (f32) against 1 thread" in page.sentence, timeout=WAIT)
@@ -88,7 +88,7 @@ def test_a_run_can_be_cancelled(qtbot: QtBot, open_program: Opened) -> None:
     qtbot.waitUntil(page.report.isHidden, timeout=WAIT)
 
 
-def test_what_settings_name_is_not_tried(qtbot: QtBot, open_program: Opened) -> None:
+def test_chosen_settings_are_not_tuned(qtbot: QtBot, open_program: Opened) -> None:
     def find(_: Settings) -> Loadable:
         return Loadable("toy", LoadOptions(Path("toy"), Path("small"), "GPU", open=(Open.PROPERTIES,)))
 
@@ -100,7 +100,7 @@ def test_what_settings_name_is_not_tried(qtbot: QtBot, open_program: Opened) -> 
     assert "other installed draft models" not in said
 
 
-def test_every_setting_that_may_be_tried_is_said_in_chinese(speak: Speak) -> None:
+def test_tuned_settings_are_translated(speak: Speak) -> None:
     hardware = Hardware(logical=16, physical=8, devices=("CPU", "GPU.1"), pinning=True)
     load = LoadOptions(Path("t"), Path("d"))
     names = [*settings(hardware, load, ("f32", "bf16")), *drafts(load, {"small/draft": Path("s")}, rows=4000)]
@@ -134,7 +134,6 @@ CASES = (
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_reasons_are_those_of_the_terminal(stage: Stage) -> None:
-    """The same case is told, with the same figures."""
     terminal, window = reason(stage), tuning_page.reason(stage)
     for words in CASES:
         assert (words in terminal) == (words in window), words
@@ -143,6 +142,6 @@ def test_reasons_are_those_of_the_terminal(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("subject", [TARGET, DRAFTS])
-def test_what_goes_on_is_said(subject: str) -> None:
+def test_tuning_shows_its_step(subject: str) -> None:
     assert tuning_page.doing(TuningStep(subject)).startswith("Loading the ")
     assert tuning_page.doing(TuningStep(subject, against=())).endswith("as it is against nothing else")

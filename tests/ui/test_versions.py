@@ -9,7 +9,7 @@ from headstart.ui.program import Program
 from tests.ui.person import WAIT, ask, shown, texts, write
 
 
-def test_editing_a_question_makes_a_branch_and_versions_are_walked(qtbot: QtBot, app: Program) -> None:
+def test_edited_question_makes_a_branch(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "first")
     app.window.chat.transcript.action_requested.emit(MessageAction.EDIT, shown(app)[0].id)
     assert app.window.chat.composer.text() == "first"
@@ -21,7 +21,7 @@ def test_editing_a_question_makes_a_branch_and_versions_are_walked(qtbot: QtBot,
     assert texts(app) == ["first", "You wrote: first"]
 
 
-def test_editing_an_answer_keeps_the_persons_words(qtbot: QtBot, app: Program) -> None:
+def test_edited_answer_keeps_the_words_of_the_user(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "first")
     app.window.chat.transcript.action_requested.emit(MessageAction.EDIT, shown(app)[1].id)
     app.window.chat.composer.set_text("")
@@ -31,7 +31,7 @@ def test_editing_an_answer_keeps_the_persons_words(qtbot: QtBot, app: Program) -
     assert (shown(app)[1].version, shown(app)[1].versions) == (2, 2)
 
 
-def test_an_edit_can_be_left_and_the_draft_is_there_again(qtbot: QtBot, app: Program) -> None:
+def test_cancelled_edit_restores_the_draft(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "first")
     app.window.chat.composer.set_text("half a thought")
     app.chat_controller.edit_last()
@@ -41,7 +41,7 @@ def test_an_edit_can_be_left_and_the_draft_is_there_again(qtbot: QtBot, app: Pro
     assert texts(app)[0] == "first"
 
 
-def test_regenerating_adds_a_version(qtbot: QtBot, app: Program) -> None:
+def test_regenerate_adds_a_version(qtbot: QtBot, app: Program) -> None:
     app.window.panel.edited.emit("temperature", 0.0)
     ask(qtbot, app, "again")
     regenerate(qtbot, app)
@@ -49,7 +49,7 @@ def test_regenerating_adds_a_version(qtbot: QtBot, app: Program) -> None:
     assert "temperature 0" in app.window.chat.notice.text
 
 
-def test_nobody_is_told_that_an_answer_stays_the_same_where_it_need_not(qtbot: QtBot, app: Program) -> None:
+def test_regenerate_hint_is_for_greedy_sampling(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "with a temperature of the model's own")
     regenerate(qtbot, app)
     assert app.window.chat.notice.text == ""
@@ -73,7 +73,7 @@ def regenerate(qtbot: QtBot, app: Program) -> None:
         app.window.actions_by_name["regenerate"].trigger()
 
 
-def test_a_fork_is_a_chat_of_its_own(qtbot: QtBot, app: Program) -> None:
+def test_fork_is_a_new_chat(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "first")
     ask(qtbot, app, "second")
     app.window.chat.transcript.action_requested.emit(MessageAction.FORK, shown(app)[1].id)
@@ -81,7 +81,7 @@ def test_a_fork_is_a_chat_of_its_own(qtbot: QtBot, app: Program) -> None:
     assert len(app.store.chats()) == 2
 
 
-def test_up_in_an_empty_box_edits_the_last_question(qtbot: QtBot, app: Program) -> None:
+def test_up_arrow_edits_the_last_question(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "first")
     QTest.keyClick(app.window.chat.composer.edit, Qt.Key.Key_Up)
     assert app.window.chat.composer.text() == "first"

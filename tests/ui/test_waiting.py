@@ -22,12 +22,12 @@ Open = Callable[..., Program]
 
 
 def heading(app: Program) -> str:
-    """What stands beside the name above the last message."""
+    """Return the words beside the name above the last message."""
     view = app.window.chat.transcript.view(len(shown(app)) - 1)
     return view._header.findChildren(QLabel)[1].text()
 
 
-def test_what_is_read_is_told_until_the_first_words_come(qtbot: QtBot, open_program: Open) -> None:
+def test_prefill_is_shown_until_the_first_words(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.05)
     write(app, "toy: words 400")
     qtbot.waitUntil(lambda: app.link.generation is not None, timeout=WAIT)
@@ -39,7 +39,7 @@ def test_what_is_read_is_told_until_the_first_words_come(qtbot: QtBot, open_prog
     assert heading(app) == "writing…"
 
 
-def test_it_is_said_why_a_conversation_is_read_again(qtbot: QtBot, open_program: Open) -> None:
+def test_reason_for_reading_again_is_shown(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.5)
     write(app, "toy: words 400")
     qtbot.waitUntil(lambda: app.link.generation is not None, timeout=WAIT)
@@ -47,7 +47,7 @@ def test_it_is_said_why_a_conversation_is_read_again(qtbot: QtBot, open_program:
     assert shown(app)[-1].notice == "Reading the conversation: 10 of 1,055 tokens The device changed."
 
 
-def test_an_answer_that_waits_says_so_when_its_chat_is_opened_again(qtbot: QtBot, open_program: Open) -> None:
+def test_waiting_answer_says_so_after_reopening(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=60.0)
     write(app, "hello")
     qtbot.waitUntil(lambda: bool(shown(app)) and "of 2 tokens" in shown(app)[-1].notice, timeout=WAIT)
@@ -57,7 +57,7 @@ def test_an_answer_that_waits_says_so_when_its_chat_is_opened_again(qtbot: QtBot
     assert "of 2 tokens" in shown(app)[-1].notice
 
 
-def test_loading_tells_its_step_and_its_seconds_and_how_long_it_took_last_time(qtbot: QtBot, app: Program) -> None:
+def test_loading_shows_step_seconds_and_the_last_duration(qtbot: QtBot, app: Program) -> None:
     composer = app.window.chat.composer
     app.link.loading.emit(None)
     assert composer.model_button.text() == "Loading toy"
@@ -74,7 +74,7 @@ def test_loading_tells_its_step_and_its_seconds_and_how_long_it_took_last_time(q
     assert "usually" not in composer._count.text()
 
 
-def test_a_message_that_waits_for_the_model_tells_how_far_that_is(qtbot: QtBot, open_program: Open) -> None:
+def test_waiting_message_shows_the_progress_of_loading(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=60.0)
     write(app, "hello")
     qtbot.waitUntil(lambda: app.link.generation is not None, timeout=WAIT)
@@ -83,7 +83,7 @@ def test_a_message_that_waits_for_the_model_tells_how_far_that_is(qtbot: QtBot, 
     assert "warming up" not in app.window.chat.composer._count.text()  # once is enough
 
 
-def test_where_there_is_no_room_the_seconds_of_loading_stay(app: Program) -> None:
+def test_narrow_composer_keeps_the_seconds_of_loading(app: Program) -> None:
     composer = app.window.chat.composer
     app.link.loading.emit(Loading(Phase.DRAFT, 60.0))
     app.window.resize(480, 500)
@@ -91,7 +91,7 @@ def test_where_there_is_no_room_the_seconds_of_loading_stay(app: Program) -> Non
     assert composer._count.text() == "0 s"
 
 
-def test_a_step_of_something_long_tells_its_seconds(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_step_shows_its_seconds(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_LONG", 1)
     card = progress.WorkCard()
     qtbot.addWidget(card)
@@ -106,7 +106,7 @@ def test_a_step_of_something_long_tells_its_seconds(qtbot: QtBot, monkeypatch: p
     assert card.text.endswith("Cancelled.")
 
 
-def test_a_download_tells_its_bytes_its_rate_and_the_time_left(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_download_shows_bytes_rate_and_time_left(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     card = progress.WorkCard()
     qtbot.addWidget(card)
     card.begin("Exporting tiny")
@@ -125,9 +125,7 @@ def test_a_download_tells_its_bytes_its_rate_and_the_time_left(qtbot: QtBot, mon
     assert card.text.endswith("Done.")
 
 
-def test_a_step_that_counts_its_work_tells_the_share_and_the_time_left(
-    qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_counted_step_shows_share_and_time_left(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     card = progress.WorkCard()
     qtbot.addWidget(card)
     card.begin("Exporting tiny")
@@ -140,7 +138,7 @@ def test_a_step_that_counts_its_work_tells_the_share_and_the_time_left(
     assert card.text.endswith("3 of 8: Compressing · 100 %")
 
 
-def test_a_verification_tells_what_the_loading_is_at(
+def test_verification_shows_the_step_of_loading(
     qtbot: QtBot, headstart_home: Path, open_program: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_model(headstart_home / "models" / "smol")
@@ -165,7 +163,7 @@ def test_a_verification_tells_what_the_loading_is_at(
     qtbot.waitUntil(lambda: "it loads and answers" in card._state.text(), timeout=WAIT)
 
 
-def test_the_local_server_tells_how_long_it_loads(qtbot: QtBot, app: Program) -> None:
+def test_local_server_shows_the_seconds_of_loading(qtbot: QtBot, app: Program) -> None:
     app.loader.unload()
     app.window.show_page(app.window.server)
     app.window.server.card.switch.click()

@@ -1,4 +1,4 @@
-"""Where a chat stands still there is a button for the way on: Answer, Continue, Try again, Load, Get a model."""
+"""Buttons that go on where a chat stands still: Answer, Continue, Try again, Load, Get a model."""
 
 import os
 import signal
@@ -42,7 +42,7 @@ def press(qtbot: QtBot, app: Program, text: str) -> None:
         button.click()
 
 
-def test_an_answer_of_the_longest_length_goes_on(qtbot: QtBot, app: Program) -> None:
+def test_answer_of_the_maximum_length_can_be_continued(qtbot: QtBot, app: Program) -> None:
     app.window.panel.edited.emit("max_new_tokens", 4)
     ask(qtbot, app, "toy: words 50")
     before = texts(app)[-1]
@@ -55,7 +55,7 @@ def test_an_answer_of_the_longest_length_goes_on(qtbot: QtBot, app: Program) -> 
     assert offers(app) == []
 
 
-def test_a_stopped_answer_goes_on_or_is_tried_again(qtbot: QtBot, open_program: Open) -> None:
+def test_stopped_answer_can_be_continued_or_retried(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.02)
     begin(qtbot, app, "toy: words 60")
     with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
@@ -72,7 +72,7 @@ def test_a_stopped_answer_goes_on_or_is_tried_again(qtbot: QtBot, open_program: 
     assert texts(app)[-1].startswith(before)
 
 
-def test_what_came_without_a_word_is_tried_again(qtbot: QtBot, app: Program) -> None:
+def test_empty_answer_can_be_retried(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "toy: refuse")
     assert shown(app)[-1].notice == "The toy refuses; ask for something else."
     assert offers(app) == ["Try again"]
@@ -80,7 +80,7 @@ def test_what_came_without_a_word_is_tried_again(qtbot: QtBot, app: Program) -> 
     assert shown(app)[-1].versions == 2
 
 
-def test_a_question_without_an_answer_can_be_answered(qtbot: QtBot, app: Program) -> None:
+def test_unanswered_question_can_be_answered(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "hello")
     app.window.chat.transcript.action_requested.emit(MessageAction.DELETE, shown(app)[1].id)
     assert offers(app) == ["Answer"]
@@ -89,7 +89,7 @@ def test_a_question_without_an_answer_can_be_answered(qtbot: QtBot, app: Program
     assert offers(app, -2) == offers(app) == []
 
 
-def test_a_question_is_not_answered_while_an_answer_is_written_elsewhere(qtbot: QtBot, open_program: Open) -> None:
+def test_question_waits_for_the_answer_of_another_chat(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.02)
     ask(qtbot, app, "hello")
     asked = app.chat_controller.session.chat.id
@@ -102,7 +102,7 @@ def test_a_question_is_not_answered_while_an_answer_is_written_elsewhere(qtbot: 
     assert texts(app) == ["hello"]
 
 
-def test_continue_is_a_command_where_there_is_an_answer(qtbot: QtBot, app: Program) -> None:
+def test_continue_command_needs_an_answer(qtbot: QtBot, app: Program) -> None:
     command = app.window.actions_by_name["continue"]
     assert not command.isEnabled()
     ask(qtbot, app, "hello")
@@ -121,9 +121,7 @@ def test_continue_is_a_command_where_there_is_an_answer(qtbot: QtBot, app: Progr
 
 
 @pytest.mark.engine_process
-def test_after_a_dead_engine_the_way_on_is_below_the_answer_and_it_is_said_once(
-    qtbot: QtBot, open_program: Open
-) -> None:
+def test_crashed_answer_can_be_continued(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.02)
     begin(qtbot, app, "toy: words 60")
     with qtbot.waitSignal(app.link.restarted, timeout=WAIT):
@@ -139,14 +137,14 @@ def test_after_a_dead_engine_the_way_on_is_below_the_answer_and_it_is_said_once(
     assert texts(app)[-1].startswith(partly)
 
 
-def test_only_the_end_of_a_chat_offers_a_way_on(qtbot: QtBot, app: Program) -> None:
+def test_only_the_last_message_has_ways_on(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "toy: refuse")
     ask(qtbot, app, "hello")
     assert offers(app, -3) == []
 
 
 @pytest.mark.parametrize("name", ["race", "bench", "tune"])
-def test_where_something_is_measured_a_button_leads_to_a_first_model(open_program: Open, name: str) -> None:
+def test_measuring_page_leads_to_a_first_model(open_program: Open, name: str) -> None:
     app = open_program(find=installed_model, loaded=False)
     app.window.actions_by_name[name].trigger()
     page = app.window.pages.currentWidget()
@@ -157,9 +155,7 @@ def test_where_something_is_measured_a_button_leads_to_a_first_model(open_progra
     assert app.window.pages.currentWidget() is app.window.models
 
 
-def test_without_a_model_a_button_leads_to_one_and_goes_when_it_is_there(
-    qtbot: QtBot, headstart_home: Path, open_program: Open
-) -> None:
+def test_button_leads_to_a_model_until_there_is_one(qtbot: QtBot, headstart_home: Path, open_program: Open) -> None:
     app = open_program(find=installed_model, loaded=False)
     app.window.show_page(app.window.chat)
     write(app, "hello")
@@ -178,7 +174,7 @@ def test_without_a_model_a_button_leads_to_one_and_goes_when_it_is_there(
     assert texts(app)[-1] == "You wrote: hello hello again"
 
 
-def test_what_cannot_be_loaded_is_loaded_again_by_a_button(qtbot: QtBot, open_program: Open) -> None:
+def test_failed_load_can_be_retried(qtbot: QtBot, open_program: Open) -> None:
     folder = ["broken"]
 
     def find(settings: Settings) -> Loadable:
@@ -201,7 +197,7 @@ def test_what_cannot_be_loaded_is_loaded_again_by_a_button(qtbot: QtBot, open_pr
 
 
 @pytest.mark.engine_process
-def test_after_an_engine_that_died_while_loading_a_button_loads_again(qtbot: QtBot, open_program: Open) -> None:
+def test_crashed_load_can_be_retried(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(find=lambda s: Loadable("x", replace(toy_model(s).options, target=Path("heavy"))), loaded=False)
     notice = app.window.chat.notice
     qtbot.waitUntil(lambda: "It was loading a model" in notice.text, timeout=WAIT)
@@ -216,9 +212,7 @@ def button(part: QWidget, text: str) -> QPushButton:
     return next(each for each in part.findChildren(QPushButton) if each.text() == text and each.isVisible())
 
 
-def test_an_answer_that_repeats_itself_ends_with_two_ways_on_and_no_praise(
-    qtbot: QtBot, app: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_repetitive_answer_has_two_ways_on(qtbot: QtBot, app: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     app.window.actions_by_name["live"].trigger()
     ask(qtbot, app, "toy: repeat 50")
     assert shown(app)[-1].notice == "The model repeats itself, so the answer was stopped."
@@ -244,7 +238,7 @@ def test_an_answer_that_repeats_itself_ends_with_two_ways_on_and_no_praise(
     assert asked[-1].stop_on_repetition
 
 
-def test_what_repeats_itself_at_temperature_0_is_tried_again_at_a_higher_one(qtbot: QtBot, app: Program) -> None:
+def test_repetitive_greedy_answer_is_retried_at_a_temperature(qtbot: QtBot, app: Program) -> None:
     app.window.panel.edited.emit("temperature", 0.0)
     ask(qtbot, app, "toy: repeat 50")
     assert offers(app) == ["Try again at temperature 0.7", "Go on anyway"]

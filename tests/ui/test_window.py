@@ -25,7 +25,7 @@ def test_shift_enter_breaks_the_line(qtbot: QtBot, app: Program) -> None:
     assert not shown(app)
 
 
-def test_where_enter_breaks_control_enter_sends(qtbot: QtBot, app: Program) -> None:
+def test_control_enter_sends_by_setting(qtbot: QtBot, app: Program) -> None:
     app.window.actions_by_name["enter_sends"].trigger()
     edit = app.window.chat.composer.edit
     write(app, "one")
@@ -35,7 +35,7 @@ def test_where_enter_breaks_control_enter_sends(qtbot: QtBot, app: Program) -> N
     assert texts(app)[0] == "one"
 
 
-def test_find_in_the_chat_counts_and_escape_closes_it(qtbot: QtBot, app: Program) -> None:
+def test_find_in_chat_counts_and_escape_closes_it(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "echo echo")
     app.window.actions_by_name["find"].trigger()
     bar = app.window.chat.find_bar
@@ -47,7 +47,7 @@ def test_find_in_the_chat_counts_and_escape_closes_it(qtbot: QtBot, app: Program
     assert bar.isHidden()
 
 
-def test_a_narrow_window_folds_the_sidebar_and_a_wide_one_shows_it_again(open_program: Callable[..., Program]) -> None:
+def test_narrow_window_folds_the_sidebar(open_program: Callable[..., Program]) -> None:
     app = open_program()
     sidebar, action = app.window.sidebar, app.window.actions_by_name["sidebar"]
     app.window.resize(500, 700)
@@ -65,7 +65,7 @@ def test_a_narrow_window_folds_the_sidebar_and_a_wide_one_shows_it_again(open_pr
     assert sidebar.isHidden()
 
 
-def test_settings_of_a_chat_hold_for_its_next_message(qtbot: QtBot, app: Program) -> None:
+def test_chat_settings_apply_to_the_next_message(qtbot: QtBot, app: Program) -> None:
     app.window.panel.edited.emit("max_new_tokens", 4)
     app.window.panel.edited.emit("num_assistant_tokens", 3)
     app.window.panel.edited.emit("assistant_confidence_threshold", 0.5)
@@ -81,7 +81,7 @@ def test_settings_of_a_chat_hold_for_its_next_message(qtbot: QtBot, app: Program
     assert app.chat_controller.session.settings.max_new_tokens == 2048
 
 
-def test_fixed_speculation_comes_with_a_number(qtbot: QtBot, app: Program) -> None:
+def test_fixed_speculation_has_a_length(qtbot: QtBot, app: Program) -> None:
     app.window.panel.edited.emit("speculation", "fixed")
     settings = app.chat_controller.session.settings
     assert (settings.guessing.mode, settings.guessing.num_assistant_tokens) == ("fixed", 4)
@@ -89,14 +89,14 @@ def test_fixed_speculation_comes_with_a_number(qtbot: QtBot, app: Program) -> No
     assert app.chat_controller.session.settings.guessing.mode == "auto"
 
 
-def test_settings_can_become_those_of_all_chats(qtbot: QtBot, app: Program) -> None:
+def test_chat_settings_can_become_defaults(qtbot: QtBot, app: Program) -> None:
     app.window.panel.edited.emit("temperature", 0.7)
     app.window.panel.adopt.click()
     assert app.settings.now.sampling.temperature == 0.7
     assert not app.chat_controller.session.chat.settings
 
 
-def test_origins_are_coloured_on_demand_and_stay_so(qtbot: QtBot, open_program: Open) -> None:
+def test_origins_are_coloured_on_demand(qtbot: QtBot, open_program: Open) -> None:
     app = open_program()
     assert app.window.chat.legend.isHidden()
     app.window.chat.origins_button.click()
@@ -105,7 +105,7 @@ def test_origins_are_coloured_on_demand_and_stay_so(qtbot: QtBot, open_program: 
     assert not again.window.chat.legend.isHidden()
 
 
-def test_the_legend_has_what_guessed_in_the_chat(qtbot: QtBot, app: Program) -> None:
+def test_legend_has_the_drafters_of_the_chat(qtbot: QtBot, app: Program) -> None:
     def explained() -> list[str]:
         return [swatch.origin for swatch in app.window.chat.legend.findChildren(Swatch) if not swatch.isHidden()]
 
@@ -116,13 +116,13 @@ def test_the_legend_has_what_guessed_in_the_chat(qtbot: QtBot, app: Program) -> 
     assert explained() == ["n-gram", "target"]
 
 
-def test_the_last_answer_is_copied_as_markdown(qtbot: QtBot, app: Program) -> None:
+def test_last_answer_is_copied_as_markdown(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "**bold**")
     app.window.actions_by_name["copy_last"].trigger()
     assert QGuiApplication.clipboard().text().strip() == "You wrote: **bold**"
 
 
-def test_a_range_of_messages_is_copied_from_the_keyboard(qtbot: QtBot, app: Program) -> None:
+def test_message_range_is_copied_by_keyboard(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "**one**")
     ask(qtbot, app, "two")
     transcript, bar = app.window.chat.transcript, app.window.chat.selection
@@ -145,7 +145,7 @@ def test_a_range_of_messages_is_copied_from_the_keyboard(qtbot: QtBot, app: Prog
     assert bar.isHidden()
 
 
-def test_a_click_on_a_name_selects_and_the_keyboard_copies(qtbot: QtBot, app: Program) -> None:
+def test_click_on_a_name_selects_the_message(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "one")
     header = app.window.chat.transcript.view(0)._header
     QTest.mouseClick(header, Qt.MouseButton.LeftButton)
@@ -158,7 +158,7 @@ def _choose(view: MessageView, text: str) -> None:
     next(action for action in view.menu().actions() if action.text() == text).trigger()
 
 
-def test_the_palette_runs_a_command(qtbot: QtBot, app: Program) -> None:
+def test_palette_runs_a_command(qtbot: QtBot, app: Program) -> None:
     app.window.actions_by_name["palette"].trigger()
     palette = next(child for child in app.window.children() if isinstance(child, CommandPalette))
     QTest.keyClicks(palette.field, "dark th")
@@ -166,7 +166,7 @@ def test_the_palette_runs_a_command(qtbot: QtBot, app: Program) -> None:
     assert app.settings.now.theme == "dark"
 
 
-def test_no_two_commands_share_a_key(qtbot: QtBot, app: Program) -> None:
+def test_shortcuts_are_unique(qtbot: QtBot, app: Program) -> None:
     keys = [
         key.toString(QKeySequence.SequenceFormat.PortableText)
         for action in app.window.actions_by_name.values()
