@@ -35,7 +35,7 @@ from headstart.errors import MemoryBudgetError, SettingsError
 from headstart.library import Broken, Model, Pair
 from headstart.server import keys, running
 from headstart.server.models import LoadedModels, OpenModel, Served, build_of, find
-from headstart.server.running import Loaded, Running
+from headstart.server.running import LoadedModel, RunningServer
 from headstart.server.worker import Limits
 
 HOST, PORT = "127.0.0.1", 8642
@@ -153,14 +153,14 @@ def list_running(arguments: JsonFlags, _load: Load) -> int:
     return 0
 
 
-def _rows(server: Running) -> Iterator[tuple[str, ...]]:
+def _rows(server: RunningServer) -> Iterator[tuple[str, ...]]:
     for model in server.models:
         yield model.name, _time(model).strftime("%Y-%m-%d %H:%M"), amount(model.memory), str(model.answers), server.url
     if not server.models:
         yield "none yet", "", "", "0", server.url
 
 
-def _as_data(server: Running) -> dict[str, object]:
+def _as_data(server: RunningServer) -> dict[str, object]:
     models = [
         {"name": model.name, "since": _time(model).isoformat(), "memory": model.memory, "answers": model.answers}
         for model in server.models
@@ -168,7 +168,7 @@ def _as_data(server: Running) -> dict[str, object]:
     return {"url": server.url, "process": server.process, "models": models}
 
 
-def _time(model: Loaded) -> datetime:
+def _time(model: LoadedModel) -> datetime:
     return datetime.fromtimestamp(int(model.since)).astimezone()
 
 
@@ -261,9 +261,9 @@ def _keys(arguments: ServeFlags) -> tuple[str, ...]:
 
     One is made where there is none at all, and shown once.
     """
-    given = [keys.checked(key, "--key") for key in arguments.key]
+    given = [keys.validate(key, "--key") for key in arguments.key]
     if KEY_VARIABLE in os.environ:
-        given.append(keys.checked(os.environ[KEY_VARIABLE], KEY_VARIABLE))
+        given.append(keys.validate(os.environ[KEY_VARIABLE], KEY_VARIABLE))
     if arguments.key_file:
         given += keys.read_file(arguments.key_file)
     file = paths.server_key()

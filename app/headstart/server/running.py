@@ -1,4 +1,4 @@
-"""The servers that run on this computer: each tells in a file of its own what it has loaded and answers."""
+"""The servers that run on this computer. Each describes its state in a file of its own."""
 
 import contextlib
 import os
@@ -10,17 +10,17 @@ import psutil
 
 from headstart import own_folder, paths
 
-_SAME = 2.0  # seconds by which two readings of one process's start may differ
+_START_TOLERANCE_SECONDS = 2.0  # two readings of the start of one process may differ by this much
 
 
 @dataclass(frozen=True)
-class Loaded:
-    """A model in memory. `since`: seconds since 1970; `process`: the one that holds it; `answers`: being written."""
+class LoadedModel:
+    """A model in memory."""
 
     name: str
-    since: float
-    process: int
-    answers: int = 0
+    since: float  # seconds since 1970
+    process: int  # which holds it
+    answers: int = 0  # in progress
 
     @property
     def memory(self) -> int:
@@ -32,52 +32,52 @@ class Loaded:
 
 
 @dataclass(frozen=True)
-class Running:
-    """A server; `born`: when its process started, as another one may get its number."""
+class RunningServer:
+    """A server that runs."""
 
     url: str
     process: int
-    born: float
-    models: tuple[Loaded, ...] = ()
+    born: float  # start of the process, which tells it from a later process with the same number
+    models: tuple[LoadedModel, ...] = ()
 
 
-def note(url: str, models: tuple[Loaded, ...]) -> None:
-    """Write down the state of the server of this process. A disk that is full keeps nobody from answering."""
+def write_state(url: str, models: tuple[LoadedModel, ...]) -> None:
+    """Write the state of this process's server. A full disk stops no answers."""
     process = os.getpid()
-    state = Running(url, process, psutil.Process(process).create_time(), models)
+    state = RunningServer(url, process, psutil.Process(process).create_time(), models)
     with contextlib.suppress(OSError):
         own_folder.write(_file(process), msgspec.json.encode(state))
 
 
-def forget() -> None:
-    """The server of this process has ended."""
+def delete_state() -> None:
+    """Delete the state of this process's server, which has ended."""
     with contextlib.suppress(OSError):
         _file(os.getpid()).unlink(missing_ok=True)
 
 
-def servers() -> list[Running]:
-    """Those that run, in the order of their start. Files of others, which were killed, are deleted."""
-    found = list[Running]()
+def servers() -> list[RunningServer]:
+    """Return the servers that run, in the order of their start. Delete the files of servers that were killed."""
+    servers = list[RunningServer]()
     for file in paths.servers_folder().glob("*.json"):
         with contextlib.suppress(OSError):
             state = _read(file)
             if state and _runs(state):
-                found.append(state)
+                servers.append(state)
             else:
                 file.unlink(missing_ok=True)
-    return sorted(found, key=lambda state: state.born)
+    return sorted(servers, key=lambda state: state.born)
 
 
-def _read(file: Path) -> Running | None:
+def _read(file: Path) -> RunningServer | None:
     try:
-        return msgspec.json.decode(file.read_bytes(), type=Running)
+        return msgspec.json.decode(file.read_bytes(), type=RunningServer)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None
 
 
-def _runs(state: Running) -> bool:
+def _runs(state: RunningServer) -> bool:
     try:
-        return bool(abs(psutil.Process(state.process).create_time() - state.born) < _SAME)
+        return bool(abs(psutil.Process(state.process).create_time() - state.born) < _START_TOLERANCE_SECONDS)
     except psutil.Error:
         return False
 
