@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from headstart import manifest, remotes, settings_file
 from headstart.errors import BrokenModelError, ExportError
 from headstart.manifest import Manifest, PairManifest
-from headstart.server.refusal import RefusedError
+from headstart.server.errors import RefusedError
 from headstart.server.requests import (
     ChatRequest,
     Defaults,

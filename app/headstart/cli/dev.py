@@ -57,7 +57,7 @@ class AuditFlags:
         f"classes of prompts, with commas between them, or all (default: {','.join(USUAL_KINDS)})",
         metavar="NAMES",
         read=read_kinds,
-        listed=True,
+        is_list=True,
         group="audit",
     )
     tokens: int = flag(128, "longest answer (default: 128)")
@@ -125,7 +125,7 @@ This page is written by `headstart dev reference --output app/docs/cli.md`."""
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceFlags:
-    """Where the page goes."""
+    """The file of the page."""
 
     output: Path | None = flag(
         None, "write the page to this file (default: print it)", metavar="FILE", read=writable_file
@@ -133,7 +133,7 @@ class ReferenceFlags:
 
 
 def write_reference(arguments: ReferenceFlags, _load: Load) -> int:
-    """Print the page, or write it. Returns the exit code."""
+    """Print the page, or write it. Return the exit code."""
     program = click.get_current_context().find_root().command
     text = "\n\n".join([_HEAD, *_sections(program, "headstart", level=2)]) + "\n"
     if arguments.output is None:
@@ -147,7 +147,7 @@ def write_reference(arguments: ReferenceFlags, _load: Load) -> int:
 
 
 def _sections(command: click.Command, path: str, level: int) -> Iterator[str]:
-    """A command, then its sub-commands."""
+    """Yield the section of a command, then the sections of its sub-commands."""
     context = click.Context(command)
     usage = " ".join([path, *command.collect_usage_pieces(context)])
     yield f"{'#' * level} {path}\n\n{(command.help or '').strip()}\n\n    {usage}"
@@ -159,8 +159,8 @@ def _sections(command: click.Command, path: str, level: int) -> Iterator[str]:
         yield "\n".join([f"{title[:1].upper()}{title[1:]}:", "", *lines])
     if isinstance(command, Group):
         for name in command.entries:
-            found: Any = command.get_command(context, name)
-            yield from _sections(found, f"{path} {name}", min(level + 1, 4))
+            subcommand: Any = command.get_command(context, name)
+            yield from _sections(subcommand, f"{path} {name}", min(level + 1, 4))
         if command.aliases:
             names = (f"- `{path} {name}`: the same as `{path} {words}`" for name, words in command.aliases.items())
             yield "\n".join(["Other names:", "", *names])
@@ -183,7 +183,7 @@ class TextFlags:
 
 
 def print_text(arguments: TextFlags, _load: Load) -> int:
-    """Print it. Raises AttachmentError."""
+    """Print the text of a PDF file. Return the exit code. Raises AttachmentError."""
     if arguments.lines:
         return _run_for_programs(arguments.file)
     print(harmless("\n\n".join(pages(arguments.file, open_pdf(arguments.file)))))
@@ -191,15 +191,18 @@ def print_text(arguments: TextFlags, _load: Load) -> int:
 
 
 def _run_for_programs(path: Path) -> int:
-    """Every line is `{"page", "pages"}`, then one is `{"text"}` or `{"error"}`; ASCII, whatever the terminal takes."""
+    """Print `{"page", "pages"}` for each page, then `{"text"}` or `{"error"}`. Return the exit code.
+
+    The lines are ASCII, so that they do not depend on the terminal.
+    """
     try:
         reader = open_pdf(path)
-        found = []
+        texts = []
         for number, text in enumerate(pages(path, reader), start=1):
-            found.append(text)
+            texts.append(text)
             print(json.dumps({"page": number, "pages": len(reader.pages)}), flush=True)
     except AttachmentError as error:
         print(json.dumps({"error": error.text.as_data()}), flush=True)
         return 1
-    print(json.dumps({"text": "\n\n".join(found)}), flush=True)
+    print(json.dumps({"text": "\n\n".join(texts)}), flush=True)
     return 0

@@ -24,9 +24,9 @@ from headstart.engine.engine import Finish, Request, Step
 from headstart.errors import HeadstartError
 from headstart.server.anthropic import MessagesFormatter, MessagesRequest, messages_to_request
 from headstart.server.auth import CLIENT, Access, Guard
+from headstart.server.errors import INVALID, SERVER, Fault, FaultBody, RefusedError, invalid, stopping, to_refusal
 from headstart.server.metrics import TYPE, Metrics
 from headstart.server.models import Served, find
-from headstart.server.refusal import INVALID, SERVER, Fault, FaultBody, RefusedError, invalid, refused, stopping
 from headstart.server.replies import (
     EMBEDS,
     ChatChunk,
@@ -140,13 +140,8 @@ class Api:
         """Answer a conversation: POST /v1/messages, Anthropic's API."""
         body, model = await self._read(request, MessagesRequest)
         engine_request = messages_to_request(body, self._defaults_for(model))
-        return self._answer(
-            request,
-            model,
-            [engine_request],
-            [MessagesFormatter(model.id, _call_reader(engine_request))],
-            streamed=bool(body.stream),
-        )
+        formatter = MessagesFormatter(model.id, _call_reader(engine_request))
+        return self._answer(request, model, [engine_request], [formatter], streamed=bool(body.stream))
 
     async def respond(self, request: HttpRequest) -> Response:
         """Answer a conversation: POST /v1/responses, OpenAI's newer API."""
@@ -311,7 +306,7 @@ async def _read_body(request: HttpRequest, limits: Limits) -> bytes:
 
 async def _refusal_response(_: HttpRequest, error: Exception) -> Response:
     assert isinstance(error, HeadstartError)
-    return refused(error).response()
+    return to_refusal(error).response()
 
 
 async def _http_error_response(request: HttpRequest, error: Exception) -> Response:

@@ -9,7 +9,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from headstart.server import keys
-from headstart.server.refusal import FORBIDDEN, INVALID, Fault, RefusedError
+from headstart.server.errors import FORBIDDEN, INVALID, Fault, RefusedError
 
 _OPEN_PATHS = {"", "/openapi.json", "/health", "/v1/health"}  # no secrets there; the documentation agrees
 _OWN_SITE = {"", "none", "same-origin"}

@@ -13,8 +13,8 @@ from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Engine, Event, Request
 from headstart.errors import HeadstartError, MemoryBudgetError
 from headstart.library import Model, Pair
-from headstart.server.refusal import INVALID, Fault, RefusedError
-from headstart.server.running import LoadedModel
+from headstart.server.errors import INVALID, Fault, RefusedError
+from headstart.server.running_servers import LoadedModel
 
 _PREFIX = "openai/"  # some clients put it before the name of every model
 

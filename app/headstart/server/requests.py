@@ -16,16 +16,23 @@ from msgspec import Meta, Struct
 
 from headstart.engine.engine import MOST_LIKELIEST, Call, Message, Request, Sampling, Speculation, Tool, Tools
 from headstart.parameters import Declared, SamplingParams, declared
-from headstart.server.refusal import RefusedError, invalid
+from headstart.server.errors import RefusedError, invalid
 
 _Class = TypeVar("_Class")
 _MAX_INT = 2**31 - 1  # the largest whole number that a field takes
+# Types of unsupported fields: they take only the values that change nothing.
+_Zero = Annotated[int, Meta(ge=0, le=0, description="Not supported: leave it out.")]
+_ZeroFloat = Annotated[float, Meta(ge=0, le=0, description="Not supported: leave it out.")]
+_OneFloat = Annotated[float, Meta(ge=1, le=1, description="Not supported: leave it out.")]
+_OneInt = Annotated[int, Meta(ge=1, le=1, description="The only answer is the best one.")]
 _EmptyList = Annotated[list[Any], Meta(max_length=0, description="Not supported: leave it out.")]
+_NoText = Annotated[str, Meta(max_length=0, description="Not supported: leave it out.")]
+_NoObject = Annotated[dict[str, Any], Meta(max_length=0, description="Not supported: leave it out.")]
+
 _LogitBias = Annotated[
     dict[Annotated[str, Meta(pattern="^[0-9]{1,9}$")], Annotated[float, Meta(ge=-100, le=100)]],
     Meta(description="What is added to the logits of tokens, by id.", examples=[{}]),
 ]
-_OneInt = Annotated[int, Meta(ge=1, le=1, description="The only answer is the best one.")]
 MAX_ANSWERS = 16  # per request
 _N = Annotated[int, Meta(ge=1, le=MAX_ANSWERS, description="Answers to each prompt, of a seed and those after it.")]
 TokenId = Annotated[int, Meta(ge=0, le=_MAX_INT)]
@@ -36,11 +43,6 @@ _ZERO_TOKENS = "0: the prompt is read, and stays in memory for the next request 
 _CompletionLength = Annotated[int, Meta(ge=-1, le=_MAX_INT, description=f"{_ZERO_TOKENS} Default: 16.")]
 Length = Annotated[int, Meta(ge=-1, le=_MAX_INT, description=f"{_ZERO_TOKENS} Default: half the context.")]
 _Text = Annotated[str, Meta(min_length=1)]
-_Zero = Annotated[int, Meta(ge=0, le=0, description="Not supported: leave it out.")]
-_ZeroFloat = Annotated[float, Meta(ge=0, le=0, description="Not supported: leave it out.")]
-_OneFloat = Annotated[float, Meta(ge=1, le=1, description="Not supported: leave it out.")]
-_NoText = Annotated[str, Meta(max_length=0, description="Not supported: leave it out.")]
-_NoObject = Annotated[dict[str, Any], Meta(max_length=0, description="Not supported: leave it out.")]
 Object = Annotated[dict[str, Any], Meta(examples=[{"type": "object"}])]
 _Grammar = Annotated[_Text, Meta(description="In Lark's notation or llama.cpp's.", examples=['start: "yes" | "no"'])]
 _Choice = Annotated[list[_Text], Meta(min_length=1)]
@@ -458,11 +460,12 @@ def _with_whole_numbers(data: object) -> object:
 def chat_to_request(body: ChatRequest, defaults: Defaults) -> Request:
     """Translate a request for an answer to a conversation. Raises RefusedError."""
     length = first_length(body.max_completion_tokens, body.max_tokens, body.n_predict, defaults.length)
-    schema = {"response_format": schema_of(body.response_format)}
+    schemas = {"response_format": schema_of(body.response_format)}
+    has_logprobs = body.top_logprobs is not None if body.logprobs is None else body.logprobs
     return replace(
-        to_request(body, defaults, messages_of(body.messages), length, _tools(body), schema),
+        to_request(body, defaults, messages_of(body.messages), length, _tools(body), schemas),
         prediction=text_of(body.prediction.content) if body.prediction else "",
-        likeliest=_likeliest(body),
+        likeliest=body.top_logprobs or 0 if has_logprobs else None,
     )
 
 
@@ -615,11 +618,6 @@ def first_length(*lengths: int | None) -> int:
     return next(length for length in lengths if length is not None and length >= 0)
 
 
-def _likeliest(body: ChatRequest) -> int | None:
-    has_logprobs = body.top_logprobs is not None if body.logprobs is None else body.logprobs
-    return body.top_logprobs or 0 if has_logprobs else None
-
-
 def _constraint(
     body: AnswerRequest, other_schemas: Mapping[str, dict[str, Any] | None], *, has_tools: bool
 ) -> tuple[str, str]:
@@ -675,8 +673,8 @@ def schema_of(response_format: ResponseFormat | None) -> dict[str, Any] | None:
 
 
 def _sampling(body: AnswerRequest, defaults: Defaults) -> Sampling:
-    given = {each.field: getattr(body, each.name) for each in declared(Sampling)}
-    values = {name: value for name, value in given.items() if value is not None}
+    fields = {each.field: getattr(body, each.name) for each in declared(Sampling)}
+    values = {name: value for name, value in fields.items() if value is not None}
     if body.repeat_penalty is not None:
         values.setdefault("repetition_penalty", body.repeat_penalty)
     if body.top_k is not None:

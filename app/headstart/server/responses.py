@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from headstart.engine.engine import Call, FinishReason, Message, Request, Scored, Stats, Tools
-from headstart.server.refusal import invalid
+from headstart.server.errors import invalid
 from headstart.server.replies import AnswerChunk, Block, BlockFormatter, logprobs_of
 from headstart.server.requests import (
     UNSUPPORTED_IN_RESPONSES,

@@ -19,12 +19,12 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from headstart.engine.protocol import Answered, Asked, ServerEnded, ServerReport, Serving, StartServer
 from headstart.errors import PortTakenError, ServerError, SettingsError
-from headstart.server import running
+from headstart.server import running_servers
 from headstart.server.app import application
 from headstart.server.auth import Access
+from headstart.server.errors import invalid
 from headstart.server.metrics import Metrics
 from headstart.server.models import ModelRegistry
-from headstart.server.refusal import invalid
 from headstart.server.requests import Defaults
 from headstart.server.streaming import ANSWERS
 from headstart.server.worker import Answer, Limits, Worker
@@ -87,7 +87,7 @@ class Server:
         access = Access(config.keys, hosts, frozenset(config.origins), config.beyond)
         logging.getLogger("uvicorn.error").addFilter(_is_bug)
         self._listener, self._report = listener, report
-        self._worker = Worker(models, limits, partial(running.write_state, url(listener)))
+        self._worker = Worker(models, limits, partial(running_servers.write_state, url(listener)))
         metrics = Metrics()
         app = application(self._worker, access, defaults, metrics)
         self._server = _UvicornServer(_RequestReporter(app, report, metrics), self._worker)
@@ -102,7 +102,7 @@ class Server:
                 self._report(self._serving)
                 self._server.run([self._listener])
         finally:
-            running.delete_state()
+            running_servers.delete_state()
             self._report(ServerEnded())
 
     def start(self) -> None:

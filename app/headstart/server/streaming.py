@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from headstart.engine.engine import Event, Finish, FinishReason, Prefill, Step
 from headstart.errors import HeadstartError
-from headstart.server.refusal import FaultBody, refused, stopping
+from headstart.server.errors import FaultBody, stopping, to_refusal
 from headstart.server.replies import AnswerChunk, ReplyFormatter, merge_replies
 from headstart.server.worker import Answer, Waiting
 
@@ -103,7 +103,7 @@ class AnswerResponse(Response):
         except HeadstartError as error:
             if not has_begun:
                 raise
-            yield self._formatters[-1].encode(FaultBody(refused(error).fault))
+            yield self._formatters[-1].encode(FaultBody(to_refusal(error).fault))
 
     def _encode(self, event: Event | Waiting, answer: Answer, formatter: ReplyFormatter) -> list[bytes]:
         match event:

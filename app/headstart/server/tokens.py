@@ -6,7 +6,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from headstart.engine.engine import Request, Tools
-from headstart.server.refusal import invalid
+from headstart.server.errors import invalid
 from headstart.server.requests import (
     UNSUPPORTED_IN_TOKENIZE,
     ChatMessage,

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Event, Finish, Request, Stats, Step
 from headstart.errors import EngineLostError
+from headstart.server.errors import BUSY, Fault, RefusedError, invalid, stopping
 from headstart.server.models import ModelRegistry, Served, TextGenerator
-from headstart.server.refusal import BUSY, Fault, RefusedError, invalid, stopping
-from headstart.server.running import LoadedModel
+from headstart.server.running_servers import LoadedModel
 from headstart.tools import calls
 
 

@@ -55,7 +55,7 @@ def delete_state() -> None:
         _file(os.getpid()).unlink(missing_ok=True)
 
 
-def servers() -> list[RunningServer]:
+def list_servers() -> list[RunningServer]:
     """Return the servers that run, in the order of their start. Delete the files of servers that were killed."""
     servers = list[RunningServer]()
     for file in paths.servers_folder().glob("*.json"):

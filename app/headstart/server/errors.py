@@ -60,7 +60,7 @@ def stopping() -> RefusedError:
     return RefusedError(503, Fault(sentence, SERVER, code="stopping"))
 
 
-def refused(error: HeadstartError) -> RefusedError:
+def to_refusal(error: HeadstartError) -> RefusedError:
     """Return the refusal that tells a client about `error`."""
     match error:
         case RefusedError():
