@@ -16,7 +16,7 @@ if sys.platform == "win32":
     pytest.skip("signals and limits of Unix are needed", allow_module_level=True)
 
 from headstart import intake
-from headstart.chat.backups import KEPT, back_up, is_due, keep_up, list_backups
+from headstart.chat.backups import MAX_COPIES, back_up, is_due, keep_up, list_backups
 from headstart.chat.store import open_store
 from headstart.cli import main
 from headstart.cli.editor import history_file
@@ -143,7 +143,7 @@ def test_the_terminal_answers_where_nothing_can_be_written(
 def test_backups_of_a_day_to_come_hold_up_no_new_one(home: Path) -> None:
     store = open_store(home / "history")
     store.create_chat("kept")
-    for day in range(1, KEPT + 2):
+    for day in range(1, MAX_COPIES + 2):
         made = back_up(store._connection, home / "history", "daily")
         later = time.time() + day * 24 * 3600.0
         os.utime(made.path, (later, later))
@@ -152,7 +152,7 @@ def test_backups_of_a_day_to_come_hold_up_no_new_one(home: Path) -> None:
     store.close()
     assert made
     assert made.path.exists()
-    assert len(list_backups(home / "history")) == KEPT
+    assert len(list_backups(home / "history")) == MAX_COPIES
     assert not is_due(home / "history")
 
 
