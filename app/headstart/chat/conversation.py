@@ -186,7 +186,6 @@ class Conversation:
 
     @property
     def next_id(self) -> int:
-        """The id of the next message."""
         return max(self.messages, default=0) + 1
 
     def ask(

@@ -342,7 +342,6 @@ def attachments_to_json(files: Iterable[Attachment]) -> str:
 
 
 def read_attachments(column: str) -> tuple[Attachment, ...]:
-    """Return the files in column attachments."""
     return tuple(Attachment(*attachment) for attachment in json.loads(column))
 
 

@@ -53,7 +53,6 @@ class LockedKey:
 
 
 def new_key() -> Key:
-    """Return a random key."""
     return Key(secrets.token_bytes(KEY_BYTES))
 
 

@@ -169,7 +169,6 @@ class Store(Reader):
             self._set_draft_files(None if chat_id is None else self._rank(chat_id), files)
 
     def save_settings(self, chat_id: str, settings: Json) -> None:
-        """Save the settings of a chat."""
         self._change(chat_id, settings=database.to_json(settings))
 
     def remember(self, name: str, value: str | None) -> None:
@@ -178,7 +177,6 @@ class Store(Reader):
             self._remember(name, value)
 
     def rebuild_index(self) -> None:
-        """Rebuild the full-text index from the texts."""
         with self._saving():
             migrations.rebuild_index(self._connection)
 
@@ -279,7 +277,6 @@ def open_store(folder: Path, key: Key | None = None) -> Store:
 
 
 def new_id() -> str:
-    """Return a new id for a chat."""
     return uuid.uuid4().hex
 
 

@@ -543,7 +543,6 @@ class Session:
         self.screen.remark(*(f"{name}{marks.get(name, '')}" for name in chattable_names()))
 
     def show_model(self, _rest: str) -> None:
-        """Show facts about the model."""
         rows = models.fact_rows(library.find(self.model))
         self.screen.remark(*(f"{name:12}  {value}" for name, value in rows if name))
 

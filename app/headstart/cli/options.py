@@ -72,7 +72,6 @@ AS_TUNED = ""  # value of --device: the tuned device
 
 
 def installed_names() -> Iterable[str]:
-    """Return the names of the installed models, for completion."""
     return [entry.name for entry in library.installed()]
 
 

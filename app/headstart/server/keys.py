@@ -15,7 +15,6 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 def new() -> str:
-    """Return a new random key."""
     return _PREFIX + secrets.token_urlsafe(_BYTES)
 
 

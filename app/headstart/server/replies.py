@@ -480,7 +480,6 @@ class BlockFormatter:
 
     @property
     def has_called(self) -> bool:
-        """True if one of the blocks is a call."""
         return any(block.name for block in self.blocks)
 
     def _write(self, text: str) -> Iterable[dict[str, Any]]:

@@ -652,13 +652,11 @@ def _constraint(
 
 
 def _pattern_grammar(pattern: str | None) -> str | None:
-    """Translate a regular expression into a grammar."""
     escaped = re.sub(r"(?<!\\)((?:\\\\)*)/", r"\1\\/", pattern) if pattern else None
     return f"start: /{escaped}/" if escaped else None
 
 
 def _choice_grammar(choice: list[str] | None) -> str | None:
-    """Translate a list of possible texts into a grammar."""
     return f"start: {' | '.join(json.dumps(text) for text in choice)}" if choice else None
 
 
