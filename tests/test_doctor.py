@@ -265,7 +265,7 @@ def _break_qt(monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
 def nodes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """No accelerator is shown by the system unless a test makes its file here."""
     patterns = {kind: f"{tmp_path}/{kind}*" for kind in ("GPU", "NPU")}
-    monkeypatch.setattr(doctor, "_NODES", patterns)
+    monkeypatch.setattr(doctor, "_DEVICE_NODES", patterns)
     return tmp_path
 
 

@@ -13,8 +13,15 @@ from hypothesis import strategies as st
 from headstart import manifest, remotes, settings_file
 from headstart.errors import BrokenModelError, ExportError
 from headstart.manifest import Manifest, PairManifest
-from headstart.server.refusal import RefusedError
-from headstart.server.requests import ChatRequest, Defaults, TextRequest, chat_order, parsed, text_orders
+from headstart.server.errors import RefusedError
+from headstart.server.requests import (
+    ChatRequest,
+    Defaults,
+    TextRequest,
+    chat_to_request,
+    parse_request,
+    text_to_requests,
+)
 from headstart.settings import Settings
 from headstart.ui.markdown.markdown import MarkdownStream, parse
 from headstart_export import recipe
@@ -161,9 +168,9 @@ def test_any_request_is_read_or_refused(data: st.DataObject) -> None:
     content = changed(data, data.draw(st.sampled_from([CHAT, TEXT])), JUNK)
     body = json.dumps(content).encode("utf-8", "surrogatepass")
     with suppress(RefusedError):
-        chat_order(parsed(body, ChatRequest), Defaults())
+        chat_to_request(parse_request(body, ChatRequest), Defaults())
     with suppress(RefusedError):
-        text_orders(parsed(body, TextRequest), Defaults())
+        text_to_requests(parse_request(body, TextRequest), Defaults())
 
 
 @fuzz("requests to the server")
@@ -173,9 +180,9 @@ def test_any_request_is_read_or_refused(data: st.DataObject) -> None:
 )
 def test_any_bytes_are_no_request(body: bytes) -> None:
     with suppress(RefusedError):
-        parsed(body, ChatRequest)
+        parse_request(body, ChatRequest)
     with suppress(RefusedError):
-        parsed(body, TextRequest)
+        parse_request(body, TextRequest)
 
 
 @fuzz("Markdown")

@@ -97,7 +97,7 @@ def test_daily_backup_is_encrypted_and_can_be_cancelled(
     made = backups.keep_up(encrypted, store.key)
     assert made
     assert killing.readable(encrypted) == set()
-    with closing(database.bare(made.path, store.key)) as copy:
+    with closing(database.open_file(made.path, store.key)) as copy:
         assert copy.execute("SELECT count(*) FROM chat").fetchone()[0] == CHATS
 
 
@@ -181,7 +181,7 @@ def test_key_file_cannot_request_all_memory(encrypted: Path) -> None:
     said = json.loads(path.read_text(encoding="ascii"))
     del said["check"]
     said["cost"]["memory"] = 2**40
-    path.write_text(json.dumps({**said, "check": key_file._check(said)}), encoding="ascii")
+    path.write_text(json.dumps({**said, "check": key_file._checksum(said)}), encoding="ascii")
     with pytest.raises(HistoryError, match="is damaged"):
         encryption.unlock(encrypted, PASSPHRASE)
 

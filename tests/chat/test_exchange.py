@@ -282,7 +282,7 @@ def test_too_large_file_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     path = tmp_path / "large.json"
     path.write_text(to_json([(CHAT, _talk("q" * 100, "a"))]), encoding="utf-8")
     assert len(read_chats(path)) == 1
-    for name in ("MOST_BYTES", "MOST_MESSAGES", "MOST_CHARACTERS"):
+    for name in ("MAX_BYTES", "MAX_MESSAGES", "MAX_CHARACTERS"):
         with monkeypatch.context() as patch:
             patch.setattr(f"headstart.chat.json_chats.{name}", 1)
             with pytest.raises(ExchangeError, match=r"at most|more than"):

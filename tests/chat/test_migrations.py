@@ -184,7 +184,7 @@ def test_malformed_row_is_damage(tmp_path: Path) -> None:
 def test_only_the_newest_backups_are_kept(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     store.create_chat("a")
-    made = [backups.back_up(store._connection, tmp_path, str(number)) for number in range(backups.KEPT + 2)]
+    made = [backups.back_up(store._connection, tmp_path, str(number)) for number in range(backups.MAX_COPIES + 2)]
     kept = {backup.path for backup in backups.list_backups(tmp_path)}
     assert kept == {backup.path for backup in made[2:]}
     assert backups.keep_up(store.path.parent, store.key) is None
@@ -246,7 +246,7 @@ def test_changes_during_a_backup_are_in_the_next_one(large: Path, monkeypatch: p
 
 def test_large_history_has_fewer_backups(large: Path) -> None:
     store = open_store(large)
-    for number in range(backups.KEPT):
+    for number in range(backups.MAX_COPIES):
         backups.back_up(store._connection, large, str(number))
-    assert len(backups.list_backups(large)) == backups.KEPT_OF_LARGE
+    assert len(backups.list_backups(large)) == backups.MAX_COPIES_OF_LARGE
     store.close()

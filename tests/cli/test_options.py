@@ -90,9 +90,9 @@ def test_every_flag_reaches_the_request() -> None:
     ],
 )
 def test_setting_is_read_and_shown_alike(name: str, text: str, shown: str) -> None:
-    option = options.named(name)
+    option = options.find_setting(name)
     changed = Settings().with_values({option.field: option.parse(text)})
-    assert changed.shown(option, OWN) == shown
+    assert changed.format_value(option, OWN) == shown
     assert changed.with_values({option.field: None}) == Settings()
 
 

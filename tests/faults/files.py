@@ -12,7 +12,7 @@ from headstart.chat.conversation import Conversation, Outcome
 from headstart.chat.database import FILE_NAME
 from headstart.chat.json_chats import Bundle, new_chat, to_json
 from headstart.chat.store import open_store
-from headstart.cli.chat import taken_up
+from headstart.cli.chat import read_last_chat
 from headstart.cli.editor import history_file
 from headstart.cli.options import write_json
 from headstart.engine.engine import Remote
@@ -138,7 +138,7 @@ def files(home: Path) -> tuple[Written, ...]:
         Written(
             _LAST_CHAT,
             lambda at: own_folder.write(at / _LAST_CHAT, to_json([_chat()])),
-            lambda at: taken_up(at / _LAST_CHAT),
+            lambda at: read_last_chat(at / _LAST_CHAT),
         ),
         Written(
             _LOG,

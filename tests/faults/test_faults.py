@@ -16,7 +16,7 @@ if sys.platform == "win32":
     pytest.skip("signals and limits of Unix are needed", allow_module_level=True)
 
 from headstart import intake
-from headstart.chat.backups import KEPT, back_up, is_due, keep_up, list_backups
+from headstart.chat.backups import MAX_COPIES, back_up, is_due, keep_up, list_backups
 from headstart.chat.store import open_store
 from headstart.cli import main
 from headstart.cli.editor import history_file
@@ -141,7 +141,7 @@ def test_terminal_answers_with_an_unwritable_home(
 def test_backup_of_a_future_day_does_not_stop_new_ones(home: Path) -> None:
     store = open_store(home / "history")
     store.create_chat("kept")
-    for day in range(1, KEPT + 2):
+    for day in range(1, MAX_COPIES + 2):
         made = back_up(store._connection, home / "history", "daily")
         later = time.time() + day * 24 * 3600.0
         os.utime(made.path, (later, later))
@@ -150,7 +150,7 @@ def test_backup_of_a_future_day_does_not_stop_new_ones(home: Path) -> None:
     store.close()
     assert made
     assert made.path.exists()
-    assert len(list_backups(home / "history")) == KEPT
+    assert len(list_backups(home / "history")) == MAX_COPIES
     assert not is_due(home / "history")
 
 

@@ -13,7 +13,7 @@ import openai
 from headstart.engine.engine import Engine
 from headstart.engine.protocol import Answered, Asked, ServerReport, StartServer
 from headstart.server import keys
-from headstart.server.models import Models, OneModel, Served
+from headstart.server.models import ModelRegistry, OneModel, Served
 from headstart.server.server import Server, listen
 from headstart.server.worker import Limits
 from tests.waiting import PATIENCE
@@ -100,7 +100,7 @@ def serving(
     limits: Limits | None = None,
     tell: Callable[[ServerReport], None] = lambda _: None,
     send_buffer: int | None = None,
-    models: Models | None = None,
+    models: ModelRegistry | None = None,
     **order: Any,
 ) -> Iterator[Running]:
     """A server in front of `engine`, or of `models`, while inside. `order`: more of StartServer.

@@ -7,7 +7,7 @@ import pytest
 
 from headstart.chat.conversation import Conversation, Outcome, State, ToolCall
 from headstart.engine.engine import Call, Message, Request, Step, Tool, written_call
-from headstart.tools.loop import MOST_CHARACTERS, Result, ToolLoop, offering
+from headstart.tools.loop import MAX_RESULT_CHARACTERS, Result, ToolLoop, offering
 from tests.fakes import ScriptedEngine
 
 ADD = Tool("add", '{"type": "object"}', "Add two numbers.")
@@ -66,7 +66,7 @@ def test_cut_tool_call_is_not_made() -> None:
 
 
 def test_number_of_tool_calls_is_bounded() -> None:
-    loop = ToolLoop(ASKED, most_calls=2)
+    loop = ToolLoop(ASKED, max_calls=2)
     assert write(loop, written_call(CALL), written_call(CALL), "Enough.") == "Enough."
     assert len(loop.calls) == 2
     assert loop.request.tools is None
@@ -75,7 +75,7 @@ def test_number_of_tool_calls_is_bounded() -> None:
 def test_long_result_is_cut() -> None:
     loop = ToolLoop(ASKED)
     write(loop, written_call(CALL), "So much.", result=Result("x" * 1_000_000))
-    assert len(loop.calls[0].result) < MOST_CHARACTERS + 100
+    assert len(loop.calls[0].result) < MAX_RESULT_CHARACTERS + 100
     assert loop.calls[0].result.endswith("(Headstart cut this result of 1,000,000 characters after 12,000.)")
 
 

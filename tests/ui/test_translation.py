@@ -437,7 +437,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         "An address must not hold a password; give the key under “Key” instead.",
     ),
     "port": (
-        lambda: _raised(server._refusal("127.0.0.1", 8642, OSError(22, "odd"))),
+        lambda: _raised(server._bind_error("127.0.0.1", 8642, OSError(22, "odd"))),
         "127.0.0.1 port 8642 cannot be used (odd): choose another “Port”.",
     ),
 }  # fmt: skip

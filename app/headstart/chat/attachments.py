@@ -1,4 +1,4 @@
-"""The text of a file that goes with a message, and why a file is refused."""
+"""The text of a file that goes with a message, and the errors of files that are refused."""
 
 import mimetypes
 from pathlib import Path
@@ -6,13 +6,13 @@ from pathlib import Path
 from headstart.chat.conversation import Attachment
 from headstart.errors import AttachmentError
 
-LARGEST = 2_000_000  # bytes; about half a million tokens, more than any context here
+LARGEST = 2_000_000  # bytes; about half a million tokens, which no context here can hold
 _PDF = b"%PDF-"
-_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
+_ENCODINGS_BY_MARK = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 
 
 def read(path: Path) -> Attachment:
-    """The text of a file. Raises AttachmentError with the reason and what to do instead."""
+    """Return the text of a file. Raises AttachmentError with the reason and the remedy."""
     try:
         size = path.stat().st_size
         if path.is_dir():
@@ -35,7 +35,7 @@ def read(path: Path) -> Attachment:
 
 
 def is_pdf(path: Path) -> bool:
-    """Whether the name or the first bytes say so. A folder is no PDF."""
+    """Return whether the name or the first bytes of a file are those of a PDF."""
     if not path.is_file():
         return False
     try:
@@ -46,7 +46,7 @@ def is_pdf(path: Path) -> bool:
 
 
 def require_short(attachment: Attachment) -> None:
-    """Raises AttachmentError for a text that is longer than a text file may be."""
+    """Raise AttachmentError for a text that is longer than a text file may be."""
     length = len(attachment.text.encode(errors="replace"))
     if length > LARGEST:
         raise AttachmentError(
@@ -58,7 +58,7 @@ def require_short(attachment: Attachment) -> None:
 
 
 def _text(name: str, content: bytes) -> str:
-    encoding = next((found for mark, found in _MARKS.items() if content.startswith(mark)), "utf-8")
+    encoding = next((encoding for mark, encoding in _ENCODINGS_BY_MARK.items() if content.startswith(mark)), "utf-8")
     try:
         text = content.decode(encoding)
     except UnicodeDecodeError:

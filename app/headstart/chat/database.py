@@ -34,10 +34,10 @@ from headstart.chat.conversation import (
 from headstart.errors import DamagedHistoryError, HistoryError
 
 FILE_NAME = "history.db"
-SIDE_FILES = ("-wal", "-shm")  # names that SQLite appends
-INDEX_FAULT = "index-is-damaged"  # a file that asks the next start to make the full-text index again
-DAMAGE = "history-is-damaged"  # a file that has the next start read the whole history
-READ_AT_START = 64 * 2**20  # bytes: a larger history is read through later, beside the window (`backups.keep_up`)
+SIDE_FILES = ("-wal", "-shm")  # suffixes of SQLite's files
+INDEX_FAULT = "index-is-damaged"  # a file that has the next start rebuild the full-text index
+DAMAGE = "history-is-damaged"  # a file that has the next start check the whole history
+READ_AT_START = 64 * 2**20  # a larger history is checked later, beside the window (`backups.keep_up`)
 BUSY_SECONDS = 5.0
 _PACKAGES = ("sqlcipher3", "cryptography")
 KEY_BYTES = 32
@@ -46,25 +46,25 @@ _PRAGMAS = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = NORMAL",  # with WAL a power cut may lose the last writes, never the file
     "PRAGMA foreign_keys = ON",
-    "PRAGMA secure_delete = FAST",  # what a person deletes is overwritten, where that costs no extra write
+    "PRAGMA secure_delete = FAST",  # overwrites deleted text if that costs no extra write
     "PRAGMA temp_store = MEMORY",
-    # Bringing the log of changes into the file waits for the disk, so that is done beside the window (`settle`). At
-    # this length, 64 MB, it is done all the same.
+    # Copying the log of changes into the file waits for the disk, so it is done beside the window (`settle`). At this
+    # length, 64 MB, SQLite does it anyway.
     "PRAGMA wal_autocheckpoint = 16000",
 )
 
 Value = str | float | int | None
 _CALLS = msgspec.json.Decoder(tuple[ToolCall, ...])
-_RUNS = msgspec.json.Decoder(tuple[Run, ...])  # a long chat has a hundred thousand, and this is four times as quick
+_RUNS = msgspec.json.Decoder(tuple[Run, ...])  # a long chat has 100,000 runs, and this decoder is four times as fast
 _PASSAGES = msgspec.json.Decoder(tuple[Passage, ...])
 _log = logging.getLogger(__name__)
 
 
-# The whole file rather than the texts in it: titles, drafts, attachments and above all the words of the search index
-# are then encrypted with it, and the search stays what it is.
+# The whole file is encrypted instead of the texts in it. This includes titles, drafts, attachments and above all the
+# words of the search index, and the search stays the same.
 @dataclass(frozen=True)
 class Key:
-    """What a file is encrypted with; in no text made of it."""
+    """The key of an encrypted file. It does not appear in its repr."""
 
     raw: bytes = field(repr=False)
 
@@ -73,19 +73,19 @@ class Key:
 
     @property
     def literal(self) -> str:
-        """As SQLCipher takes a key that is used as it is."""
+        """The key in SQLCipher's syntax for a raw key."""
         return f"x'{self.raw.hex()}'"
 
     def derived(self, purpose: str, length: int) -> bytes:
-        """Another key, from which nothing can be told of this one or of those for other purposes."""
-        from cryptography.hazmat.primitives.hashes import SHA256  # noqa: PLC0415 - most histories need none of it
+        """Return a key for another purpose. It reveals nothing about this key or other derived keys."""
+        from cryptography.hazmat.primitives.hashes import SHA256  # noqa: PLC0415 - most histories are not encrypted
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF  # noqa: PLC0415
 
         return HKDF(SHA256(), length, salt=None, info=purpose.encode()).derive(self.raw)
 
 
-def bare(path: Path, key: Key | None) -> sqlite3.Connection:
-    """A connection to a file of either kind that changes nothing by itself. Transactions are the caller's."""
+def open_file(path: Path, key: Key | None) -> sqlite3.Connection:
+    """Open a file of either kind, and change nothing. The caller begins and ends transactions."""
     if key:
         return connect_with_cipher(path, key)
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
@@ -94,9 +94,9 @@ def bare(path: Path, key: Key | None) -> sqlite3.Connection:
 
 
 def connect(path: Path, key: Key | None = None) -> sqlite3.Connection:
-    """A connection for the calling thread; makes the file, for its owner alone. Transactions are the caller's."""
+    """Open the history for the calling thread, and create it for its owner only. The caller does the transactions."""
     _make_private(path)
-    connection = bare(path, key)
+    connection = open_file(path, key)
     try:
         connection.create_function("words", 1, search.words, deterministic=True)
         connection.create_function("attached", 1, attached_text, deterministic=True)
@@ -110,28 +110,28 @@ def connect(path: Path, key: Key | None = None) -> sqlite3.Connection:
 
 
 def settle(path: Path, key: Key | None) -> None:
-    """Write the log of changes into the file. It is slow, so call it in a thread of its own; it blocks no one."""
-    with explained(path), closing(bare(path, key)) as connection:
+    """Write the log of changes into the file. It is slow, so call it in a thread of its own; it blocks nobody."""
+    with translate_errors(path), closing(open_file(path, key)) as connection:
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
 
 def require_sound(connection: sqlite3.Connection, path: Path) -> None:
-    """Read the whole file once. Raises DamagedHistoryError with the first fault found."""
-    found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if found != "ok":
-        _note_damage(path)
-        raise damaged(path, str(found))
+    """Read the whole file once. Raises DamagedHistoryError with the first fault."""
+    result = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if result != "ok":
+        _mark_damaged(path)
+        raise damaged(path, str(result))
     path.with_name(DAMAGE).unlink(missing_ok=True)
 
 
 def is_read_at_start(path: Path) -> bool:
-    """Whether the check may take its time: of a large history only where something was wrong with it."""
+    """Return whether to check the history at the start: a large one only if it was damaged before."""
     return path.stat().st_size <= READ_AT_START or path.with_name(DAMAGE).exists()
 
 
 @contextmanager
-def explained(path: Path) -> Iterator[None]:
-    """Turns what SQLite and the file system raise into HistoryError and DamagedHistoryError."""
+def translate_errors(path: Path) -> Iterator[None]:
+    """Context manager that turns errors of SQLite and the file system into HistoryError and DamagedHistoryError."""
     try:
         yield
     except sqlite_errors() as error:
@@ -139,8 +139,8 @@ def explained(path: Path) -> Iterator[None]:
         if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_VTAB:
             path.with_name(INDEX_FAULT).touch()
         elif getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:
-            _note_damage(path)
-        raise _explanation(path, error) from error
+            _mark_damaged(path)
+        raise _history_error(path, error) from error
     except (json.JSONDecodeError, msgspec.DecodeError) as error:
         # Damage in a row, which the check of the file's structure cannot see.
         raise damaged(path, str(error)) from error
@@ -157,7 +157,7 @@ def explained(path: Path) -> Iterator[None]:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All of the block or nothing of it is saved."""
+    """Context manager that saves all changes of its block, or none of them."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -168,7 +168,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def damaged(path: Path, reason: str) -> DamagedHistoryError:
-    """The error of a broken file; `headstart.chat.backups` knows what it can be replaced by."""
+    """Return the error of a damaged file. `headstart.chat.backups` has replacements for it."""
     return DamagedHistoryError(
         "The chat history {path} is damaged ({fault}): restore a backup; the damaged file is kept beside it.",
         path=path,
@@ -176,8 +176,8 @@ def damaged(path: Path, reason: str) -> DamagedHistoryError:
     )
 
 
-def _note_damage(path: Path) -> None:
-    if path.name == FILE_NAME:  # and no backup, of which there are others
+def _mark_damaged(path: Path) -> None:
+    if path.name == FILE_NAME:  # not a backup: there are others
         with contextlib.suppress(OSError):
             path.with_name(DAMAGE).touch(mode=0o600)
 
@@ -191,16 +191,16 @@ def _make_private(path: Path) -> None:
         path.parent.chmod(0o700)
     if path.stat().st_mode & 0o077:
         path.chmod(0o600)
-    # Made while the file was read-only, they would stay so when it no longer is.
+    # Files made while the history was read-only would stay read-only.
     for side in (path.with_name(path.name + suffix) for suffix in SIDE_FILES):
         if side.exists() and os.access(path, os.W_OK) and not os.access(side, os.W_OK):
             side.chmod(0o600)
 
 
-def _explanation(path: Path, error: sqlite3.Error) -> HistoryError:
-    whole = getattr(error, "sqlite_errorcode", 0)
-    code = whole & 0xFF
-    if whole == sqlite3.SQLITE_CORRUPT_VTAB:
+def _history_error(path: Path, error: sqlite3.Error) -> HistoryError:
+    extended_code = getattr(error, "sqlite_errorcode", 0)
+    code = extended_code & 0xFF
+    if extended_code == sqlite3.SQLITE_CORRUPT_VTAB:
         return HistoryError(
             "The index of the search is damaged; start Headstart again to have it made anew: no chat is lost."
         )
@@ -228,12 +228,12 @@ def _explanation(path: Path, error: sqlite3.Error) -> HistoryError:
 
 
 def has_cipher() -> bool:
-    """Whether the packages for encrypted histories are installed."""
+    """Return whether the packages for encrypted histories are installed."""
     return all(importlib.util.find_spec(name) for name in _PACKAGES)
 
 
 def require_cipher() -> None:
-    """Raises HistoryError with the remedy where it is not installed."""
+    """Raise HistoryError with the remedy if the packages for encrypted histories are missing."""
     if not has_cipher():
         raise HistoryError(
             "Encrypted chat histories need packages that are not installed: pip install {packages}, then "
@@ -243,11 +243,11 @@ def require_cipher() -> None:
 
 
 def connect_with_cipher(path: Path, key: Key | None) -> sqlite3.Connection:
-    """A connection to an encrypted file, or by this library to a plain one. Transactions are the caller's."""
+    """Open a file with SQLCipher: encrypted, or plain without a key. The caller does the transactions."""
     require_cipher()
-    # The package has no types; its connections, rows and errors are made and named like those of sqlite3.
+    # The package has no types. Its connections, rows and errors have the interface of those of sqlite3.
     connection = cast("sqlite3.Connection", _sqlcipher().connect(path, timeout=BUSY_SECONDS, isolation_level=None))
-    connection.execute("PRAGMA cipher_log_level = NONE")  # errors are raised; without this they are also printed
+    connection.execute("PRAGMA cipher_log_level = NONE")  # errors are raised; this keeps them from being printed, too
     if key:
         connection.execute(f'PRAGMA key = "{key.literal}"')
     connection.row_factory = _sqlcipher().Row
@@ -255,19 +255,19 @@ def connect_with_cipher(path: Path, key: Key | None) -> sqlite3.Connection:
 
 
 def sqlite_errors() -> tuple[type[sqlite3.Error], ...]:
-    """What SQLite raises here: SQLCipher's package has classes of its own, and may never have been needed."""
+    """Return the error classes of SQLite, and those of SQLCipher's package if it is loaded."""
     library = sys.modules.get("sqlcipher3.dbapi2")
     return (sqlite3.Error, library.Error) if library else (sqlite3.Error,)
 
 
 def _sqlcipher() -> ModuleType:
-    import sqlcipher3.dbapi2  # noqa: PLC0415 - most histories need none of it
+    import sqlcipher3.dbapi2  # noqa: PLC0415 - most histories are not encrypted
 
     return cast("ModuleType", sqlcipher3.dbapi2)
 
 
 def chat_row(chat: Chat) -> dict[str, Value]:
-    """Columns of table chat; tags and projects have tables of their own."""
+    """Return the columns of table chat. Tags and projects have tables of their own."""
     return {
         "id": chat.id,
         "title": storable(chat.title),
@@ -282,7 +282,6 @@ def chat_row(chat: Chat) -> dict[str, Value]:
 
 
 def read_chat(row: sqlite3.Row) -> Chat:
-    """The chat of a row."""
     return Chat(
         id=row["id"],
         title=row["title"],
@@ -299,7 +298,7 @@ def read_chat(row: sqlite3.Row) -> Chat:
 
 
 def message_row(message: Message, *, shown: bool) -> dict[str, Value]:
-    """Columns of table message, but for the chat."""
+    """Return the columns of table message, without the chat."""
     return {
         "id": message.id,
         "parent": message.parent,
@@ -320,7 +319,6 @@ def message_row(message: Message, *, shown: bool) -> dict[str, Value]:
 
 
 def read_message(row: sqlite3.Row) -> Message:
-    """The message of a row."""
     return Message(
         id=row["id"],
         parent=row["parent"],
@@ -340,17 +338,18 @@ def read_message(row: sqlite3.Row) -> Message:
 
 
 def attachments_to_json(files: Iterable[Attachment]) -> str:
-    """For `read_attachments`."""
     return to_json([[file.name, file.text] for file in files])
 
 
 def read_attachments(column: str) -> tuple[Attachment, ...]:
-    """The files of column attachments."""
     return tuple(Attachment(*attachment) for attachment in json.loads(column))
 
 
 def attached_text(column: str) -> str:
-    """Names and texts of the files, for the search; empty if the column is damaged, as `read_attachments` reports."""
+    """Return the names and texts of the files for the search.
+
+    Empty if the column is damaged, which `read_attachments` reports.
+    """
     try:
         return "\n".join(f"{file.name}\n{file.text}" for file in read_attachments(column))
     except (ValueError, TypeError):
@@ -358,22 +357,22 @@ def attached_text(column: str) -> str:
 
 
 def read_conversation(rows: Iterable[sqlite3.Row]) -> Conversation:
-    """The tree of a chat's rows in the order of their ids."""
-    read = [(read_message(row), bool(row["shown"])) for row in rows]
-    chosen = {message.parent: message.id for message, shown in read if shown}
-    return Conversation({message.id: message for message, _ in read}, chosen)
+    """Return the conversation of a chat's rows, which are sorted by id."""
+    pairs = [(read_message(row), bool(row["shown"])) for row in rows]
+    chosen = {message.parent: message.id for message, shown in pairs if shown}
+    return Conversation({message.id: message for message, _ in pairs}, chosen)
 
 
 def runs_to_json(runs: Iterable[Run]) -> str:
-    """Runs as [[characters, origin], ...]."""
+    """Encode runs as [[characters, origin], ...]."""
     return to_json([[run.characters, run.origin] for run in runs])
 
 
 def calls_to_json(calls: Iterable[ToolCall]) -> str:
-    """Calls of tools as [{"at": ..., "name": ...}, ...]."""
+    """Encode calls of tools as [{"at": ..., "name": ...}, ...]."""
     return to_json([dataclasses.asdict(call) for call in calls])
 
 
 def to_json(value: object) -> str:
-    """Compact JSON; every character beyond ASCII is kept readable."""
+    """Encode compact JSON with readable characters beyond ASCII."""
     return storable(json.dumps(value, ensure_ascii=False, separators=(",", ":")))

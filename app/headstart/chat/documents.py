@@ -14,7 +14,7 @@ from headstart.chat.conversation import Attachment, Chat, Conversation, Message,
 from headstart.errors import ExchangeError
 
 _THINKING = re.compile(r"\A\s*<think>(.*?)(?:</think>|\Z)", re.DOTALL)
-# The policy is a second lock: the page has no script and no address to fetch from in the first place.
+# The policy is a second protection: the page has no script and no address to fetch from.
 _PAGE = """<!DOCTYPE html>
 <html>
 <head>
@@ -39,14 +39,14 @@ td, th {{ border: 1px solid #8888; padding: .2rem .6rem; }}
 """
 
 
-def listed(values: Mapping[str, object]) -> str:
-    """Settings or statistics on one line: whole numbers as they are, others with four figures; no nested ones."""
+def format_values(values: Mapping[str, object]) -> str:
+    """Return settings or statistics on one line, with four digits for fractions and without nested values."""
     pairs = ((name, short(value)) for name, value in values.items())
     return ", ".join(f"{name} {value}" for name, value in pairs if value)
 
 
 def short(value: object) -> str:
-    """A number or a text; empty for anything else."""
+    """Return a number or a text; empty for anything else."""
     if isinstance(value, float):
         return f"{value:.4g}"
     return str(value) if isinstance(value, str | int) else ""
@@ -67,12 +67,12 @@ class Wording:
     stopped: str = "stopped"
     interrupted: str = "interrupted"
     zone: tzinfo | None = None
-    list_settings: Callable[[Mapping[str, object]], str] = listed
-    list_statistics: Callable[[Mapping[str, object]], str] = listed
+    list_settings: Callable[[Mapping[str, object]], str] = format_values
+    list_statistics: Callable[[Mapping[str, object]], str] = format_values
 
 
 def speaker(message: Message, wording: Wording) -> str:
-    """Who wrote a message, as a heading."""
+    """Return the heading of a message: its author, and how it ended."""
     name = wording.user if message.role is Role.USER else message.model or wording.assistant
     ends = {State.STOPPED: wording.stopped, State.INTERRUPTED: wording.interrupted}
     end = ends.get(message.state)
@@ -80,21 +80,21 @@ def speaker(message: Message, wording: Wording) -> str:
 
 
 def moment(seconds: float, wording: Wording) -> str:
-    """A time to the minute, with its offset."""
+    """Return a time to the minute, with its offset."""
     return datetime.fromtimestamp(seconds, UTC).astimezone(wording.zone).strftime("%Y-%m-%d %H:%M %z")
 
 
 def remarks(message: Message, wording: Wording) -> Iterator[str]:
-    """How a message was made, in lines for its end."""
-    told = {
+    """Return lines about the generation of a message."""
+    lines = {
         wording.settings: wording.list_settings(message.settings),
         wording.statistics: wording.list_statistics(message.stats),
     }
-    return (f"{title}: {_one_line(line)}" for title, line in told.items() if line)
+    return (f"{title}: {_one_line(line)}" for title, line in lines.items() if line)
 
 
 def to_markdown(chat: Chat, conversation: Conversation, wording: Wording | None = None) -> str:
-    """Title, time and the messages shown, each under a heading with its writer."""
+    """Return a chat as Markdown: title, time, and the messages shown, each under a heading with its author."""
     words = wording or Wording()
     parts = [f"# {_one_line(chat.title) or words.untitled}", moment(chat.created, words)]
     for message in conversation.path:
@@ -103,12 +103,12 @@ def to_markdown(chat: Chat, conversation: Conversation, wording: Wording | None 
 
 
 def to_markdown_all(chats: Iterable[tuple[Chat, Conversation]], wording: Wording | None = None) -> str:
-    """Several chats, one behind the other with a rule between."""
+    """Return several chats as Markdown, with rules between them."""
     return "\n---\n\n".join(to_markdown(chat, conversation, wording) for chat, conversation in chats)
 
 
 def _markdown_parts(message: Message, words: Wording) -> Iterator[str]:
-    """Attachments, calls of tools, text and how it was made."""
+    """Yield the attachments, the calls of tools, the text and the remarks of a message."""
     for attachment in message.attachments:
         yield f"{words.attachment}: {_one_line(attachment.name)}"
         if attachment.text:
@@ -126,22 +126,19 @@ def _one_line(text: str) -> str:
 
 
 def to_html(chat: Chat, conversation: Conversation, wording: Wording | None = None) -> str:
-    """The messages shown."""
+    """Return a chat as an HTML page with the messages shown."""
     return to_html_all([(chat, conversation)], wording)
 
 
 def to_html_all(chats: Iterable[tuple[Chat, Conversation]], wording: Wording | None = None) -> str:
-    """Several chats, one behind the other, under the title of the first."""
-    words, render = wording or Wording(), _safe_renderer()
+    """Return several chats as one HTML page, under the title of the first."""
+    words = wording or Wording()
+    # HTML in Markdown is shown as text, and images become links, so that nothing is fetched.
+    render = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image").render
     several = list(chats)
     bodies = ["\n".join(_article(chat, conversation, words, render)) for chat, conversation in several]
     title = _title(several[0][0], words) if several else words.untitled
     return _PAGE.format(title=title, body="\n<hr>\n".join(bodies))
-
-
-def _safe_renderer() -> Callable[[str], str]:
-    """Markdown to HTML: HTML in it is shown, not obeyed; pictures become links, so that nothing is fetched."""
-    return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).disable("image").render
 
 
 def _title(chat: Chat, words: Wording) -> str:
@@ -172,9 +169,9 @@ def _message(message: Message, words: Wording, render: Callable[[str], str]) -> 
 
 
 def write_export(path: Path, content: str | bytes) -> None:
-    """Put content into a file that its owner alone can read, in the place of an older one. Raises ExchangeError."""
+    """Write content to a file that only its owner can read. Replaces an older file. Raises ExchangeError."""
     try:
-        path.parent.resolve(strict=True)  # a folder that a person named is not made
+        path.parent.resolve(strict=True)  # a folder that you named is not created
         own_folder.write(path, content if isinstance(content, bytes) else content.encode(errors="replace"))
     except OSError as error:
         raise ExchangeError(

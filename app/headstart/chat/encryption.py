@@ -1,8 +1,8 @@
-"""Whether a history is encrypted, and the ways into it, out of it and to another passphrase."""
+"""The encryption of a history: checking for it, encrypting, decrypting and changing the passphrase."""
 
-# A change writes a second file beside the history and puts it in its place with one rename. What the history is, its
-# own first bytes say; so a kill at any moment leaves one whole history, from before or after. A mark lies there
-# meanwhile: the next start then removes what is left of the other kind.
+# A change writes a second file beside the history and puts it in its place with one rename. The first bytes of the
+# history say which kind it is, so a kill at any moment leaves one whole history, from before or after. A mark lies
+# there meanwhile: the next start then removes the leftovers of the other kind.
 
 import os
 import sqlite3
@@ -20,8 +20,8 @@ from headstart.chat.database import (
     Key,
     connect_with_cipher,
     damaged,
-    explained,
     require_cipher,
+    translate_errors,
 )
 from headstart.errors import LockedHistoryError
 
@@ -35,15 +35,16 @@ _TO_ENCRYPTED, _TO_PLAIN = "encrypted", "plain"
 
 
 def is_encrypted(folder: Path) -> bool:
-    """Whether a passphrase is needed to open the history in this folder.
+    """Return whether the history in this folder needs a passphrase.
 
-    Not while this process has it open: to close a file gives up the locks that SQLite has on it (a store has a `key`).
+    Do not call it while this process has the history open, because closing a file gives up the locks that SQLite has on
+    it. An open store has a `key` instead.
     """
     return any(path.exists() for path in _key_files(folder)) and not _is_plain(folder / FILE_NAME)
 
 
 def require_key(folder: Path, key: Key | None) -> Key | None:
-    """The key, or None where none is needed. Raises LockedHistoryError where it is missing."""
+    """Return the key, or None if none is needed. Raises LockedHistoryError if it is missing."""
     if not is_encrypted(folder):
         return None
     require_cipher()
@@ -55,33 +56,33 @@ def require_key(folder: Path, key: Key | None) -> Key | None:
 
 
 def unlock(folder: Path, passphrase: str) -> Key:
-    """The key for `open_store`; a key file that is damaged or gone is made again from its copy.
+    """Return the key for `open_store`. A key file that is damaged or gone is restored from its copy.
 
-    Raises WrongPassphraseError, and HistoryError where neither can be read.
+    Raises WrongPassphraseError, and HistoryError if neither file can be read.
     """
     require_cipher()
     first, copy = _key_files(folder)
-    with explained(folder / FILE_NAME):
-        found = first if key_file.is_sound(first) or not key_file.is_sound(copy) else copy
-        key = key_file.unlock(found, passphrase)
+    with translate_errors(folder / FILE_NAME):
+        source = first if key_file.is_sound(first) or not key_file.is_sound(copy) else copy
+        key = key_file.unlock(source, passphrase)
         for path in (first, copy):
-            key_file.copy(found, path)
+            key_file.copy(source, path)
     return key
 
 
 def change_passphrase(folder: Path, old: str, new: str) -> None:
-    """Lock the same key with another passphrase; the history and its backups stay as they are, and may be open."""
+    """Lock the same key with another passphrase. The history and its backups stay as they are, and may be open."""
     key = unlock(folder, old)
     first, copy = _key_files(folder)
-    with explained(folder / FILE_NAME):
+    with translate_errors(folder / FILE_NAME):
         key_file.lock(first, key, new)
         key_file.copy(first, copy)
 
 
 def encrypt(folder: Path, passphrase: str) -> Key:
-    """Encrypt the history, which must not be open, and remove all backups and files put aside: they are not encrypted.
+    """Encrypt the history, which must not be open, and remove its backups and old files, which are not encrypted.
 
-    Raises HistoryError; the history is then as it was.
+    Raises HistoryError; the history then stays as it was.
     """
     settle(folder)
     require_cipher()
@@ -89,7 +90,7 @@ def encrypt(folder: Path, passphrase: str) -> Key:
     key_file.require_long(passphrase)
     key = key_file.new_key()
     try:
-        with explained(folder / FILE_NAME), _alone(folder / FILE_NAME, None) as connection:
+        with translate_errors(folder / FILE_NAME), _exclusive_connection(folder / FILE_NAME, None) as connection:
             key_file.write_durably(folder / MARK, _TO_ENCRYPTED)
             key_file.lock(_key_files(folder)[0], key, passphrase)
             _replace(connection, folder, key)
@@ -99,15 +100,15 @@ def encrypt(folder: Path, passphrase: str) -> Key:
 
 
 def decrypt(folder: Path, passphrase: str) -> None:
-    """Decrypt the history, which must not be open; its backups are removed with its key.
+    """Decrypt the history, which must not be open, and remove its backups and its key.
 
-    Raises HistoryError; the history is then as it was.
+    Raises HistoryError; the history then stays as it was.
     """
     settle(folder)
     assert is_encrypted(folder)
     key = unlock(folder, passphrase)
     try:
-        with explained(folder / FILE_NAME), _alone(folder / FILE_NAME, key) as connection:
+        with translate_errors(folder / FILE_NAME), _exclusive_connection(folder / FILE_NAME, key) as connection:
             key_file.write_durably(folder / MARK, _TO_PLAIN)
             _replace(connection, folder, None)
     finally:
@@ -115,18 +116,18 @@ def decrypt(folder: Path, passphrase: str) -> None:
 
 
 def settle(folder: Path) -> None:
-    """Finish or undo a change that was cut off. Raises HistoryError where another program is at one."""
+    """Finish or undo a change that was cut off. Raises HistoryError if another program is changing the history."""
     mark = folder / MARK
     if not mark.exists():
         return
     with (
-        explained(folder / FILE_NAME),
+        translate_errors(folder / FILE_NAME),
         closing(sqlite3.connect(folder / FILE_NAME, timeout=BUSY_SECONDS, isolation_level=None)) as guard,
     ):
-        is_plain = _is_taken(guard)
+        is_plain = _lock_plain(guard)
         if mark.read_text(encoding="ascii") == (_TO_PLAIN if is_plain else _TO_ENCRYPTED):
             backups.forget(folder)
-        _remove(folder / UNFINISHED)
+        _remove_database(folder / UNFINISHED)
         if is_plain:
             for path in _key_files(folder):
                 path.unlink(missing_ok=True)
@@ -137,13 +138,13 @@ def settle(folder: Path) -> None:
 def _replace(connection: sqlite3.Connection, folder: Path, key: Key | None) -> None:
     _rewrite(connection, folder / UNFINISHED, key)
     if sys.platform == "win32":
-        connection.close()  # Windows replaces no open file; elsewhere the lock is kept until the end
+        connection.close()  # Windows cannot replace an open file; elsewhere the lock stays until the end
     (folder / UNFINISHED).replace(folder / FILE_NAME)
     key_file.sync_folder(folder)
 
 
-def _is_taken(guard: sqlite3.Connection) -> bool:
-    """Nobody else writes from now on: True. False for an encrypted file, of which this connection reads nothing."""
+def _lock_plain(guard: sqlite3.Connection) -> bool:
+    """Keep others from writing to a plain history, and return True. Return False for an encrypted one."""
     try:
         guard.execute("BEGIN IMMEDIATE")
     except sqlite3.DatabaseError as error:
@@ -154,7 +155,7 @@ def _is_taken(guard: sqlite3.Connection) -> bool:
 
 
 def _is_plain(path: Path) -> bool:
-    with explained(path):
+    with translate_errors(path):
         try:
             with path.open("rb") as file:
                 return file.read(len(_PLAIN_BEGINNING)) == _PLAIN_BEGINNING
@@ -163,19 +164,19 @@ def _is_plain(path: Path) -> bool:
 
 
 def _key_files(folder: Path) -> tuple[Path, Path]:
-    """The second lies with the backups, which are worth nothing without it."""
+    """Return the key file and its copy, which lies with the backups because they are useless without it."""
     return folder / key_file.FILE_NAME, backups.home(folder) / key_file.FILE_NAME
 
 
 @contextmanager
-def _alone(path: Path, key: Key | None) -> Iterator[sqlite3.Connection]:
-    """A connection beside which there is no other, and no side files; what is in it is in the file itself.
+def _exclusive_connection(path: Path, key: Key | None) -> Iterator[sqlite3.Connection]:
+    """Context manager that gives the only connection to a history, without side files: everything is in the file.
 
-    Raises sqlite3.Error where another program uses the file.
+    Raises sqlite3.Error if another program uses the file.
     """
     with closing(connect_with_cipher(path, key)) as connection:
         connection.row_factory = None
-        # A log of writes left beside the file would be taken for one of the file that replaces it.
+        # A log of writes beside the file would be taken for a log of the file that replaces it.
         connection.execute("PRAGMA journal_mode = DELETE")
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")  # the lock outlasts the transaction
         connection.execute("BEGIN EXCLUSIVE")
@@ -183,9 +184,9 @@ def _alone(path: Path, key: Key | None) -> Iterator[sqlite3.Connection]:
 
 
 def _rewrite(connection: sqlite3.Connection, path: Path, key: Key | None) -> None:
-    """Write what the only connection to a database sees to a new file, which is then on the disk and checked.
+    """Copy the database of a connection to a new file, and check the file on the disk.
 
-    Raises DamagedHistoryError where the new file is not the same, and sqlite3.Error.
+    `connection` must be the only one. Raises DamagedHistoryError if the new file differs, and sqlite3.Error.
     """
     os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_TRUNC, 0o600))
     version = connection.execute("PRAGMA main.user_version").fetchone()[0]
@@ -200,8 +201,8 @@ def _rewrite(connection: sqlite3.Connection, path: Path, key: Key | None) -> Non
     connection.execute("DETACH other")
 
 
-def _remove(path: Path) -> None:
-    """A database with what may lie beside it."""
+def _remove_database(path: Path) -> None:
+    """Remove a database and its side files."""
     for suffix in ("", JOURNAL, *SIDE_FILES):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
@@ -226,6 +227,6 @@ def _has_same_rows(connection: sqlite3.Connection, table: str) -> bool:
 
 
 def _sync(path: Path) -> None:
-    """On Windows only a descriptor that may write does this."""
+    """Sync a file to the disk. Windows needs a descriptor with write access for it."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())

@@ -1,4 +1,4 @@
-"""Chats as JSON with all versions, models, settings and statistics; and files of chats, also ChatGPT's, read."""
+"""Chats as JSON with all versions, models, settings and statistics, and the import of such files and of ChatGPT's."""
 
 import json
 import math
@@ -21,35 +21,35 @@ from headstart.chat.conversation import (
     Run,
     State,
     ToolCall,
-    kept_name,
+    clean_name,
     storable,
 )
 from headstart.errors import ExchangeError, HeadstartError, Translatable
 
 Bundle = tuple[Chat, Conversation]
 
-MOST_BYTES = 256 * 2**20  # about as large as the exports of years of daily use
-MOST_CHATS = 100_000
-MOST_MESSAGES = 50_000  # in one chat
-MOST_CHARACTERS = 4_000_000  # in one text
-LONGEST_TITLE = 500
+MAX_BYTES = 256 * 2**20  # about the exports of years of daily use
+MAX_CHATS = 100_000
+MAX_MESSAGES = 50_000  # in one chat
+MAX_CHARACTERS = 4_000_000  # in one text
+MAX_TITLE_CHARACTERS = 500
 FORMAT = "headstart-chats"
 VERSION = 1
 
 
 class MalformedError(HeadstartError):
-    """What is wrong with a file, as the part of a sentence."""
+    """A fault in a file, worded as a part of a sentence."""
 
 
 class Imported(NamedTuple):
-    """What a file holds."""
+    """The content of a file."""
 
     chats: tuple[Bundle, ...]
     projects: tuple[Project, ...] = ()
 
 
 def to_json(chats: Iterable[Bundle], projects: Iterable[Project] = ()) -> str:
-    """A document that `read_file` turns into equal chats and projects, but for the ids of chats."""
+    """Return a document that `read_file` turns into equal chats and projects, apart from the ids of chats."""
     content: dict[str, object] = {"format": FORMAT, "version": VERSION, "chats": [_chat(bundle) for bundle in chats]}
     content["projects"] = [
         {"name": project.name, "settings": _finite(project.settings), "files": _files(project.files)}
@@ -59,20 +59,20 @@ def to_json(chats: Iterable[Bundle], projects: Iterable[Project] = ()) -> str:
 
 
 def read_chats(path: Path) -> tuple[Bundle, ...]:
-    """The chats of `read_file`."""
+    """Return the chats of `read_file`. Raises ExchangeError."""
     return read_file(path).chats
 
 
 def read_file(path: Path) -> Imported:
-    """The chats in a JSON file of Headstart or a conversations.json of ChatGPT, with ids of their own.
+    """Read a JSON file of Headstart or a conversations.json of ChatGPT. Chats get new ids.
 
     Raises ExchangeError with one sentence.
     """
     try:
         size = path.stat().st_size
-        if size > MOST_BYTES:
+        if size > MAX_BYTES:
             raise MalformedError(
-                "it has {size:,} MB and at most {most_bytes} MB are read", size=size >> 20, most_bytes=MOST_BYTES >> 20
+                "it has {size:,} MB and at most {most_bytes} MB are read", size=size >> 20, most_bytes=MAX_BYTES >> 20
             )
         return parse(path.read_bytes())
     except OSError as error:
@@ -91,27 +91,27 @@ def read_file(path: Path) -> Imported:
 
 
 def parse(data: bytes) -> Imported:
-    """The chats and projects in the bytes of such a file. Raises MalformedError."""
-    content = _parse(data)
+    """Return the chats and projects in the bytes of a file. Raises MalformedError."""
+    content = _decode(data)
     projects: tuple[Project, ...] = ()
     if isinstance(content, Mapping) and content.get("format") == FORMAT:
-        found, projects = _read_own(content), _read_projects(content.get("projects", []))
+        chats, projects = _read_own(content), _read_projects(content.get("projects", []))
     elif isinstance(content, list) and any(map(_is_chat, content)):
-        require_few(len(content), MOST_CHATS, Translatable("chats"))
-        found = _read_chatgpt(content)
+        require_few(len(content), MAX_CHATS, Translatable("chats"))
+        chats = _read_chatgpt(content)
     else:
         raise MalformedError("it is no export of chats")
-    require_few(len(found), MOST_CHATS, Translatable("chats"))
-    for _, conversation in found:
-        require_few(len(conversation.messages), MOST_MESSAGES, Translatable("messages in one chat"))
-    if not found:
+    require_few(len(chats), MAX_CHATS, Translatable("chats"))
+    for _, conversation in chats:
+        require_few(len(conversation.messages), MAX_MESSAGES, Translatable("messages in one chat"))
+    if not chats:
         raise MalformedError("there is no chat in it")
-    return Imported(found, projects)
+    return Imported(chats, projects)
 
 
-def _parse(data: bytes) -> Any:
+def _decode(data: bytes) -> Any:
     try:
-        return json.loads(data.decode("utf-8-sig"), parse_constant=_refuse)
+        return json.loads(data.decode("utf-8-sig"), parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
         raise MalformedError("it is not UTF-8 text") from error
     except RecursionError as error:
@@ -120,12 +120,12 @@ def _parse(data: bytes) -> Any:
         raise MalformedError("it is not JSON ({error})", error=error) from error
 
 
-def _refuse(constant: str) -> NoReturn:
+def _refuse_constant(constant: str) -> NoReturn:
     raise MalformedError("{constant} in it is no number", constant=constant)
 
 
 def _read_own(content: Mapping[str, Any]) -> tuple[Bundle, ...]:
-    """The chats of a parsed document. Raises MalformedError with what is wrong."""
+    """Return the chats of a document of Headstart. Raises MalformedError."""
     if content.get("version") != VERSION:
         raise MalformedError(
             "it has version {found!r} of the format and only {version} is known",
@@ -155,7 +155,7 @@ def _chat(bundle: Bundle) -> dict[str, object]:
 
 
 def _message(message: Message, *, shown: bool) -> dict[str, object]:
-    # One that is being written now is cut short wherever it is read again.
+    # A message in progress is cut short if the file is read.
     state = State.INTERRUPTED if message.state is State.STREAMING else message.state
     return {
         "id": message.id,
@@ -185,7 +185,7 @@ def _time(seconds: float) -> str:
 
 
 def _finite(value: object) -> object:
-    """JSON has no word for infinite and undefined numbers: they become null."""
+    """Replace infinite and undefined numbers by null: JSON has no words for them."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
@@ -194,7 +194,7 @@ def _finite(value: object) -> object:
 
 
 def _read_chat(value: object) -> Bundle:
-    entry = _table(value, "a chat")
+    entry = _require_mapping(value, "a chat")
     messages = entry.get("messages")
     if not isinstance(messages, list):
         raise MalformedError("a chat has no list of messages")
@@ -205,39 +205,39 @@ def _read_chat(value: object) -> Bundle:
         tags=_read_tags(entry),
         pinned=entry.get("pinned") is True,
         archived=entry.get("archived") is True,
-        settings=_table(entry.get("settings", {}), "settings"),
-        project=kept_name(text_at(entry, "project", "")),
+        settings=_require_mapping(entry.get("settings", {}), "settings"),
+        project=clean_name(text_at(entry, "project", "")),
     )
-    return chat, _read_conversation([_table(message, "a message") for message in messages])
+    return chat, _read_conversation([_require_mapping(message, "a message") for message in messages])
 
 
 def _read_tags(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    """Files from before there were tags name one folder."""
+    """Return the tags of a chat. Files from before there were tags have one folder instead."""
     names = entry.get("tags", [text_at(entry, "folder", "")])
     if not isinstance(names, list):
         raise MalformedError("tags in it are no list")
-    return tuple(sorted({kept_name(long_text(name)) for name in names} - {""}))
+    return tuple(sorted({clean_name(long_text(name)) for name in names} - {""}))
 
 
 def _read_projects(entries: object) -> tuple[Project, ...]:
     if not isinstance(entries, list):
         raise MalformedError("projects in it are no list")
-    tables = [_table(entry, "a project") for entry in entries]
-    found = [
+    tables = [_require_mapping(entry, "a project") for entry in entries]
+    projects = [
         Project(
-            kept_name(text_at(entry, "name")),
-            _table(entry.get("settings", {}), "settings"),
+            clean_name(text_at(entry, "name")),
+            _require_mapping(entry.get("settings", {}), "settings"),
             _read_files(entry.get("files", [])),
         )
         for entry in tables
     ]
-    return tuple(project for project in found if project.name)
+    return tuple(project for project in projects if project.name)
 
 
 def _read_files(entries: object) -> tuple[Attachment, ...]:
     if not isinstance(entries, list):
         raise MalformedError("files in it are no list")
-    files = [_table(entry, "a file") for entry in entries]
+    files = [_require_mapping(entry, "a file") for entry in entries]
     return tuple(Attachment(text_at(file, "name"), text_at(file, "text")) for file in files)
 
 
@@ -247,8 +247,8 @@ def _read_conversation(entries: list[Mapping[str, Any]]) -> Conversation:
     last = 0
     for entry in entries:
         message = _read_message(entry)
-        known = message.parent is None or message.parent in messages
-        if not known or message.id <= last:
+        has_parent = message.parent is None or message.parent in messages
+        if not has_parent or message.id <= last:
             raise MalformedError(
                 "message {message_id} does not follow its parent or stands twice", message_id=message.id
             )
@@ -271,8 +271,8 @@ def _read_message(entry: Mapping[str, Any]) -> Message:
             created=_read_time(entry, "created"),
             state=_read_state(entry.get("state", State.COMPLETE.value)),
             model=text_at(entry, "model", ""),
-            settings=_table(entry.get("settings", {}), "settings"),
-            stats=_table(entry.get("statistics", {}), "statistics"),
+            settings=_require_mapping(entry.get("settings", {}), "settings"),
+            stats=_require_mapping(entry.get("statistics", {}), "statistics"),
             origins=tuple(Run(_number(count), long_text(origin)) for count, origin in entry.get("origins", [])),
             attachments=_read_files(entry.get("attachments", [])),
             edited=entry.get("edited") is True,
@@ -317,30 +317,32 @@ def _number(value: object, least: int = 1) -> int:
     return value
 
 
-def _table(value: object, what: str) -> Mapping[str, Any]:
+def _require_mapping(value: object, what: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise MalformedError("{what} in it is no table", what=what)
     return value
 
 
 def new_chat(title: str, *, created: float, updated: float, **others: Any) -> Chat:
-    """A chat with a new id, so that a second import replaces nothing."""
-    return Chat(uuid.uuid4().hex, " ".join(title.splitlines()).strip()[:LONGEST_TITLE], created, updated, **others)
+    """Return a chat with a new id, so that a second import replaces nothing."""
+    return Chat(
+        uuid.uuid4().hex, " ".join(title.splitlines()).strip()[:MAX_TITLE_CHARACTERS], created, updated, **others
+    )
 
 
 def long_text(value: object) -> str:
-    """A text, not too long and without what no file can hold."""
+    """Return a text without characters that no file can hold. Raises MalformedError if it is too long."""
     if not isinstance(value, str):
         raise MalformedError("{value!r} stands where a text should", value=str(value)[:40])
-    if len(value) > MOST_CHARACTERS:
+    if len(value) > MAX_CHARACTERS:
         raise MalformedError(
-            "a text in it has more than {most_characters:,} characters", most_characters=MOST_CHARACTERS
+            "a text in it has more than {most_characters:,} characters", most_characters=MAX_CHARACTERS
         )
     return storable(value)
 
 
 def text_at(entry: Mapping[str, Any], name: str, default: str | None = None) -> str:
-    """A text by its name in a table."""
+    """Return the text of a field. Raises MalformedError if it is missing."""
     value = entry.get(name, default)
     if value is None:
         raise MalformedError("{name} is missing", name=name)
@@ -348,18 +350,18 @@ def text_at(entry: Mapping[str, Any], name: str, default: str | None = None) -> 
 
 
 def require_few(count: int, most: int, what: str) -> None:
-    """Raises MalformedError above `most`."""
+    """Raise MalformedError if `count` is greater than `most`."""
     if count > most:
         raise MalformedError("it has {count:,} {what} and at most {most:,} are read", count=count, what=what, most=most)
 
 
-# The conversations.json of ChatGPT. Its format is not documented: unknown parts are skipped.
-_TEXTS = ("text", "multimodal_text")  # kinds of content that a person wrote or was shown
+# The conversations.json of ChatGPT. Its format is not documented, so unknown parts are skipped.
+_TEXTS = ("text", "multimodal_text")  # kinds of content that people write or read
 _FOR_READERS = (None, "all")  # other recipients are tools
 
 
 def _read_chatgpt(content: list[Any]) -> tuple[Bundle, ...]:
-    """Every chat that has a message. Raises MalformedError where a limit is passed."""
+    """Return the chats with messages. Raises MalformedError if there are too many messages."""
     chats = (_chatgpt_chat(entry) for entry in content if _is_chat(entry))
     return tuple(chat for chat in chats if chat[1].messages)
 
@@ -377,21 +379,21 @@ def _chatgpt_chat(entry: Mapping[str, Any]) -> Bundle:
         updated=_seconds(entry.get("update_time"), created),
         archived=entry.get("is_archived") is True,
     )
-    return chat, _Tree(entry["mapping"], created).conversation(entry.get("current_node"))
+    return chat, _ChatGptTree(entry["mapping"], created).conversation(entry.get("current_node"))
 
 
 @dataclass
-class _Tree:
-    """Nodes of an export by key, and what became of them: tool calls and hidden messages leave no message."""
+class _ChatGptTree:
+    """Nodes of an export by key, and the messages made of them. Tool calls and hidden messages make none."""
 
     nodes: Mapping[str, Any]
-    created: float  # for messages without a time of their own
+    created: float  # of messages without a time
     messages: dict[int, Message] = field(default_factory=dict)
-    ids: dict[str, int | None] = field(default_factory=dict)  # of the message of a node, or of the nearest above it
+    ids: dict[str, int | None] = field(default_factory=dict)  # the message of a node, or the nearest above it
 
     def conversation(self, current: object) -> Conversation:
-        """All that can be reached from the roots; a node that is its own ancestor cannot."""
-        require_few(len(self.nodes), MOST_MESSAGES, "messages in one chat")
+        """Return all messages that can be reached from the roots. A node that is its own ancestor cannot."""
+        require_few(len(self.nodes), MAX_MESSAGES, "messages in one chat")
         for key, parent in self._walk():
             self._add(key, self.ids.get(parent) if parent is not None else None)
         conversation = Conversation(self.messages, {item.parent: item.id for item in self.messages.values()})
@@ -399,7 +401,7 @@ class _Tree:
         return conversation.show(last) if last is not None else conversation
 
     def _walk(self) -> Iterator[tuple[str, str | None]]:
-        """Each node with its parent, parents first and versions in their order."""
+        """Yield each node with its parent: parents first, and versions in order."""
         roots = [key for key, node in self.nodes.items() if self._parent(node) not in self.nodes]
         pending: list[tuple[str, str | None]] = [(key, None) for key in reversed(roots)]
         seen: set[str] = set()
@@ -413,27 +415,27 @@ class _Tree:
 
     def _children(self, key: str) -> list[str]:
         children = _mapping(self.nodes[key]).get("children")
-        named = children if isinstance(children, list) else []
-        return [child for child in named if isinstance(child, str) and child in self.nodes]
+        ids = children if isinstance(children, list) else []
+        return [child for child in ids if isinstance(child, str) and child in self.nodes]
 
     def _parent(self, node: object) -> object:
         parent = _mapping(node).get("parent")
         return parent if isinstance(parent, str) else None
 
     def _add(self, key: str, parent: int | None) -> None:
-        read = _chatgpt_message(_mapping(_mapping(self.nodes[key]).get("message")), self.created)
+        parts = _chatgpt_message(_mapping(_mapping(self.nodes[key]).get("message")), self.created)
         self.ids[key] = parent
-        if read is not None:
+        if parts is not None:
             id_ = len(self.messages) + 1
-            role, text, created, model, attachments = read
+            role, text, created, model, attachments = parts
             self.messages[id_] = Message(id_, parent, role, text, created, model=model, attachments=attachments)
             self.ids[key] = id_
 
 
-_Read = tuple[Role, str, float, str, tuple[Attachment, ...]]
+_MessageParts = tuple[Role, str, float, str, tuple[Attachment, ...]]
 
 
-def _chatgpt_message(message: Mapping[str, Any], created: float) -> _Read | None:
+def _chatgpt_message(message: Mapping[str, Any], created: float) -> _MessageParts | None:
     role = _mapping(message.get("author")).get("role")
     content, metadata = _mapping(message.get("content")), _mapping(message.get("metadata"))
     if role not in ("user", "assistant") or content.get("content_type") not in _TEXTS:
@@ -452,7 +454,7 @@ def _chatgpt_message(message: Mapping[str, Any], created: float) -> _Read | None
 
 
 def _part(part: object) -> str:
-    """The text of one part; pictures and sound are not in the file and leave a mark."""
+    """Return the text of a part. Images and sound are not in the file, and leave a mark."""
     if isinstance(part, str):
         return long_text(part)
     kind = _mapping(part).get("content_type")
@@ -467,7 +469,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _seconds(value: object, default: float) -> float:
-    """Seconds since 1970, if it can be a time of this era."""
+    """Return a time in seconds since 1970; `default` if the value is no time of this era."""
     if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and 0 < value < 2**33:
         return round(float(value), 3)
     return default

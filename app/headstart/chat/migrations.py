@@ -1,4 +1,4 @@
-"""The schema of the history as numbered steps, never altered once released."""
+"""The schema of the history as numbered steps. A released step is never changed."""
 
 import sqlite3
 from pathlib import Path
@@ -46,8 +46,8 @@ _CHATS_AND_MESSAGES = (
     "CREATE TABLE memo (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
 )
 
-# The index holds no copy of the texts, so removing words needs the old text. Triggers see every change. A text that is
-# being written is not indexed, because every second of an answer would index it again.
+# The index has no copy of the texts, so removing words needs the old text. Triggers see every change. A text in
+# progress is not indexed, because every second of an answer would index it again.
 _FULL_TEXT = (
     "CREATE VIRTUAL TABLE title_words USING fts5 (words, content = '', tokenize = 'unicode61 remove_diacritics 2')",
     "CREATE VIRTUAL TABLE message_words USING fts5 (words, content = '', tokenize = 'unicode61 remove_diacritics 2')",
@@ -79,7 +79,7 @@ _FULL_TEXT = (
     f"INSERT INTO memo (name, value) VALUES ('words', {search.VERSION})",  # noqa: S608
 )
 
-# Folders hide chats from the days they belong to, and a chat is in one only: tags do neither.
+# Folders hide chats from the days they belong to, and a chat can be in only one. Tags have neither problem.
 _TAGS = (
     "CREATE TABLE tag (rank INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE COLLATE NOCASE)",
     """CREATE TABLE chat_tag (
@@ -93,7 +93,7 @@ _TAGS = (
     "ALTER TABLE chat DROP COLUMN folder",
 )
 
-# While a word is typed its first letters stand for thousands of words, each with a list of its own to be merged.
+# The first letters of a word that is being typed stand for thousands of words, each with a list to be merged.
 _PREFIXES = (
     "DROP TABLE message_words",
     """CREATE VIRTUAL TABLE message_words
@@ -101,7 +101,8 @@ _PREFIXES = (
     "INSERT INTO message_words (rowid, words) SELECT rank, words(text) FROM message WHERE state <> 'streaming'",
 )
 
-# Beside the chats, because lists of chats are read whole and a file may be large. No chat: of the one not yet begun.
+# A table of its own, because lists of chats are read whole and a file may be large. Without a chat, the file belongs to
+# the chat that is not yet begun.
 _DRAFT_FILES = (
     """CREATE TABLE draft_file (
         rank INTEGER PRIMARY KEY,
@@ -112,7 +113,7 @@ _DRAFT_FILES = (
     "CREATE INDEX draft_file_by_chat ON draft_file (chat)",
 )
 
-# Apart from the texts, so that a hit can say where it is, and so that an answer being written does not touch it.
+# An index of its own, so that a hit can name its place, and an answer in progress does not touch it.
 _ATTACHED_WORDS = (
     """CREATE VIRTUAL TABLE file_words
         USING fts5 (words, content = '', prefix = '1 2', tokenize = 'unicode61 remove_diacritics 2')""",
@@ -134,12 +135,12 @@ _ATTACHED_WORDS = (
     END""",
 )
 
-# Beside the text, because a search for words of an answer should not find what a tool said.
+# A column beside the text, because a search for words of an answer should not find results of tools.
 _CALLS = ("ALTER TABLE message ADD COLUMN calls TEXT NOT NULL DEFAULT '[]'",)
 
 _PASSAGES = ("ALTER TABLE message ADD COLUMN passages TEXT NOT NULL DEFAULT '[]'",)
 
-# A chat is in one project, and stays when that is deleted.
+# A chat is in one project, and stays when the project is deleted.
 _PROJECTS = (
     """CREATE TABLE project (
         rank INTEGER PRIMARY KEY,
@@ -157,7 +158,7 @@ NEWEST = len(STEPS)
 
 
 def migrate(connection: sqlite3.Connection, path: Path, key: Key | None = None) -> None:
-    """Bring the file to the newest version, after a backup. Raises HistoryError for a file from a later program."""
+    """Bring the file to the newest version, after a backup. Raises HistoryError for a file of a newer program."""
     version = schema_version(connection)
     if version > NEWEST:
         raise HistoryError(
@@ -175,12 +176,12 @@ def migrate(connection: sqlite3.Connection, path: Path, key: Key | None = None) 
 
 
 def schema_version(connection: sqlite3.Connection) -> int:
-    """0 for an empty file."""
+    """Return the version of the schema; 0 for an empty file."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def refresh_index(connection: sqlite3.Connection, path: Path) -> None:
-    """Make the index again if it was found damaged, or if this program cuts texts into words in another way."""
+    """Rebuild the index if it was damaged, or if this program cuts texts into words in another way."""
     row = connection.execute("SELECT value FROM memo WHERE name = 'words'").fetchone()
     fault = path.with_name(INDEX_FAULT)
     if row is None or row[0] != str(search.VERSION) or fault.exists():
@@ -190,7 +191,7 @@ def refresh_index(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def rebuild_index(connection: sqlite3.Connection) -> None:
-    """Forget the index and make it from the texts."""
+    """Delete the index and build it from the texts."""
     for statement in (
         "INSERT INTO title_words (title_words) VALUES ('delete-all')",
         "INSERT INTO message_words (message_words) VALUES ('delete-all')",

@@ -1,4 +1,4 @@
-"""Reading the history: lists, chats and search. One reader for each thread."""
+"""Reading the history: lists, chats and search. Each thread has its own reader."""
 
 import json
 import sqlite3
@@ -12,15 +12,15 @@ from headstart.chat import database, search
 from headstart.chat.conversation import Attachment, Chat, Conversation, Project, storable
 from headstart.chat.database import Key, read_attachments, read_chat, read_conversation, sqlite_errors
 
-# A column for queries that read chats.
+# A column of queries that read chats.
 _TAG_NAMES = (
     "(SELECT json_group_array(name) FROM (SELECT tag.name FROM chat_tag JOIN tag ON tag.rank = chat_tag.tag "
     "WHERE chat_tag.chat = chat.rank ORDER BY tag.name)) AS tags"
 )
-# Columns of a chat.
+# The columns of a chat.
 _PROJECT_NAME = "(SELECT name FROM project WHERE project.rank = chat.project) AS project_name"
 _COLUMNS = f"chat.*, {_TAG_NAMES}, {_PROJECT_NAME}"
-# A test of such queries; its value is the name of a tag.
+# A condition of such queries; its value is the name of a tag.
 _HAS_TAG = (
     "EXISTS (SELECT 1 FROM chat_tag JOIN tag ON tag.rank = chat_tag.tag "
     "WHERE chat_tag.chat = chat.rank AND tag.name = ?)"
@@ -30,70 +30,69 @@ _CHATS = f"SELECT {_COLUMNS} FROM chat"  # noqa: S608
 
 
 class Group(NamedTuple):
-    """A tag or project: its name, and how many chats outside the bin have it. Small and large letters are the same."""
+    """A tag or project with the number of its chats outside the bin. Its name is not case-sensitive."""
 
     name: str
     chats: int
 
 
-class _Place(NamedTuple):
-    """Where to search: the table with the texts, the index that holds its ranks, what to join and what to select.
+class _SearchSpace(NamedTuple):
+    """A place to search."""
 
-    `listed`: FTS5's own list of the ranks in the index, where few rows of the table are in it.
-    """
-
-    table: str
+    table: str  # holds the texts
     text: str
-    words: str
-    joined: str
+    words: str  # the index, by the ranks of the table
+    join: str
     columns: str
     test: str = "chat.deleted IS NULL"
-    listed: str = ""
+    ranks: str = ""  # FTS5's list of the ranks in the index, if few rows of the table are in it
 
 
-_TITLES = _Place("chat", "chat.title", "title_words", "", _COLUMNS)
+_TITLES = _SearchSpace("chat", "chat.title", "title_words", "", _COLUMNS)
 _CHAT = "JOIN chat ON chat.rank = message.chat"
 _WRITTEN = f"message.id AS message, message.created AS time, {_COLUMNS}"
-_MESSAGES = _Place("message", "message.text", "message_words", _CHAT, f"message.text AS text, {_WRITTEN}")
-_FILES = _Place(
+_MESSAGES = _SearchSpace("message", "message.text", "message_words", _CHAT, f"message.text AS text, {_WRITTEN}")
+_FILES = _SearchSpace(
     "message",
     "attached(message.attachments)",
     "file_words",
     _CHAT,
     f"message.attachments AS files, {_WRITTEN}",
-    listed="file_words_docsize",
+    ranks="file_words_docsize",
 )
 
 
 @dataclass(frozen=True)
 class Hit:
-    """Where a search found something: in a message, in a file attached to it, or in the title when both are None."""
+    """A hit of a search: in a message, in a file attached to it, or in the title if both are None."""
 
     chat: Chat
     message: int | None
     snippet: search.Snippet
-    time: float  # when that was written; for a title, when the chat was last changed
-    file: str | None = None  # the name of the attached file
+    time: float  # of writing; for a title, of the last change of the chat
+    file: str | None = None  # name of the attached file
 
 
 class Reader:
-    """What is saved. Use it in the thread that opened it; every method raises HistoryError."""
+    """A reader of the saved chats. Use it in the thread that opened it; every method raises HistoryError."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection, key: Key | None = None) -> None:
-        """Use `open_reader` or `headstart.chat.store.open_store`."""
         self.path = path
         self.key = key  # None: the history is not encrypted
         self._connection = connection
 
     def close(self) -> None:
-        """Let go of the file; harmless twice."""
-        with self._explained():
+        """Close the file; harmless twice."""
+        with self._translate_errors():
             self._connection.close()
 
     def chats(
         self, *, archived: bool = False, deleted: bool = False, tag: str = "", project: str = "", most: int = -1
     ) -> tuple[Chat, ...]:
-        """Chats of one kind, last changed first; only `most` of them, the pinned ones before others. -1: all."""
+        """Return chats of one kind, last changed first.
+
+        `most` limits them to the first ones, pinned ones before others; -1: all.
+        """
         where = f"archived = ? AND deleted IS {'NOT ' if deleted else ''}NULL"
         values: list[str | int] = [archived]
         if tag:
@@ -102,22 +101,22 @@ class Reader:
         if project:
             where += f" AND {_IN_PROJECT}"
             values.append(project)
-        wanted = f"SELECT rank FROM chat WHERE {where} ORDER BY pinned DESC, updated DESC, rank DESC LIMIT ?"  # noqa: S608
-        rows = self._rows(f"{_CHATS} WHERE rank IN ({wanted}) ORDER BY updated DESC, rank DESC", (*values, most))
+        ranks = f"SELECT rank FROM chat WHERE {where} ORDER BY pinned DESC, updated DESC, rank DESC LIMIT ?"  # noqa: S608
+        rows = self._rows(f"{_CHATS} WHERE rank IN ({ranks}) ORDER BY updated DESC, rank DESC", (*values, most))
         return tuple(read_chat(row) for row in rows)
 
     def titles(self) -> tuple[tuple[str, str], ...]:
-        """Id and title of all chats that are listed, last changed first: of ten thousand this reads little."""
+        """Return id and title of all chats in the list, last changed first. It reads little even for ten thousand."""
         query = "SELECT id, title FROM chat WHERE NOT archived AND deleted IS NULL ORDER BY updated DESC, rank DESC"
         return tuple((row["id"], row["title"]) for row in self._rows(query, ()))
 
     def chat(self, chat_id: str) -> Chat | None:
-        """The chat with this id, also one in the bin; None if it is gone."""
+        """Return a chat, also from the bin; None if it is gone."""
         rows = self._rows(f"{_CHATS} WHERE id = ?", (chat_id,))
         return read_chat(rows[0]) if rows else None
 
     def tags(self) -> tuple[Group, ...]:
-        """All tags by name, and how many chats have each."""
+        """Return all tags by name, with the number of their chats."""
         query = (
             "SELECT tag.name, count(chat.rank) FROM tag LEFT JOIN chat_tag ON chat_tag.tag = tag.rank "
             "LEFT JOIN chat ON chat.rank = chat_tag.chat AND chat.deleted IS NULL GROUP BY tag.rank ORDER BY tag.name"
@@ -125,7 +124,7 @@ class Reader:
         return tuple(Group(*row) for row in self._rows(query, ()))
 
     def projects(self) -> tuple[Group, ...]:
-        """All projects by name, and how many chats are in each."""
+        """Return all projects by name, with the number of their chats."""
         query = (
             "SELECT project.name, count(chat.rank) FROM project LEFT JOIN chat ON chat.project = project.rank "
             "AND chat.deleted IS NULL GROUP BY project.rank ORDER BY project.name"
@@ -133,59 +132,61 @@ class Reader:
         return tuple(Group(*row) for row in self._rows(query, ()))
 
     def project(self, name: str) -> Project | None:
-        """The project of this name; None if it is gone."""
+        """Return a project; None if it is gone."""
         rows = self._rows("SELECT * FROM project WHERE name = ?", (name,))
-        with self._explained():
-            found = [Project(row["name"], json.loads(row["settings"]), read_attachments(row["files"])) for row in rows]
-        return found[0] if found else None
+        with self._translate_errors():
+            projects = [
+                Project(row["name"], json.loads(row["settings"]), read_attachments(row["files"])) for row in rows
+            ]
+        return projects[0] if projects else None
 
     def conversation(self, chat_id: str) -> Conversation:
-        """All messages of a chat; empty if it is gone."""
+        """Return the conversation of a chat; empty if it is gone."""
         query = "SELECT * FROM message WHERE chat = (SELECT rank FROM chat WHERE id = ?) ORDER BY id"
-        with self._explained():
+        with self._translate_errors():
             return read_conversation(self._connection.execute(query, (chat_id,)))
 
     def draft_files(self, chat_id: str | None) -> tuple[Attachment, ...]:
-        """What `Store.save_draft_files` kept."""
+        """Return the files of `Store.save_draft_files`."""
         query = "SELECT name, text FROM draft_file WHERE chat IS (SELECT rank FROM chat WHERE id = ?) ORDER BY rank"
         return tuple(Attachment(row["name"], row["text"]) for row in self._rows(query, (chat_id,)))
 
     def search(self, query: str, limit: int = 100, tag: str = "", project: str = "") -> tuple[Hit, ...]:
-        """Titles, then messages, then attached files that hold every word of the query, newest first; not from the bin.
+        """Return hits with every word of the query, outside the bin: titles, then messages, then files; newest first.
 
-        With a tag or project: only in chats that have it.
+        `tag` and `project` limit the search to their chats.
         """
         finds = (self.title_hits, self.message_hits, self.file_hits)
         return tuple(hit for find in finds for hit in find(query, limit, tag, project))
 
     def title_hits(self, query: str, limit: int = 100, tag: str = "", project: str = "") -> Iterator[Hit]:
-        """Those of `search` in titles, each as soon as it is found, until `interrupt` is called."""
-        for row in self._found(_TITLES, query, limit, tag, project):
+        """Yield the hits of `search` in titles as they are found, until `interrupt` is called."""
+        for row in self._find_rows(_TITLES, query, limit, tag, project):
             snippet = search.Snippet(row["title"], search.ranges(row["title"], query))
             yield Hit(read_chat(row), None, snippet, row["updated"])
 
     def message_hits(self, query: str, limit: int = 100, tag: str = "", project: str = "") -> Iterator[Hit]:
-        """Those in messages, likewise."""
-        for row in self._found(_MESSAGES, query, limit, tag, project):
+        """Yield the hits of `search` in messages as they are found, until `interrupt` is called."""
+        for row in self._find_rows(_MESSAGES, query, limit, tag, project):
             yield Hit(read_chat(row), row["message"], search.snippet(row["text"], query), row["time"])
 
     def file_hits(self, query: str, limit: int = 100, tag: str = "", project: str = "") -> Iterator[Hit]:
-        """Those in attached files, one for each message whose files hold every word between them."""
-        for row in self._found(_FILES, query, limit, tag, project):
+        """Yield the hits of `search` in attached files, one for each message whose files have all words together."""
+        for row in self._find_rows(_FILES, query, limit, tag, project):
             name, snippet = _in_files(read_attachments(row["files"]), query)
             yield Hit(read_chat(row), row["message"], snippet, row["time"], name)
 
     def interrupt(self) -> None:
-        """End the search that runs now, if one does; may be called from another thread."""
+        """End the search in progress, if there is one. May be called from another thread."""
         self._connection.interrupt()
 
     def recall(self, name: str) -> str | None:
-        """What `Store.remember` put under this name."""
+        """Return the value that `Store.remember` stored under a name; None if there is none."""
         rows = self._rows("SELECT value FROM memo WHERE name = ?", (name,))
         return str(rows[0][0]) if rows else None
 
-    def _found(self, place: _Place, query: str, limit: int, tag: str, project: str) -> Iterator[sqlite3.Row]:
-        """Rows whose text holds the query. Ordered by rank, which the index gives in order: it need not find all."""
+    def _find_rows(self, place: _SearchSpace, query: str, limit: int, tag: str, project: str) -> Iterator[sqlite3.Row]:
+        """Yield rows whose text has the query, sorted by rank: the index is in this order, so it need not find all."""
         source, order, query = place.table, f"{place.table}.rank", storable(query)
         words, literals = search.full_text_query(query), search.literals(query)
         if not (words or literals):
@@ -203,12 +204,12 @@ class Reader:
             source = f"{place.words} CROSS JOIN {place.table} ON {place.table}.rank = {order}"
             tests.insert(0, f"{place.words} MATCH ?")
             values.insert(0, words)
-        elif place.listed:
-            order = f"{place.listed}.id"
-            source = f"{place.listed} CROSS JOIN {place.table} ON {place.table}.rank = {order}"
-        rows = f"SELECT {place.columns} FROM {source} {place.joined} WHERE {' AND '.join(tests)}"  # noqa: S608
+        elif place.ranks:
+            order = f"{place.ranks}.id"
+            source = f"{place.ranks} CROSS JOIN {place.table} ON {place.table}.rank = {order}"
+        rows = f"SELECT {place.columns} FROM {source} {place.join} WHERE {' AND '.join(tests)}"  # noqa: S608
         query = f"{rows} ORDER BY {order} DESC LIMIT ?"
-        with self._explained():
+        with self._translate_errors():
             yield from self._until_interrupted(query, (*values, limit))
 
     def _until_interrupted(self, query: str, values: Sequence[str | int]) -> Iterator[sqlite3.Row]:
@@ -219,27 +220,27 @@ class Reader:
                 raise
 
     def _rows(self, query: str, values: Sequence[str | int | None]) -> list[sqlite3.Row]:
-        with self._explained():
+        with self._translate_errors():
             return self._connection.execute(query, values).fetchall()
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
-        with database.explained(self.path):
+    def _translate_errors(self) -> Iterator[None]:
+        with database.translate_errors(self.path):
             yield
 
 
 def _in_files(files: Sequence[Attachment], query: str) -> tuple[str, search.Snippet]:
-    """The first file with a hit in its text, or else in its name, and the neighbourhood of that."""
-    found = [(file.name, search.snippet(file.text, query)) for file in files]
-    inside = (each for each in found if each[1].ranges)
-    named = (each for each in found if search.ranges(each[0], query))
-    return next(inside, next(named, found[0]))
+    """Return the name and a snippet of the first file with a hit in its text, or else in its name."""
+    snippets = [(file.name, search.snippet(file.text, query)) for file in files]
+    in_text = (each for each in snippets if each[1].ranges)
+    in_name = (each for each in snippets if search.ranges(each[0], query))
+    return next(in_text, next(in_name, snippets[0]))
 
 
 def open_reader(folder: Path, key: Key | None = None) -> Reader:
-    """A reader for the calling thread, of a history that `open_store` has opened with this key. Raises HistoryError."""
+    """Open a reader for the calling thread. `open_store` must have opened the history before. Raises HistoryError."""
     path = folder / database.FILE_NAME
-    with database.explained(path):
+    with database.translate_errors(path):
         connection = database.connect(path, key)
         connection.execute("PRAGMA query_only = ON")
         return Reader(path, connection, key)

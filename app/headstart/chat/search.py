@@ -5,15 +5,15 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-# Raised when `words` changes what it returns: an index made by another number is made again.
+# Raise it when `words` changes its result: an index with another number is rebuilt.
 VERSION = 1
 AROUND = 60  # characters shown on each side of a hit
 
-# Written without spaces, so each character is a word of its own, and a word typed is a phrase of characters.
+# These scripts have no spaces, so each character is a word, and a typed word is a phrase of characters.
 CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 _SINGLE = re.compile(f"([{CJK}])")
 _RUN = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+")
-# Full-text search drops symbols, so pictures get a name; the selector behind some of them only chooses colour.
+# Full-text search drops symbols, so pictures get names. The selector after some of them only chooses colour.
 _PICTURE = re.compile("[\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]")
 _SELECTOR = re.compile("[\ufe0e\ufe0f]")
 _QUOTED = re.compile(r'"([^"]*)"|(\S+)')
@@ -40,23 +40,23 @@ class Snippet(NamedTuple):
 
 
 def words(text: str) -> str:
-    """`text` as the index gets it: CJK characters apart, pictures by name, full-width letters as usual ones."""
+    """Return `text` for the index: CJK characters apart, pictures by name, full-width letters as normal ones."""
     flat = _SELECTOR.sub("", unicodedata.normalize("NFKC", text))
-    named = _PICTURE.sub(lambda match: f" picture{ord(match[0]):x} ", flat)
-    return " ".join(_SINGLE.split(named))
+    text = _PICTURE.sub(lambda match: f" picture{ord(match[0]):x} ", flat)
+    return " ".join(_SINGLE.split(text))
 
 
 def full_text_query(query: str) -> str:
-    """The FTS5 expression for what a person typed: all words, each as a beginning; "quoted words" exactly.
+    """Return the FTS5 expression of a query: all words, each as a beginning; "quoted words" exactly.
 
-    Everything typed is text, never an operator. Empty if nothing in it can be looked up by words.
+    Everything typed is text, never an operator. Empty if there are no words to look up.
     """
     phrases = [_phrase(term) for term in _terms(query)]
     return " ".join(phrase for phrase in phrases if phrase)
 
 
 def any_word_query(question: str) -> str:
-    """The FTS5 expression for texts that hold any word of a question, CJK characters in pairs. Empty if it has none."""
+    """Return the FTS5 expression for any word of a question, CJK characters in pairs; empty if it has none."""
     runs = _RUN.findall(unicodedata.normalize("NFKC", question))
     terms = dict.fromkeys(term for run in runs for term in (_pairs(run) if _SINGLE.match(run) else [run]))
     return " OR ".join(f'"{term}"' for term in terms)
@@ -67,48 +67,48 @@ def _pairs(run: str) -> list[str]:
 
 
 def literals(query: str) -> tuple[str, ...]:
-    """What of a query has signs that the index drops ("C++", "a.b()"): to be looked for as it stands, by `holds`."""
+    """Return the parts of a query with signs that the index drops ("C++", "a.b()"), which `holds` looks for."""
     chunks = (chunk for term in _terms(query) for chunk in term.text.split())
-    return tuple(_flat(chunk) for chunk in chunks if _SIGN.search(_PICTURE.sub("", chunk)))
+    return tuple(_normalize(chunk) for chunk in chunks if _SIGN.search(_PICTURE.sub("", chunk)))
 
 
 def holds(text: str, literal: str) -> bool:
-    """Whether one of `literals` stands in a text.
+    """Return whether a text has one of `literals`.
 
     Rare signs must be looked for in every message, so this does no more to a text than the literal needs.
     """
     if not literal.isascii():
-        return literal in _flat(text)
+        return literal in _normalize(text)
     for variant, plain in () if text.isascii() else _variants(literal):
         text = text.replace(variant, plain)
     return literal in (text.lower() if _CASED.search(literal) else text)
 
 
 def ranges(text: str, query: str) -> tuple[Range, ...]:
-    """Where the words of a query stand in a text, in order and without overlap."""
+    """Return the positions of the words of a query in a text, in order and without overlap."""
     pattern = _pattern(query)
-    return tuple(Range(*match.span()) for match in pattern.finditer(_folded(text))) if pattern else ()
+    return tuple(Range(*match.span()) for match in pattern.finditer(_fold(text))) if pattern else ()
 
 
 def snippet(text: str, query: str) -> Snippet:
-    """The neighbourhood of the first hit; the beginning of the text if no hit is found in it."""
+    """Return the text around the first hit; the beginning of the text if there is none."""
     pattern = _pattern(query)
-    first = pattern.search(_folded(text)) if pattern else None
+    first = pattern.search(_fold(text)) if pattern else None
     start = max(first.start() - AROUND, 0) if first else 0
     end = min((first.end() if first else 0) + AROUND, len(text))
-    gaps = _SPACE if "|" in query else _TABLE  # the bars of a table's cells say nothing on one line
-    shown = ("…" if start else "") + gaps.sub(" ", text[start:end]) + ("…" if end < len(text) else "")
-    return Snippet(shown, ranges(shown, query))
+    gaps = _SPACE if "|" in query else _TABLE  # the bars of a table's cells mean nothing on one line
+    excerpt = ("…" if start else "") + gaps.sub(" ", text[start:end]) + ("…" if end < len(text) else "")
+    return Snippet(excerpt, ranges(excerpt, query))
 
 
 class _Term(NamedTuple):
     text: str
-    whole: bool  # quoted: as it stands, not as the beginning of a word
+    whole: bool  # quoted: exact, not the beginning of a word
 
 
 def _terms(query: str) -> list[_Term]:
-    found = [_Term(quoted or bare, bool(quoted)) for quoted, bare in _QUOTED.findall(query.replace("\0", " "))]
-    return [_Term(term.text.replace('"', " ").strip(), term.whole) for term in found if term.text.strip('" ')]
+    terms = [_Term(quoted or bare, bool(quoted)) for quoted, bare in _QUOTED.findall(query.replace("\0", " "))]
+    return [_Term(term.text.replace('"', " ").strip(), term.whole) for term in terms if term.text.strip('" ')]
 
 
 def _phrase(term: _Term) -> str:
@@ -121,12 +121,12 @@ def _phrase(term: _Term) -> str:
 
 def _pattern(query: str) -> re.Pattern[str] | None:
     parts = [_term_pattern(term) for term in _terms(query)]
-    # The longest first: of two alternatives that both match, the regular expression takes the earlier.
+    # The longest first: of two alternatives that match, a regular expression takes the earlier.
     return re.compile("|".join(sorted(parts, key=len, reverse=True))) if parts else None
 
 
 def _term_pattern(term: _Term) -> str:
-    body = r"\s+".join(re.escape(word) for word in _folded(term.text).split())
+    body = r"\s+".join(re.escape(word) for word in _fold(term.text).split())
     begins_word = _is_letter(term.text[0])
     ends_word = term.whole and _is_letter(term.text[-1])
     return (rf"(?<![^\W_{CJK}])" if begins_word else "") + body + (rf"(?![^\W_{CJK}])" if ends_word else "")
@@ -136,29 +136,32 @@ def _is_letter(character: str) -> bool:
     return bool(_SEARCHABLE.match(character)) and not _SINGLE.match(character)
 
 
-def _flat(text: str) -> str:
-    """For comparing only: not of the same length."""
+def _normalize(text: str) -> str:
+    """Return a text for comparison. Its length may differ."""
     if text.isascii():
         return text.lower()
-    # Every message may have to be looked at for one query, and asking is quicker than doing.
-    known = text if unicodedata.is_normalized("NFKC", text) else unicodedata.normalize("NFKC", text)
-    return known.lower().replace("’", "'").replace("“", '"').replace("”", '"')
+    # Every message may have to be normalized for one query, and the check is faster.
+    normalized = text if unicodedata.is_normalized("NFKC", text) else unicodedata.normalize("NFKC", text)
+    return normalized.lower().replace("’", "'").replace("“", '"').replace("”", '"')
 
 
 @functools.cache
 def _variants(literal: str) -> tuple[tuple[str, str], ...]:
-    """Characters that stand for signs and letters of a literal of ASCII: wide and small forms, curly quotes, "…"."""
+    """Return characters that stand for signs and letters of an ASCII literal.
+
+    They are wide and small forms, curly quotes, and "…".
+    """
     return tuple((variant, plain) for variant, plain in _ascii_variants() if set(plain) & set(literal))
 
 
 @functools.cache
 def _ascii_variants() -> tuple[tuple[str, str], ...]:
-    flat = [(chr(code), _flat(chr(code))) for block in _VARIANTS for code in block]
+    flat = [(chr(code), _normalize(chr(code))) for block in _VARIANTS for code in block]
     return tuple((variant, plain) for variant, plain in flat if plain.isascii() and not plain.isspace())
 
 
-class _Folding(dict[int, str]):
-    """Each character to one small letter without accent, so that places stay what they are."""
+class _FoldTable(dict[int, str]):
+    """Table from each character to one small letter without accent, which keeps all positions."""
 
     def __missing__(self, code: int) -> str:
         self[code] = unicodedata.normalize("NFD", chr(code))[0].lower()[0]
@@ -167,12 +170,12 @@ class _Folding(dict[int, str]):
 
 _QUOTES = {ord("’"): "'", ord("“"): '"', ord("”"): '"'}
 _WIDE = {code + 0xFEE0: chr(code).lower() for code in range(0x21, 0x7F) if chr(code).isalnum()}
-_FOLDING = _Folding(_QUOTES | _WIDE)
+_FOLD_TABLE = _FoldTable(_QUOTES | _WIDE)
 _NEEDS_FOLDING = re.compile("[{}]".format("".join(map(chr, _QUOTES | _WIDE))))
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     lower = text.lower()
     # Most texts have nothing to fold, and then this is twenty times faster.
     plain = len(lower) == len(text) and unicodedata.is_normalized("NFD", text) and not _NEEDS_FOLDING.search(text)
-    return lower if plain else text.translate(_FOLDING)
+    return lower if plain else text.translate(_FOLD_TABLE)

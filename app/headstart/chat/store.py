@@ -1,4 +1,4 @@
-"""Writing the history: every change is saved, whole, when the method returns."""
+"""Writing the history. Every change is saved, whole, when the method returns."""
 
 import sqlite3
 import time
@@ -17,37 +17,37 @@ from headstart.chat.conversation import (
     Message,
     Project,
     Run,
-    kept_name,
+    clean_name,
     storable,
 )
 from headstart.chat.database import Key
 from headstart.chat.reader import Reader
 from headstart.errors import HistoryError
 
-UNSENT = "draft"  # the memo that keeps the draft of the chat not yet begun
+UNSENT = "draft"  # name of the memo with the draft of the chat that is not yet begun
 
 
 class Store(Reader):
-    """The one writer of a history. Use it in the thread that opened it; every method raises HistoryError."""
+    """The only writer of a history. Use it in the thread that opened it; every method raises HistoryError."""
 
     @property
     def changes(self) -> int:
-        """How many rows this store has written."""
+        """The number of rows that this store has written."""
         return self._connection.total_changes
 
     def create_chat(self, title: str = "", *, settings: Json | None = None) -> Chat:
-        """A new chat without messages."""
+        """Save a new chat without messages."""
         now = _now()
         return self.add(Chat(new_id(), title, now, now, settings=settings or {}), Conversation())
 
     def add(self, chat: Chat, conversation: Conversation) -> Chat:
-        """Save a chat with all its messages at once: imported, or forked with a `new_id`."""
+        """Save a chat with all its messages: an imported one, or a fork with a `new_id`."""
         with self._saving():
             self._add(chat, conversation)
         return chat
 
     def begin(self, chat: Chat, conversation: Conversation) -> None:
-        """Save the chat not yet begun, now that it has messages; what stood unsent for it is gone with that."""
+        """Save the chat that is not yet begun, now that it has messages, and remove its draft."""
         now = _now()
         with self._saving():
             self._add(replace(chat, created=now, updated=now, draft=""), conversation)
@@ -55,132 +55,128 @@ class Store(Reader):
             self._set_draft_files(None, ())
 
     def save(self, chat_id: str, before: Conversation, after: Conversation) -> None:
-        """Write what differs between the conversation as it was saved and as it is now."""
+        """Write the difference between the saved conversation and the present one."""
         with self._saving():
             self._set(chat_id, updated=_now())
             self._write(chat_id, before, after)
 
     def save_partial(self, chat_id: str, message_id: int, text: str, origins: Iterable[Run] = ()) -> None:
-        """Keep the text so far of an answer being written, so that a crash loses no more than since the last call."""
+        """Save the text so far of an answer in progress. A crash loses only the text since the last call."""
         statement = f"UPDATE message SET text = ?, origins = ? WHERE {_THIS_MESSAGE} AND state = 'streaming'"  # noqa: S608
         with self._saving():
             values = (storable(text), database.runs_to_json(origins), chat_id, message_id)
             self._connection.execute(statement, values)
 
     def rename(self, chat_id: str, title: str) -> None:
-        """Give a chat another title."""
         self._change(chat_id, title=storable(title))
 
     def pin(self, *chat_ids: str, pinned: bool) -> None:
-        """Keep chats on top, or not."""
+        """Pin chats to the top, or unpin them."""
         self._change(*chat_ids, pinned=pinned)
 
     def create_tag(self, name: str, chat_ids: Iterable[str] = ()) -> str:
-        """A tag, unless there is one of this name, and give it to chats; the name as it is kept."""
-        kept = _tag_name(name)
+        """Create a tag if it is new, and give it to chats. Return its stored name."""
+        stored_name = _tag_name(name)
         with self._saving():
-            self._give_tag(kept, chat_ids)
-        return kept
+            self._give_tag(stored_name, chat_ids)
+        return stored_name
 
     def rename_tag(self, name: str, new: str) -> str:
-        """Give a tag another name; the name as it is kept. HistoryError where another tag has it."""
-        kept = _tag_name(new)
+        """Rename a tag and return its stored name. Raises HistoryError if another tag has that name."""
+        stored_name = _tag_name(new)
         query = "SELECT EXISTS (SELECT 1 FROM tag WHERE name = ? AND rank <> ?)"
         with self._saving():
             row = self._connection.execute("SELECT rank FROM tag WHERE name = ?", (name,)).fetchone()
             if row is None:
                 raise HistoryError("There is no tag “{name}” any more; make a new one.", name=name)
-            if self._connection.execute(query, (kept, row[0])).fetchone()[0]:
-                raise HistoryError("There already is a tag “{kept}”; choose another name.", kept=kept)
-            self._connection.execute("UPDATE tag SET name = ? WHERE rank = ?", (kept, row[0]))
-        return kept
+            if self._connection.execute(query, (stored_name, row[0])).fetchone()[0]:
+                raise HistoryError("There already is a tag “{kept}”; choose another name.", kept=stored_name)
+            self._connection.execute("UPDATE tag SET name = ? WHERE rank = ?", (stored_name, row[0]))
+        return stored_name
 
     def delete_tag(self, name: str) -> tuple[str, ...]:
-        """Remove a tag from everywhere; ids of the chats that had it, for `create_tag` to undo this."""
+        """Delete a tag. Return the ids of the chats that had it, so that `create_tag` can undo this."""
         query = f"SELECT id FROM chat WHERE rank IN (SELECT chat FROM chat_tag WHERE tag = {_TAG})"  # noqa: S608
         with self._saving():
-            had = tuple(row[0] for row in self._connection.execute(query, (name,)))
+            chat_ids = tuple(row[0] for row in self._connection.execute(query, (name,)))
             self._connection.execute("DELETE FROM tag WHERE name = ?", (name,))
-        return had
+        return chat_ids
 
     def untag(self, name: str, chat_ids: Iterable[str]) -> None:
-        """Take a tag from chats."""
+        """Remove a tag from chats."""
         statement = f"DELETE FROM chat_tag WHERE chat = {_CHAT} AND tag = {_TAG}"  # noqa: S608
         with self._saving():
             self._connection.executemany(statement, [(chat, name) for chat in chat_ids])
 
     def add_project(self, project: Project) -> str:
-        """Save a new project; its name as it is kept. HistoryError where there is one of that name."""
-        kept = _project_name(project.name)
+        """Save a new project and return its stored name. Raises HistoryError if there is one with that name."""
+        stored_name = _project_name(project.name)
         with self._saving():
-            if not self._add_project(replace(project, name=kept)):
-                raise _project_exists(kept)
-        return kept
+            if not self._add_project(replace(project, name=stored_name)):
+                raise _project_exists(stored_name)
+        return stored_name
 
     def import_projects(self, projects: Iterable[Project]) -> None:
-        """Save projects, but for those whose names are there."""
+        """Save the projects whose names are new."""
         with self._saving():
             for project in projects:
                 self._add_project(replace(project, name=_project_name(project.name)))
 
     def change_project(self, name: str, changed: Project) -> str:
-        """Change everything of a project; its name as it is kept. HistoryError where another one has that name."""
-        kept = _project_name(changed.name)
+        """Replace a project and return its stored name. Raises HistoryError if another project has that name."""
+        stored_name = _project_name(changed.name)
         clash = "SELECT 1 FROM project WHERE name = ? AND rank IS NOT (SELECT rank FROM project WHERE name = ?)"
-        values = (kept, database.to_json(changed.settings), database.attachments_to_json(changed.files), name)
+        values = (stored_name, database.to_json(changed.settings), database.attachments_to_json(changed.files), name)
         with self._saving():
-            if self._connection.execute(clash, (kept, name)).fetchone():
-                raise _project_exists(kept)
+            if self._connection.execute(clash, (stored_name, name)).fetchone():
+                raise _project_exists(stored_name)
             update = "UPDATE project SET name = ?, settings = ?, files = ? WHERE name = ?"
             if not self._connection.execute(update, values).rowcount:
                 raise HistoryError("There is no project “{name}” any more; make a new one.", name=name)
-        return kept
+        return stored_name
 
     def delete_project(self, name: str) -> None:
-        """Remove a project; its chats stay."""
+        """Delete a project; its chats stay."""
         with self._saving():
             self._connection.execute("DELETE FROM project WHERE name = ?", (name,))
 
     def move(self, chat_ids: Iterable[str], project: str) -> None:
-        """Put chats into a project, which is made if need be; "": into none."""
-        kept = _project_name(project) if project else ""
+        """Move chats into a project, which is created if it is new; "" removes them from theirs."""
+        stored_name = _project_name(project) if project else ""
         with self._saving():
-            self._move(chat_ids, kept)
+            self._move(chat_ids, stored_name)
 
     def delete(self, *chat_ids: str) -> None:
-        """Put chats in the bin: out of lists and search, until `restore` or `purge`."""
+        """Put chats in the bin: they leave lists and search until `restore` or `purge`."""
         self._change(*chat_ids, deleted=_now())
 
     def restore(self, *chat_ids: str) -> None:
-        """Take chats out of the bin."""
         self._change(*chat_ids, deleted=None)
 
     def purge(self, older_than: float = 0.0) -> int:
-        """Destroy the chats that have been in the bin for so many seconds; their number."""
+        """Destroy the chats that have been in the bin for `older_than` seconds, and return their number."""
         with self._saving():
             query = "DELETE FROM chat WHERE deleted IS NOT NULL AND deleted <= ?"
             return self._connection.execute(query, (_now() - older_than,)).rowcount
 
     def save_draft(self, chat_id: str, draft: str) -> None:
-        """Keep what stands unsent in the composer."""
+        """Save the unsent text of the composer."""
         self._change(chat_id, draft=storable(draft))
 
     def save_draft_files(self, chat_id: str | None, files: Iterable[Attachment]) -> None:
-        """Keep the files that would go with the draft; None is the chat not yet begun."""
+        """Save the files of a draft; None is the chat that is not yet begun."""
         with self._saving():
             self._set_draft_files(None if chat_id is None else self._rank(chat_id), files)
 
     def save_settings(self, chat_id: str, settings: Json) -> None:
-        """Keep this chat's own settings."""
         self._change(chat_id, settings=database.to_json(settings))
 
     def remember(self, name: str, value: str | None) -> None:
-        """Keep a word for the program itself (the chat last open, a draft without a chat); None forgets it."""
+        """Save a value of the program itself, such as the chat last open; None deletes it."""
         with self._saving():
             self._remember(name, value)
 
     def rebuild_index(self) -> None:
-        """Make the full-text index again from the texts."""
         with self._saving():
             migrations.rebuild_index(self._connection)
 
@@ -195,20 +191,20 @@ class Store(Reader):
             self._move((chat.id,), _project_name(chat.project))
 
     def _add_project(self, project: Project) -> bool:
-        """Unless there is one of its name."""
+        """Save a project and return True, unless there is one with its name."""
         values = (project.name, database.to_json(project.settings), database.attachments_to_json(project.files))
         insert = "INSERT OR IGNORE INTO project (name, settings, files) VALUES (?, ?, ?)"
         return bool(self._connection.execute(insert, values).rowcount)
 
     def _move(self, chat_ids: Iterable[str], project: str) -> None:
-        """A chat that is gone is passed over."""
+        """Move chats into a project; skip chats that are gone."""
         if project:
             self._add_project(Project(project))
         statement = "UPDATE chat SET project = (SELECT rank FROM project WHERE name = ?) WHERE id = ?"
         self._connection.executemany(statement, [(project, chat) for chat in chat_ids])
 
     def _give_tag(self, name: str, chat_ids: Iterable[str]) -> None:
-        """The tag is made if need be; a chat that is gone is passed over."""
+        """Give a tag to chats, and create it if it is new; skip chats that are gone."""
         self._connection.execute("INSERT OR IGNORE INTO tag (name) VALUES (?)", (name,))
         pairs = (
             "INSERT OR IGNORE INTO chat_tag SELECT chat.rank, tag.rank FROM chat, tag WHERE chat.id = ? AND name = ?"
@@ -227,18 +223,18 @@ class Store(Reader):
             self._connection.execute("REPLACE INTO memo VALUES (?, ?)", (name, storable(value)))
 
     def _write(self, chat_id: str, before: Conversation, after: Conversation) -> None:
-        gone = [(chat_id, id_) for id_ in before.messages if id_ not in after.messages]
-        # Children first get their new parents: removing a row takes along what still hangs on it.
+        removed = [(chat_id, id_) for id_ in before.messages if id_ not in after.messages]
+        # Children get their new parents first, because removing a row removes the rows below it.
         for message in after.messages.values():
             old, shown = before.messages.get(message.id), _is_shown(after, message)
             if old is not message and old != message:
                 row = database.message_row(message, shown=shown)
                 self._connection.execute(_upsert_message(row), {**row, "chat": chat_id})
             elif _is_shown(before, message) != shown:
-                # Not the whole row: a text being written is further on disk than in the value.
+                # Not the whole row: the file has more of a text in progress than the value.
                 update = f"UPDATE message SET shown = ? WHERE {_THIS_MESSAGE}"  # noqa: S608
                 self._connection.execute(update, (shown, chat_id, message.id))
-        self._connection.executemany(f"DELETE FROM message WHERE {_THIS_MESSAGE}", gone)  # noqa: S608
+        self._connection.executemany(f"DELETE FROM message WHERE {_THIS_MESSAGE}", removed)  # noqa: S608
 
     def _change(self, *chat_ids: str, **columns: database.Value) -> None:
         with self._saving():
@@ -246,34 +242,34 @@ class Store(Reader):
                 self._set(chat_id, **columns)
 
     def _set(self, chat_id: str, **columns: database.Value) -> None:
-        """Names of columns come from this file alone."""
+        """Change columns of a chat. Their names come from this file only."""
         assignments = ", ".join(f"{name} = :{name}" for name in columns)
         query = f"UPDATE chat SET {assignments} WHERE id = :chat_id"  # noqa: S608
         if not self._connection.execute(query, {**columns, "chat_id": chat_id}).rowcount:
-            raise _gone()
+            raise _missing_chat()
 
     def _rank(self, chat_id: str) -> int:
         row = self._connection.execute("SELECT rank FROM chat WHERE id = ?", (chat_id,)).fetchone()
         if row is None:
-            raise _gone()
+            raise _missing_chat()
         return int(row[0])
 
     @contextmanager
     def _saving(self) -> Iterator[None]:
-        with self._explained(), database.transaction(self._connection):
+        with self._translate_errors(), database.transaction(self._connection):
             yield
 
 
 def open_store(folder: Path, key: Key | None = None) -> Store:
-    """Check the history in this folder, bring it up to date and open it; answers cut short are marked as such.
+    """Check the history in this folder, migrate it and open it. Answers cut short are marked as such.
 
-    Raises HistoryError, DamagedHistoryError where `headstart.chat.backups` helps, and LockedHistoryError where it is
-    encrypted and no key is given: `headstart.chat.encryption.unlock` has it.
+    Raises HistoryError, DamagedHistoryError, for which `headstart.chat.backups` has replacements, and
+    LockedHistoryError if it is encrypted and there is no key, which `headstart.chat.encryption.unlock` returns.
     """
     path = folder / database.FILE_NAME
     encryption.settle(folder)
     key = encryption.require_key(folder, key)
-    with database.explained(path), ExitStack() as stack:
+    with database.translate_errors(path), ExitStack() as stack:
         connection = stack.enter_context(closing(database.connect(path, key)))
         _prepare(connection, path, key)
         stack.pop_all()
@@ -281,7 +277,6 @@ def open_store(folder: Path, key: Key | None = None) -> Store:
 
 
 def new_id() -> str:
-    """An id for a chat."""
     return uuid.uuid4().hex
 
 
@@ -297,28 +292,28 @@ _CHAT, _TAG = "(SELECT rank FROM chat WHERE id = ?)", "(SELECT rank FROM tag WHE
 _THIS_MESSAGE = "chat = (SELECT rank FROM chat WHERE id = ?) AND id = ?"
 
 
-def _gone() -> HistoryError:
+def _missing_chat() -> HistoryError:
     return HistoryError("This chat no longer exists in the history; start a new one.")
 
 
 def _tag_name(name: str) -> str:
-    """The name as it is kept. Raises HistoryError where nothing is left."""
-    kept = kept_name(name)
-    if not kept:
+    """Return the stored form of a tag's name. Raises HistoryError if nothing is left."""
+    stored_name = clean_name(name)
+    if not stored_name:
         raise HistoryError("A tag needs a name; type one.")
-    return kept
+    return stored_name
 
 
-def _project_exists(kept: str) -> HistoryError:
-    return HistoryError("There already is a project “{kept}”; choose another name.", kept=kept)
+def _project_exists(stored_name: str) -> HistoryError:
+    return HistoryError("There already is a project “{kept}”; choose another name.", kept=stored_name)
 
 
 def _project_name(name: str) -> str:
-    """Likewise."""
-    kept = kept_name(name)
-    if not kept:
+    """Return the stored form of a project's name. Raises HistoryError if nothing is left."""
+    stored_name = clean_name(name)
+    if not stored_name:
         raise HistoryError("A project needs a name; type one.")
-    return kept
+    return stored_name
 
 
 def _upsert_message(columns: Iterable[str]) -> str:

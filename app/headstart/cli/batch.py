@@ -1,4 +1,4 @@
-"""`headstart chat --batch FILE`: answers the prompts of a file, and resumes a run that was stopped."""
+"""`headstart chat --batch FILE`: answers to the prompts of a file. A run that was stopped can be resumed."""
 
 import contextlib
 import json
@@ -16,7 +16,7 @@ from typing import Any
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from headstart.cli.command import INTERRUPTED, TEXT, YES_OR_NO, Load, flag
-from headstart.cli.options import Settings, described, named, writable_file
+from headstart.cli.options import Settings, find_setting, model_facts, writable_file
 from headstart.cli.render import Screen, count, on_ctrl_c, stats_json
 from headstart.engine import generation_config
 from headstart.engine.cancelling import CancelEvent
@@ -44,21 +44,21 @@ from headstart.library import Choice
 
 Identity = str | int
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
-_NO_SETTINGS = {"id", "prompt", "messages", "system"}
+_NOT_SETTINGS = {"id", "prompt", "messages", "system"}
 _OPENAI_URL = "/v1/chat/completions"
 _OPENAI_NAMES = {"max_tokens": "max_new_tokens", "max_completion_tokens": "max_new_tokens"}
-_OPENAI_IGNORED = {"model", "user", "metadata", "store", "n"}  # change nothing about the answer
-_ANSWER = b'{"id": '  # how a line of answers begins
+_OPENAI_IGNORED = {"model", "user", "metadata", "store", "n"}  # they do not change the answer
+_ANSWER_START = b'{"id": '  # start of a line of answers
 
 
 @dataclass(frozen=True)
 class Defaults:
-    """Values for what a line leaves open. `seeded`: a seed was given; `own`: the model's own sampling."""
+    """Values for the fields that a line leaves out."""
 
     settings: Settings
     system: str | None = None
-    seeded: bool = False
-    own: Sampling | None = None
+    seeded: bool = False  # you gave a seed
+    own: Sampling | None = None  # the sampling that the model recommends
 
 
 @dataclass(frozen=True)
@@ -73,13 +73,12 @@ class Task:
 
     @property
     def request(self) -> Request:
-        """The request for the engine."""
         return self.settings.request(self.messages)
 
 
 @dataclass(frozen=True)
 class BadLine:
-    """A line that cannot be answered, and why."""
+    """A line that cannot be answered."""
 
     line: int
     id: Identity | None
@@ -87,7 +86,7 @@ class BadLine:
 
 
 def read(path: Path, defaults: Defaults) -> Iterator[Task | BadLine]:
-    """One for each line that is not blank. Raises SettingsError if the file cannot be read."""
+    """Yield a task or an error for each line that is not blank. Raises SettingsError if the file cannot be read."""
     first_lines: dict[Identity, int] = {}
     try:
         with path.open("rb") as file:
@@ -102,9 +101,9 @@ class Answers:
     """The file of answers. Each answer is written whole before the next one begins; earlier answers stay."""
 
     def __init__(self, path: Path) -> None:
-        """Drop errors and a torn last line of an earlier run, so that they are answered again.
+        """Open the file. Drop errors and a torn last line of an earlier run, so that they are answered again.
 
-        Raises SettingsError for a file of something else, which is left alone; BatchError where it cannot be written.
+        Raises SettingsError for a file of something else, which is left alone, and BatchError if it cannot be written.
         """
         self.path = path
         self.ids: set[Identity] = set()
@@ -113,46 +112,45 @@ class Answers:
                 self._drop_all_but_answers()
             self._file = path.open("ab", buffering=0)
         except OSError as error:
-            raise self._refusal(error) from None
+            raise self._write_error(error) from None
 
     def add(self, line: Mapping[str, Any]) -> None:
         """Write one line. If it does not fit, remove its beginning and raise BatchError."""
         data = json.dumps(line, ensure_ascii=False).encode() + b"\n"
-        assert data.startswith(_ANSWER), "a torn line is known by its beginning"
+        assert data.startswith(_ANSWER_START), "a torn line is known by its beginning"
         rest, before = memoryview(data), self._file.seek(0, os.SEEK_END)
         try:
             while rest:
                 rest = rest[self._file.write(rest) :]
             os.fsync(self._file.fileno())
         except OSError as error:
-            with contextlib.suppress(OSError):  # a torn line is dropped by the next run
+            with contextlib.suppress(OSError):  # the next run drops a torn line
                 self._file.truncate(before)
-            raise self._refusal(error) from None
+            raise self._write_error(error) from None
 
     def close(self) -> None:
-        """Nothing can be added after this."""
         self._file.close()
 
     def _drop_all_but_answers(self) -> None:
-        """A new file replaces this one, so that nothing is lost if the disk is full."""
-        beside = self.path.with_name(f"{self.path.name}.new")
+        """Replace the file by a new one with its whole answers, so that nothing is lost if the disk is full."""
+        new_path = self.path.with_name(f"{self.path.name}.new")
         try:
-            with self.path.open("rb") as old, beside.open("wb") as new:
+            with self.path.open("rb") as old, new_path.open("wb") as new:
                 for number, line in enumerate(old, start=1):
-                    identity = self._answered(number, line)
+                    identity = self._answer_id(number, line)
                     if identity is not None:
                         self.ids.add(identity)
                         new.write(line.rstrip(b"\r\n") + b"\n")
                 new.flush()
                 os.fsync(new.fileno())
-            beside.replace(self.path)
+            new_path.replace(self.path)
         except (OSError, SettingsError):
             with contextlib.suppress(OSError):
-                beside.unlink()
+                new_path.unlink()
             raise
 
-    def _answered(self, number: int, line: bytes) -> Identity | None:
-        """The id of a whole answer; None for an error or a torn line. Raises SettingsError for anything else."""
+    def _answer_id(self, number: int, line: bytes) -> Identity | None:
+        """Return the id of a whole answer; None for an error or a torn line. Raises SettingsError for anything else."""
         try:
             match json.loads(line):
                 case {"id": str() | int() as identity, "text": str(), "finish_reason": _}:
@@ -160,14 +158,14 @@ class Answers:
                 case {"id": _, "error": str()}:
                     return None
         except (ValueError, RecursionError):
-            begun = line.rstrip(b"\0")  # a crash of the whole system may leave these
-            if not line.endswith(b"\n") and begun[: len(_ANSWER)] == _ANSWER[: len(begun)]:
+            beginning = line.rstrip(b"\0")  # a crash of the system may leave null bytes
+            if not line.endswith(b"\n") and beginning[: len(_ANSWER_START)] == _ANSWER_START[: len(beginning)]:
                 return None
         raise SettingsError(
             f"{self.path} holds something else than answers (line {number}); name another file with --output."
         )
 
-    def _refusal(self, error: OSError) -> BatchError:
+    def _write_error(self, error: OSError) -> BatchError:
         return BatchError(
             f"{self.path} cannot be written ({error.strerror}); the answers in it are whole: make room or choose "
             "another place, and run the same command again to go on."
@@ -179,13 +177,15 @@ def _read(number: int, line: bytes, defaults: Defaults, first_lines: dict[Identi
     try:
         data = _object(line)
         identity = _identity(data)
-        asked = _from_openai(data) if "custom_id" in data else data
-        given = {name: value for name, value in asked.items() if name not in _NO_SETTINGS and value is not None}
-        settings = defaults.settings.with_values(dict(_setting(*each) for each in given.items()))
-        messages = _messages(asked, defaults.system)
-        if first_lines.setdefault(identity, number) != number:  # an answer is found again by its id
+        fields = _from_openai(data) if "custom_id" in data else data
+        values = {name: value for name, value in fields.items() if name not in _NOT_SETTINGS and value is not None}
+        settings = defaults.settings.with_values(dict(_setting(*each) for each in values.items()))
+        messages = _messages(fields, defaults.system)
+        if first_lines.setdefault(identity, number) != number:  # answers are found by their ids
             raise SettingsError(f"the id {identity!r} is that of line {first_lines[identity]}; give each line its own.")
-        return Task(number, identity, messages, settings.settled(defaults.own), defaults.seeded or "seed" in given)
+        return Task(
+            number, identity, messages, settings.with_model_defaults(defaults.own), defaults.seeded or "seed" in values
+        )
     except SettingsError as error:
         return BadLine(number, identity, str(error))
 
@@ -211,7 +211,7 @@ def _identity(data: Mapping[str, Any]) -> Identity:
 
 
 def _from_openai(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The same line in our own format."""
+    """Translate a line of OpenAI's batch format into a line of Headstart's."""
     body = data.get("body")
     if not isinstance(body, dict):
         raise SettingsError('"body" must be an object with "messages".')
@@ -224,8 +224,8 @@ def _from_openai(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _setting(name: str, value: Any) -> tuple[str, Any]:
-    """A field of Settings and its value."""
-    option = named(name)
+    """Return a field of Settings and its value. Raises SettingsError."""
+    option = find_setting(name)
     if option.kind is TEXT:
         texts = [value] if isinstance(value, str) else value
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
@@ -236,27 +236,27 @@ def _setting(name: str, value: Any) -> tuple[str, Any]:
     return option.field, option.parse(str(value))
 
 
-def _messages(asked: Mapping[str, Any], usual_system: str | None) -> tuple[Message, ...]:
-    match asked:
-        case {"prompt": str(prompt)} if "messages" not in asked:
+def _messages(fields: Mapping[str, Any], default_system: str | None) -> tuple[Message, ...]:
+    match fields:
+        case {"prompt": str(prompt)} if "messages" not in fields:
             messages = [Message("user", prompt)]
-        case {"messages": [_, *_] as given} if "prompt" not in asked:
-            messages = [_message(each) for each in given]
+        case {"messages": [_, *_] as items} if "prompt" not in fields:
+            messages = [_message(each) for each in items]
         case _:
             raise SettingsError('it needs either a "prompt" of text or a list of "messages", one of the two.')
     if not messages[-1].content.strip():
         raise SettingsError("the prompt is empty.")
-    has_system, system = messages[0].role == "system", asked.get("system")
+    has_system, system = messages[0].role == "system", fields.get("system")
     if not isinstance(system, str | None):
         raise SettingsError('"system" must be a text.')
     if has_system and system is not None:
         raise SettingsError('it has two system prompts: leave out "system", or that of the messages.')
-    system = usual_system if system is None else system
+    system = default_system if system is None else system
     return (*([Message("system", system)] if system and not has_system else []), *messages)
 
 
-def _message(given: Any) -> Message:
-    match given:
+def _message(message: Any) -> Message:
+    match message:
         case {"role": str(role), "content": str(text)} if role in _ROLES:
             return Message(_ROLES[role], text)
         case {"role": str(role), "content": [*parts]} if role in _ROLES:
@@ -270,16 +270,16 @@ def _message(given: Any) -> Message:
     )
 
 
-# Prompts from which OpenVINO GenAI is taken, which writes several answers in one pass, without guesses. On two cores
+# OpenVINO GenAI writes several answers in one pass, without guesses. From this many prompts on it is used. On two cores
 # four at once beat a pair of models that guesses ahead; twice as many leave a margin.
-WIDE, WIDE_WITHOUT_DRAFT = 8, 2
-_ALIKE = 200  # characters; to read fewer again costs less than a step
-_TEMPLATE = 64  # tokens that a chat format may add to a message
-_SETTLED = 1.0  # seconds; before, a speed says nothing
+GENAI_MIN_PROMPTS, GENAI_MIN_PROMPTS_WITHOUT_DRAFT = 8, 2
+_SHARED_CHARS = 200  # prompts that share fewer gain less than a step by sharing
+_TEMPLATE_TOKENS = 64  # maximum that a chat format adds to a message
+_MIN_SPEED_SECONDS = 1.0  # a speed says nothing before
 
 
 class BatchEngine(StrEnum):
-    """Who writes the answers of a batch."""
+    """The engine that writes the answers of a batch."""
 
     AUTO = "auto"
     OWN = "own"
@@ -288,10 +288,10 @@ class BatchEngine(StrEnum):
 
 @dataclass(frozen=True)
 class Part:
-    """Prompts for one engine: OpenVINO GenAI with `at_once` answers in parallel, or Headstart's own if that is None."""
+    """Prompts for one engine."""
 
     tasks: Sequence[Task]
-    at_once: int | None
+    at_once: int | None  # answers that OpenVINO GenAI writes in parallel; None: Headstart's own engine
     reason: str
 
 
@@ -304,8 +304,6 @@ def _output(text: str) -> Path:
 
 @dataclass(frozen=True, kw_only=True)
 class BatchFlags:
-    """The flags of a batch."""
-
     batch: Path | None = flag(
         None,
         'answer all prompts of this file, one in each line: {"id": 1, "prompt": "..."} or {"id": 1, "messages": '
@@ -320,20 +318,23 @@ class BatchFlags:
     batch_engine: BatchEngine | None = flag(
         None,
         "own: Headstart's engine, one answer after another, with speculation; genai: OpenVINO GenAI, several at once; "
-        f"auto: genai from {WIDE} prompts on, from {WIDE_WITHOUT_DRAFT} on without a draft model (default: auto)",
+        f"auto: genai from {GENAI_MIN_PROMPTS} prompts on, from {GENAI_MIN_PROMPTS_WITHOUT_DRAFT} on without a draft "
+        "model (default: auto)",
     )
-    batch_size: int | None = flag(None, f"how many answers OpenVINO GenAI writes at once (default: {WIDE})")
+    batch_size: int | None = flag(
+        None, f"how many answers OpenVINO GenAI writes at once (default: {GENAI_MIN_PROMPTS})"
+    )
 
 
 def require_no_batch(flags: BatchFlags) -> None:
-    """Raises SettingsError for flags that need --batch."""
+    """Raise SettingsError for flags that need --batch."""
     for name in ("output", "batch_engine", "batch_size"):
         if getattr(flags, name) is not None:
             raise SettingsError(f"--{name.replace('_', '-')} needs --batch FILE.")
 
 
 def run(flags: BatchFlags, choice: Choice, options: LoadOptions, defaults: Defaults, load: Load) -> int:
-    """Answer the lines without an answer. Returns the exit code: 1 if a line failed, 130 after Ctrl+C."""
+    """Answer the lines without an answer. Return the exit code: 1 if a line failed, 130 after Ctrl+C."""
     engine, size, file = flags.batch_engine or BatchEngine.AUTO, flags.batch_size, flags.batch
     assert file is not None, "there is a batch"
     if engine is BatchEngine.OWN and size not in (None, 1):
@@ -345,57 +346,62 @@ def run(flags: BatchFlags, choice: Choice, options: LoadOptions, defaults: Defau
     if not lines:
         raise SettingsError(f"{file} has no prompts; give it one JSON object in each line.")
     with closing(Answers(output)) as answers:
-        left = [line for line in lines if isinstance(line, BadLine) or line.id not in answers.ids]
-        batch = _Batch(answers, options, described(options, choice), len(lines), len(left))
+        remaining = [line for line in lines if isinstance(line, BadLine) or line.id not in answers.ids]
+        batch = _Batch(answers, options, model_facts(options, choice), len(lines), len(remaining))
         with batch.bar:
-            if len(left) < len(lines):
-                batch.tell(f"{count(len(lines) - len(left), 'prompt')} answered before and skipped.")
-            for line in left:
+            if len(remaining) < len(lines):
+                batch.remark(f"{count(len(lines) - len(remaining), 'prompt')} answered before and skipped.")
+            for line in remaining:
                 if isinstance(line, BadLine):
                     batch.fail(line.line, line.id, line.reason)
-            for part in parts([line for line in left if isinstance(line, Task)], options, engine, size):
+            for part in split_tasks([line for line in remaining if isinstance(line, Task)], options, engine, size):
                 batch.answer(part, load, may_change_engine=engine is BatchEngine.AUTO)
             return batch.end()
 
 
-def parts(tasks: Sequence[Task], options: LoadOptions, engine: BatchEngine, size: int | None) -> list[Part]:
-    """OpenVINO GenAI answers what it would answer as we do, if that is enough; Headstart's own engine the rest."""
+def split_tasks(tasks: Sequence[Task], options: LoadOptions, engine: BatchEngine, size: int | None) -> list[Part]:
+    """Divide the tasks between two engines.
+
+    Headstart's own engine gets the tasks that OpenVINO GenAI would answer differently, or all of them if the others are
+    too few for OpenVINO GenAI to be faster.
+    """
     from headstart.engine.backends.genai.batching import difference  # noqa: PLC0415 - `headstart --help` need not wait for it
 
     if engine is BatchEngine.OWN:
         return [Part(tasks, None, "as asked")] if tasks else []
     differences = {task.line: difference(options, task.request, seeded=task.seeded) for task in tasks}
-    alike = [task for task in tasks if not differences[task.line]]
-    at_once, wide = min(size or WIDE, len(alike)), WIDE if options.draft else WIDE_WITHOUT_DRAFT
-    if engine is BatchEngine.AUTO and alike and at_once < wide:
+    genai_tasks = [task for task in tasks if not differences[task.line]]
+    at_once = min(size or GENAI_MIN_PROMPTS, len(genai_tasks))
+    wide = GENAI_MIN_PROMPTS if options.draft else GENAI_MIN_PROMPTS_WITHOUT_DRAFT
+    if engine is BatchEngine.AUTO and genai_tasks and at_once < wide:
         return [Part(tasks, None, f"usually faster for fewer than {wide} at once")]
     reason = "as asked" if engine is BatchEngine.GENAI else f"usually faster for {wide} or more at once"
-    found = [Part(alike, at_once, reason)] if alike else []
-    others = [task for task in tasks if differences[task.line]]
-    if others:
-        counts = Counter(differences[task.line] for task in others)
+    result = [Part(genai_tasks, at_once, reason)] if genai_tasks else []
+    own_tasks = [task for task in tasks if differences[task.line]]
+    if own_tasks:
+        counts = Counter(differences[task.line] for task in own_tasks)
         words = ", ".join(f"{what} ({number})" for what, number in counts.items())
-        found.append(Part(others, None, f"the batches of OpenVINO GenAI would differ in {words}"))
-    return found
+        result.append(Part(own_tasks, None, f"the batches of OpenVINO GenAI would differ in {words}"))
+    return result
 
 
 class _Batch:
     """The state of one run."""
 
     def __init__(
-        self, answers: Answers, options: LoadOptions, described: Mapping[str, Any], total: int, left: int
+        self, answers: Answers, options: LoadOptions, model_facts: Mapping[str, Any], total: int, remaining: int
     ) -> None:
-        """`left` of `total` lines have no answer yet; `described`: facts about the models, for each answer."""
+        """`remaining` of `total` lines have no answer yet; `model_facts` is written with each answer."""
         self._answers = answers
         self._options = options
-        self._described = described
-        self._left = left
-        self._answered = self._failed = self._tokens = 0
-        self._started: float | None = None  # with the first token: loading a model is not counted
+        self._model_facts = model_facts
+        self._remaining = remaining
+        self._num_answered = self._failed = self._tokens = 0
+        self._started: float | None = None  # at the first token: loading a model does not count
         self._speed = ""
-        self._stopping, self._cancel = threading.Event(), CancelEvent()  # the first Ctrl+C, the second
+        self._stopping, self._cancel = threading.Event(), CancelEvent()  # set by the first Ctrl+C, and by the second
         screen = Screen()
-        self.tell = screen.remark  # above the bar
+        self.remark = screen.remark  # prints above the bar
         speed = TextColumn("{task.fields[speed]}", markup=False)
         self.bar = Progress(
             *(BarColumn(), MofNCompleteColumn(), speed, TimeRemainingColumn()),
@@ -403,13 +409,13 @@ class _Batch:
             disable=not screen.remarks.is_terminal,
             redirect_stdout=False,
         )
-        self._task = self.bar.add_task("answers", total=total, completed=total - left, speed="")
+        self._task = self.bar.add_task("answers", total=total, completed=total - remaining, speed="")
 
     def fail(self, line: int, identity: Identity | None, reason: str) -> None:
-        """A line has no answer."""
+        """Write that a line has no answer, and why."""
         self._answers.add({"id": identity, "line": line, "error": reason})
         self._failed += 1
-        self.tell(f"line {line}: {reason}")
+        self.remark(f"line {line}: {reason}")
         self._advance()
 
     def answer(self, part: Part, load: Load, *, may_change_engine: bool) -> None:
@@ -419,30 +425,30 @@ class _Batch:
         draft = ", without the draft model" if self._options.draft else ""
         own = "Headstart's own engine, one after another"
         who = f"OpenVINO GenAI, {part.at_once} at once{draft}" if part.at_once else own
-        self.tell(f"{count(len(part.tasks), 'prompt')} for {who}: {part.reason}.")
+        self.remark(f"{count(len(part.tasks), 'prompt')} for {who}: {part.reason}.")
         try:
             if part.at_once is None:
                 with closing(load(self._options)) as engine:
                     self._write(part, _one_by_one(engine, self._requests(part.tasks), self._cancel))
             else:
                 self._write_at_once(part, part.at_once)
-        except KeyboardInterrupt:  # while it was loading
+        except KeyboardInterrupt:  # while a model was loading
             self._stopping.set()
         except DeviceError as error:
             if part.at_once is None or not may_change_engine:
                 raise
-            self.tell(str(error))
+            self.remark(str(error))
             self.answer(Part(part.tasks, None, "OpenVINO GenAI cannot run here"), load, may_change_engine=False)
 
     def end(self) -> int:
-        """Report the result, and how to resume. Returns the exit code."""
+        """Report the result and how to resume. Return the exit code."""
         speed = f" at {self._speed}" if self._speed else ""
-        self.tell(f"{count(self._answered, 'answer')} written to {self._answers.path}{speed}.")
+        self.remark(f"{count(self._num_answered, 'answer')} written to {self._answers.path}{speed}.")
         if self._failed:
-            self.tell(f"{count(self._failed, 'line')} had no answer; correct them and run the same command again.")
-        if self._stopping.is_set() and self._left:
-            self.tell(
-                f"Stopped with {count(self._left, 'prompt')} to go. Run the same command again to go on; what is "
+            self.remark(f"{count(self._failed, 'line')} had no answer; correct them and run the same command again.")
+        if self._stopping.is_set() and self._remaining:
+            self.remark(
+                f"Stopped with {count(self._remaining, 'prompt')} to go. Run the same command again to go on; what is "
                 "answered will be skipped."
             )
             return INTERRUPTED
@@ -451,38 +457,38 @@ class _Batch:
     def _write_at_once(self, part: Part, size: int) -> None:
         from headstart.engine.backends.genai.batching import ContinuousBatching  # noqa: PLC0415 - as above
 
-        with closing(ContinuousBatching(self._options, size, _longest(part.tasks))) as batching:
+        with closing(ContinuousBatching(self._options, size, _max_tokens(part.tasks))) as batching:
             if batching.size < size:
-                self.tell(f"The memory holds {batching.size} at once.")
+                self.remark(f"The memory holds {batching.size} at once.")
             self._write(part, batching.answers(self._requests(part.tasks), self._cancel))
 
     def _write(self, part: Part, events: Iterator[tuple[int, Event | HeadstartError]]) -> None:
         tasks = {task.line: task for task in part.tasks}
         texts = dict.fromkeys(tasks, "")
-        told = False
-        with on_ctrl_c(self._press):
+        is_announced = False
+        with on_ctrl_c(self._on_ctrl_c):
             for line, event in events:
                 match event:
                     case Step():
                         texts[line] += event.text
                         self._count_tokens(len(event.round.tokens))
-                    case Finish() if event.reason is not FinishReason.CANCELLED:  # that one is written anew
-                        self._keep(tasks[line], texts.pop(line), event, part)
+                    case Finish() if event.reason is not FinishReason.CANCELLED:  # cancelled ones are written anew
+                        self._save_answer(tasks[line], texts.pop(line), event, part)
                     case HeadstartError():
                         self.fail(line, tasks[line].id, str(event))
-                if self._stopping.is_set() and not told:
-                    told = True
-                    self.tell("Stopping after the present answer; Ctrl+C again stops at once.")
+                if self._stopping.is_set() and not is_announced:
+                    is_announced = True
+                    self.remark("Stopping after the present answer; Ctrl+C again stops at once.")
 
     def _requests(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Request]]:
-        for task in _beginning_alike(tasks):
+        for task in _group_by_beginning(tasks):
             if self._stopping.is_set():
                 return
             yield task.line, task.request
 
-    def _keep(self, task: Task, text: str, finish: Finish, part: Part) -> None:
+    def _save_answer(self, task: Task, text: str, finish: Finish, part: Part) -> None:
         system = next((message.content for message in task.messages if message.role == "system"), None)
-        settings = {**self._described, **task.settings.values, "engine": BatchEngine.OWN, "system": system}
+        settings = {**self._model_facts, **task.settings.values, "engine": BatchEngine.OWN, "system": system}
         if part.at_once:
             settings |= {
                 "engine": BatchEngine.GENAI,
@@ -490,30 +496,30 @@ class _Batch:
                 "speculation": Mode.OFF,
                 "batch_size": part.at_once,
             }
-        told = {"id": task.id, "text": text, "finish_reason": finish.reason, "token_ids": finish.token_ids}
-        self._answers.add(told | {"stats": stats_json(finish.stats), "settings": settings})
-        self._answered += 1
+        line = {"id": task.id, "text": text, "finish_reason": finish.reason, "token_ids": finish.token_ids}
+        self._answers.add(line | {"stats": stats_json(finish.stats), "settings": settings})
+        self._num_answered += 1
         self._advance()
 
-    def _press(self) -> None:
+    def _on_ctrl_c(self) -> None:
         (self._cancel if self._stopping.is_set() else self._stopping).set()
 
     def _count_tokens(self, number: int) -> None:
         self._started = self._started or time.perf_counter()
         self._tokens += number
         seconds = time.perf_counter() - self._started
-        self._speed = f"{self._tokens / seconds:.1f} tokens/s" if seconds > _SETTLED else self._speed
+        self._speed = f"{self._tokens / seconds:.1f} tokens/s" if seconds > _MIN_SPEED_SECONDS else self._speed
         self.bar.update(self._task, speed=self._speed)
 
     def _advance(self) -> None:
-        self._left -= 1
+        self._remaining -= 1
         self.bar.advance(self._task)
 
 
 def _one_by_one(
     engine: Engine, requests: Iterator[tuple[int, Request]], cancel: CancelEvent
 ) -> Iterator[tuple[int, Event | HeadstartError]]:
-    """Like ContinuousBatching.answers, with speculation as each request asks for it."""
+    """Yield events as ContinuousBatching.answers does, with speculation as each request asks for it."""
     for key, request in requests:
         try:
             for event in engine.generate(request, cancel):
@@ -522,16 +528,19 @@ def _one_by_one(
             yield key, refusal
 
 
-def _longest(tasks: Sequence[Task]) -> int:
-    """An upper bound for the tokens of a prompt and its answer: each token has at least a byte of text."""
-    texts = (sum(_TEMPLATE + len(message.content.encode()) for message in task.messages) for task in tasks)
+def _max_tokens(tasks: Sequence[Task]) -> int:
+    """Return an upper bound for the tokens of a prompt and its answer. Each token has at least a byte of text."""
+    texts = (sum(_TEMPLATE_TOKENS + len(message.content.encode()) for message in task.messages) for task in tasks)
     return max(text + task.settings.answer.max_new_tokens for text, task in zip(texts, tasks, strict=True))
 
 
-def _beginning_alike(tasks: Sequence[Task]) -> list[Task]:
-    """In order, but prompts with the same beginning follow one another, so that it is read once."""
+def _group_by_beginning(tasks: Sequence[Task]) -> list[Task]:
+    """Sort tasks so that prompts with the same beginning follow one another, and it is read once.
+
+    Otherwise the order stays.
+    """
     texts = {task.line: "\n".join(f"{message.role}\n{message.content}" for message in task.messages) for task in tasks}
     first: dict[str, int] = {}
     for line, text in texts.items():
-        first.setdefault(text[:_ALIKE], line)
-    return sorted(tasks, key=lambda task: (first[texts[task.line][:_ALIKE]], texts[task.line]))
+        first.setdefault(text[:_SHARED_CHARS], line)
+    return sorted(tasks, key=lambda task: (first[texts[task.line][:_SHARED_CHARS]], texts[task.line]))

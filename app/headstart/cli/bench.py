@@ -64,13 +64,13 @@ if TYPE_CHECKING:
     from headstart.engine.local import LocalEngine
 
 _LOOKUPS = (3, 5, 10)
-_FILE_WIDTH = 120  # characters, where the output is no terminal
-_NOTHING = "–"
+_FILE_WIDTH = 120  # width if the output is no terminal
+_NO_VALUE = "–"
 _Sources = Callable[["LocalEngine", LoadOptions], "Sequence[PeerSource]"]
 
 
 class Peer(StrEnum):
-    """Another program that takes part without being named."""
+    """A program that takes part by default."""
 
     GENAI = "openvino-genai"
     NONE = "none"
@@ -84,13 +84,13 @@ def _lengths(text: str) -> tuple[int, ...]:
 
 
 def _prompt_lengths(text: str) -> tuple[int, ...]:
-    found = _lengths(text)
-    if min(found) < LEAST_LENGTH:
-        raise SettingsError(f"lengths of prompts must be {LEAST_LENGTH} tokens or more, not {min(found)}.")
-    return found
+    lengths = _lengths(text)
+    if min(lengths) < LEAST_LENGTH:
+        raise SettingsError(f"lengths of prompts must be {LEAST_LENGTH} tokens or more, not {min(lengths)}.")
+    return lengths
 
 
-def _present(text: str) -> Path:
+def _existing_path(text: str) -> Path:
     path = Path(text).expanduser()
     if not path.exists():
         raise SettingsError(f"There is no {text}; name a file or folder that exists.")
@@ -101,7 +101,7 @@ def _present(text: str) -> Path:
 class RaceFlags:
     """The size of a race."""
 
-    tokens: int = flag(160, "longest answer (default: 160)", least=2)
+    tokens: int = flag(160, "longest answer (default: 160)", minimum=2)
     prompts: int = flag(3, f"prompts of each class, {MOST_PER_KIND} at most (default: 3)")
     repeats: int = flag(3, "answers of each contestant to each prompt (default: 3)")
     classes: tuple[str, ...] = flag(
@@ -109,13 +109,13 @@ class RaceFlags:
         f"classes of prompts, with commas between them, or all (default: {','.join(USUAL_KINDS)})",
         metavar="NAMES",
         read=read_kinds,
-        listed=True,
+        is_list=True,
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ContestFlags(RaceFlags):
-    """The contestants."""
+    """The contestants of a race."""
 
     contestants: tuple[str, ...] = flag(
         USUAL,
@@ -123,7 +123,7 @@ class ContestFlags(RaceFlags):
         f"(default: {','.join(name.replace(' ', '-') for name in USUAL)})",
         metavar="NAMES",
         read=read_contestants,
-        listed=True,
+        is_list=True,
     )
     sweep: bool = flag(
         default=False,
@@ -136,14 +136,14 @@ class ContestFlags(RaceFlags):
 
 @dataclass(frozen=True, kw_only=True)
 class TableFlags(FiguresFlags):
-    """Where the figures go, and the format of the table."""
+    """The file of the figures and the format of the table."""
 
     markdown: bool = flag(default=False, help="print the table as Markdown")
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutputFlags(TableFlags):
-    """The same for a race."""
+    """The output of a race."""
 
     resume: bool = flag(default=False, help="go on with the race in --json FILE, which has each prompt once it is done")
 
@@ -159,7 +159,7 @@ class SpeedFlags:
 
 
 def race_modes(arguments: SpeedFlags, load: Load) -> int:
-    """Race Headstart's own modes. Returns the exit code."""
+    """Race Headstart's own modes. Return the exit code."""
 
     def sources(engine: "LocalEngine", options: LoadOptions) -> "Sequence[PeerSource]":
         from headstart.engine.bench.measure import genai  # noqa: PLC0415 - `headstart --help` need not wait for it
@@ -175,12 +175,12 @@ def race_modes(arguments: SpeedFlags, load: Load) -> int:
 class LlamaFlags:
     """llama.cpp, which has to be installed."""
 
-    llama_server: Path | None = flag(None, "path of its server", metavar="PATH", read=_present)
-    gguf: Path | None = flag(None, "the same model in its format", metavar="FILE", read=_present)
+    llama_server: Path | None = flag(None, "path of its server", metavar="PATH", read=_existing_path)
+    gguf: Path | None = flag(None, "the same model in its format", metavar="FILE", read=_existing_path)
 
     @property
-    def both(self) -> tuple[Path, Path] | None:
-        """The server and the model; None where neither was named. Raises SettingsError."""
+    def paths(self) -> tuple[Path, Path] | None:
+        """Return the paths of the server and the model; None if neither was given. Raises SettingsError."""
         if self.llama_server and self.gguf:
             return self.llama_server, self.gguf
         if self.llama_server or self.gguf:
@@ -199,36 +199,38 @@ class PeersFlags:
         "draft lengths to try (default: 1 to 8)",
         metavar="N,N",
         read=_lengths,
-        listed=True,
+        is_list=True,
         group="OpenVINO GenAI, always available",
     )
     eagle: str | None = flag(
-        None, "an installed EAGLE-3 head, if not the model's own", metavar="NAME", offered=installed_names
+        None, "an installed EAGLE-3 head, if not the model's own", metavar="NAME", completions=installed_names
     )
     source: Path | None = flag(
         None,
         "source weights of the model: a folder, or a .gguf file",
         metavar="PATH",
-        read=_present,
+        read=_existing_path,
         group='Hugging Face transformers, of the extra "export"',
     )
-    source_draft: Path | None = flag(None, "those of the draft, for assisted generation", metavar="PATH", read=_present)
+    source_draft: Path | None = flag(
+        None, "those of the draft, for assisted generation", metavar="PATH", read=_existing_path
+    )
     llama: LlamaFlags = group(LlamaFlags, "llama.cpp")
     gguf_draft: Path | None = flag(
-        None, "the same draft in its format", metavar="FILE", read=_present, group="llama.cpp"
+        None, "the same draft in its format", metavar="FILE", read=_existing_path, group="llama.cpp"
     )
     output: OutputFlags = group(OutputFlags)
 
 
 def race_peers(arguments: PeersFlags, load: Load) -> int:
-    """Race other programs, with all their settings, against plain decoding and auto. Returns the exit code."""
-    server, gguf = arguments.llama.both or (None, None)
+    """Race other programs, with all their settings, against plain decoding and auto. Return the exit code."""
+    server, gguf = arguments.llama.paths or (None, None)
     choice, options = chosen(arguments.model)
     head = manifests.head_folder(choice.target.folder)
-    if head and manifests.read_model(head).is_hydra:  # OpenVINO GenAI runs none
+    if head and manifests.read_model(head).is_hydra:  # OpenVINO GenAI runs no Hydra head
         head = None
     if arguments.eagle is not None:
-        head = _head(arguments.eagle, choice.target)
+        head = _head_folder(arguments.eagle, choice.target)
 
     def sources(engine: "LocalEngine", options: LoadOptions) -> "Sequence[PeerSource]":
         from headstart.engine.bench.measure import genai  # noqa: PLC0415 - as above
@@ -245,10 +247,10 @@ def race_peers(arguments: PeersFlags, load: Load) -> int:
     return _race(arguments, options, load, (PLAIN, AUTO), sources)
 
 
-def _head(name: str, target: library.Model) -> Path:
-    """The folder of an installed EAGLE-3 head, or of a pair that has one."""
-    found = library.find(name)
-    head = found.draft if isinstance(found, library.Pair) else found
+def _head_folder(name: str, target: library.Model) -> Path:
+    """Return the folder of an installed EAGLE-3 head, or of the head in a pair. Raises SettingsError otherwise."""
+    entry = library.find(name)
+    head = entry.draft if isinstance(entry, library.Pair) else entry
     if not head.manifest.is_eagle:
         raise SettingsError(f"{name} is no EAGLE-3 head; leave out --eagle, or name one of `headstart models`.")
     library.require_same_vocabulary(target, head)
@@ -265,7 +267,7 @@ class FirstTokenFlags:
         f"tokens of the prompts, with commas between them (default: {','.join(map(str, LENGTHS))})",
         metavar="N,N",
         read=_prompt_lengths,
-        listed=True,
+        is_list=True,
         group="prompts",
     )
     repeats: int = flag(3, "times that each is read (default: 3)")
@@ -279,13 +281,13 @@ class FirstTokenFlags:
 
 
 def time_first_tokens(arguments: FirstTokenFlags, load: Load) -> int:
-    """Time first tokens by length and by what was read before. Returns the exit code."""
+    """Time first tokens by length and by what was read before. Return the exit code."""
     from headstart.engine.bench.first_token import FirstTokenPlan, measure_first_token  # noqa: PLC0415 - as above
     from headstart.engine.bench.measure import genai  # noqa: PLC0415
     from headstart.engine.bench.peers import GenaiChats, LlamaChats  # noqa: PLC0415
     from headstart.engine.local import LocalEngine  # noqa: PLC0415
 
-    llama, file = arguments.llama.both, arguments.output.json
+    llama, file = arguments.llama.paths, arguments.output.json
     (_, options), screen = chosen(arguments.model), Screen()
     screen.remark("loading the models")
     with closing(load(options)) as engine:
@@ -296,7 +298,7 @@ def time_first_tokens(arguments: FirstTokenFlags, load: Load) -> int:
         if llama:
             peers.append(LlamaChats(*llama))
         plan = FirstTokenPlan(options, arguments.lengths, arguments.repeats, peers)
-        result = measure_first_token(engine, plan, screen.remark, lambda found: _keep(file, to_data(found)))
+        result = measure_first_token(engine, plan, screen.remark, lambda result: _save(file, to_data(result)))
     _show([first_token_sheet(result)], first_token_remarks(result), markdown=arguments.output.markdown)
     if file:
         write_json(file, to_data(result))
@@ -304,28 +306,28 @@ def time_first_tokens(arguments: FirstTokenFlags, load: Load) -> int:
 
 
 def first_token_sheet(result: "FirstTokenResult") -> list[list[str]]:
-    """A line for each program at each length, a column for each situation."""
+    """Return a table with a line for each program at each length, and a column for each situation."""
     lines = [
-        [f"{length}, {name}", *map(_first_token, found.values())]
+        [f"{length}, {name}", *map(_first_token, situations.values())]
         for length, programs in result.by_length.items()
-        for name, found in programs.items()
+        for name, situations in programs.items()
     ]
     situations = next(iter(next(iter(result.by_length.values())).values()))
     return [["tokens of the prompt", *situations], *lines]
 
 
-def _first_token(found: "FirstToken") -> str:
-    ratio = f" {_ratio(found.ratio.mean)}{_interval(found.ratio.interval)}" if found.ratio else ""
-    return f"{found.median:.0f} ms{ratio}"
+def _first_token(first: "FirstToken") -> str:
+    ratio = f" {_ratio(first.ratio.mean)}{_interval(first.ratio.interval)}" if first.ratio else ""
+    return f"{first.median:.0f} ms{ratio}"
 
 
 def first_token_remarks(result: "FirstTokenResult") -> list[str]:
-    """Sentences below the table."""
+    """Return the sentences below the table."""
     names = {name for programs in result.by_length.values() for name in programs}
     repeats = f" Medians of {result.repeats} repeats." if result.repeats > 1 else ""
     lines = [
         f"{result.target} with draft {result.draft or 'none'}, {_precision(result.target_properties)}, "
-        f"{_on(result.machine)}.{repeats}"
+        f"{_machine_text(result.machine)}.{repeats}"
     ]
     if len(names) > 1:
         lines.append(
@@ -347,7 +349,7 @@ class ForwardFlags:
 
 
 def time_passes(arguments: ForwardFlags, load: Load) -> int:
-    """Time passes by number of tokens and by context. Returns the exit code."""
+    """Time passes by number of tokens and by context. Return the exit code."""
     from headstart.engine.bench.measure import CONTEXTS, TOKENS, ForwardPlan, measure_forward  # noqa: PLC0415 - as above
     from headstart.engine.local import LocalEngine  # noqa: PLC0415
 
@@ -381,21 +383,21 @@ class AdviceFlags:
 
 
 def advise(arguments: AdviceFlags, _load: Load) -> int:
-    """Show the best setting for each class of text, from a file of results. Returns the exit code."""
-    given = advice(_read_result(Path(arguments.file).expanduser()))
-    shown = Table("class", "best setting", box=None, padding=(0, 1, 0, 0))
+    """Show the best setting for each class of text, from a file of results. Return the exit code."""
+    rows = advice(_read_result(Path(arguments.file).expanduser()))
+    table = Table("class", "best setting", box=None, padding=(0, 1, 0, 0))
     for title in ("its speedup", "auto's"):
-        shown.add_column(title, justify="right")
-    for each in given:
-        shown.add_row(harmless(each.kind), each.words, _ratio(each.speedup), _ratio(each.auto))
-    Console(highlight=False).print(shown)
+        table.add_column(title, justify="right")
+    for row in rows:
+        table.add_row(harmless(row.kind), row.words, _ratio(row.speedup), _ratio(row.auto))
+    Console(highlight=False).print(table)
     if arguments.json:
-        write_json(arguments.json, {"advice": [dataclasses.asdict(each) for each in given]})
+        write_json(arguments.json, {"advice": [dataclasses.asdict(row) for row in rows]})
     return 0
 
 
 def commands() -> Group:
-    """`headstart bench` and its sub-commands."""
+    """Return `headstart bench` with its sub-commands."""
     race = "Race plain decoding, speculation and OpenVINO GenAI on this machine; the default of `headstart bench`"
     peers = "Race other programs, each with all their settings, against plain and auto"
     first = "Time the first token by length of the prompt, cold and where the chat was read before"
@@ -420,7 +422,7 @@ def _race(
     contestants: tuple[str, ...],
     sources: _Sources,
 ) -> int:
-    """Load, race, print the tables, write the files."""
+    """Load the models, race, print the tables and write the files. Return the exit code."""
     from headstart.engine.bench.measure import BenchPlan, Progress, measure  # noqa: PLC0415 - as above
     from headstart.engine.local import LocalEngine  # noqa: PLC0415
 
@@ -430,11 +432,12 @@ def _race(
         raise SettingsError("--resume needs the file of the race that was cut off: add --json FILE.")
     before = _read_result(file) if output.resume and file and file.exists() else None
     prompts = read_prompts(race.prompts, race.classes)
-    contestants = tuple(dict.fromkeys((*contestants, AGAIN)))  # at the other end of a turn: as far as anyone from plain
+    # Plain decoding runs again at the end of each round, as far from the first time as the other contestants.
+    contestants = tuple(dict.fromkeys((*contestants, AGAIN)))
     plan = BenchPlan(options, prompts, race.tokens, race.repeats, contestants, before)
 
     progress = Progress(
-        screen.remark, lambda heat: screen.remark(_told(heat)), result=lambda found: _keep(file, as_json(found))
+        screen.remark, lambda heat: screen.remark(_heat_line(heat)), result=lambda result: _save(file, as_json(result))
     )
     screen.remark("loading the models")
     with closing(load(options)) as engine:
@@ -446,14 +449,14 @@ def _race(
     return 0
 
 
-def _keep(file: Path | None, data: Mapping[str, object]) -> None:
-    """Write what there is so far."""
-    if file and (file.is_file() or not file.exists()):  # a pipe gets the end alone
+def _save(file: Path | None, data: Mapping[str, object]) -> None:
+    """Write the figures so far."""
+    if file and (file.is_file() or not file.exists()):  # a pipe gets the final figures only
         write_json(file, data)
 
 
-def _told(heat: Heat) -> str:
-    """One heat as a line of progress."""
+def _heat_line(heat: Heat) -> str:
+    """Return a line of progress for one run."""
     speed = heat.run.ms_per_token
     figure = "too short for a speed" if speed is None else f"{speed:.1f} ms/token"
     return f"{heat.prompt.id}, repeat {heat.repeat + 1}, {heat.contestant}: {figure}, {len(heat.run.tokens)} tokens"
@@ -474,22 +477,22 @@ def _show(tables: Sequence[list[list[str]]], sentences: Sequence[str], *, markdo
     if not console.is_terminal:
         console.width = _FILE_WIDTH
     for (name, *figures), *lines in tables:
-        shown = Table(name, box=None, padding=(0, 1, 0, 0))
+        table = Table(name, box=None, padding=(0, 1, 0, 0))
         for column in figures:
-            shown.add_column(column.replace(" with", "\nwith"), justify="right", overflow="fold")
+            table.add_column(column.replace(" with", "\nwith"), justify="right", overflow="fold")
         for line in lines:
-            shown.add_row(*(cell.replace(" (", "\n(") for cell in line))
-        console.print(shown)
+            table.add_row(*(cell.replace(" (", "\n(") for cell in line))
+        console.print(table)
         console.print()
     for sentence in sentences:
         console.print(sentence, markup=False, soft_wrap=True)
 
 
 def _times(title: str, times: Mapping[str, "Mapping[int, Timed]"]) -> Table:
-    shown = Table(title, *(f"{name}, ms" for name in times), box=None, padding=(0, 1, 0, 0))
+    table = Table(title, *(f"{name}, ms" for name in times), box=None, padding=(0, 1, 0, 0))
     for count in sorted({count for each in times.values() for count in each}):
-        shown.add_row(str(count), *(f"{each[count].median:.1f}" if count in each else "–" for each in times.values()))
-    return shown
+        table.add_row(str(count), *(f"{each[count].median:.1f}" if count in each else "–" for each in times.values()))
+    return table
 
 
 def _read_result(path: Path) -> BenchResult:
@@ -503,42 +506,44 @@ def _read_result(path: Path) -> BenchResult:
 
 
 def sheets(result: BenchResult) -> list[list[list[str]]]:
-    """The tables as cells, columns first: auto by class, all contestants, and auto against the peers by class."""
+    """Return the tables as cells, columns first: auto by class, all contestants, auto against the peers by class."""
     figures = ["mean (95 %)", "5th percentile", "worst prompt"]
     figures += [f"{title} with TTFT" for title in figures]
     tables = []
     if auto := result.standings.get(AUTO):
-        tables.append([[AUTO, *figures], *(_row(kind, auto, kind) for kind in _last_all(auto.decoding))])
+        tables.append([[AUTO, *figures], *(_row(kind, auto, kind) for kind in _with_all_last(auto.decoding))])
     others = {name: standing for name, standing in result.standings.items() if name != PLAIN}
     tables.append([["", *figures], *(_row(name, standing, ALL) for name, standing in others.items())])
     if peers := result.hindsight:
         titles = [f"{peer.peer}{more}" for more in ("", " with TTFT") for peer in peers]
         rows = [
             [kind, *(_mean(each[kind]) for each in (*(p.decoding for p in peers), *(p.total for p in peers)))]
-            for kind in _last_all(peers[0].decoding)
+            for kind in _with_all_last(peers[0].decoding)
         ]
         tables.append([["auto against the best of", *titles], *rows])
     return tables
 
 
-def _last_all(kinds: Mapping[str, Summary]) -> list[str]:
+def _with_all_last(kinds: Mapping[str, Summary]) -> list[str]:
     return [*(kind for kind in kinds if kind != ALL), ALL]
 
 
 def _row(title: str, standing: Standing, kind: str) -> list[str]:
     cells = [title]
-    for found in (standing.decoding[kind], standing.total[kind]):
-        worst = f"{_ratio(found.worst_ratio.median)}{_interval(found.worst_ratio)}" if found.worst_ratio else _NOTHING
-        cells += [_mean(found), _ratio(found.fifth_percentile), f"{worst} {found.worst}" if found.worst else worst]
+    for summary in (standing.decoding[kind], standing.total[kind]):
+        ratio = summary.worst_ratio
+        worst = f"{_ratio(ratio.median)}{_interval(ratio)}" if ratio else _NO_VALUE
+        worst = f"{worst} {summary.worst}" if summary.worst else worst
+        cells += [_mean(summary), _ratio(summary.fifth_percentile), worst]
     return cells
 
 
-def _mean(found: Summary) -> str:
-    return f"{_ratio(found.mean)}{_interval(found.interval)}"
+def _mean(summary: Summary) -> str:
+    return f"{_ratio(summary.mean)}{_interval(summary.interval)}"
 
 
-def _verdict(promise: Promise) -> list[str]:
-    """Sentences about the noise and whether auto was never slower."""
+def _promise_remarks(promise: Promise) -> list[str]:
+    """Return sentences about the noise, and about whether auto was never slower."""
     lines = []
     if promise.noise and promise.noise_decoding:
         lines.append(
@@ -547,24 +552,24 @@ def _verdict(promise: Promise) -> list[str]:
         )
     limit = f"below {LEAST_RATIO}x outside the noise, time to first token included"
     if promise.kept is None:
-        slow = _listed(promise, is_noise=None)
-        said = f"cannot be judged: too few answers tell slowness from noise on {slow}; use --repeats 3 or more."
+        slow = _prompt_list(promise, is_noise=None)
+        verdict = f"cannot be judged: too few answers tell slowness from noise on {slow}; use --repeats 3 or more."
     elif promise.kept:
-        said = f"held: no prompt was {limit}."
+        verdict = f"held: no prompt was {limit}."
     else:
-        said = f"did not hold: {_listed(promise, is_noise=False)} was {limit}."
-    lines.append(f'The promise "never slower" {said}')
+        verdict = f"did not hold: {_prompt_list(promise, is_noise=False)} was {limit}."
+    lines.append(f'The promise "never slower" {verdict}')
     if promise.limit is not None:
-        least = min(LEAST_RATIO, promise.limit)
-        lines.append(f"This noise hides a loss unless every repeat is below {least:.2f}x.")
-    if noisy := _listed(promise, is_noise=True):
+        threshold = min(LEAST_RATIO, promise.limit)
+        lines.append(f"This noise hides a loss unless every repeat is below {threshold:.2f}x.")
+    if noisy := _prompt_list(promise, is_noise=True):
         lines.append(f"The noise explains what else was below {LEAST_RATIO}x: {noisy}.")
     return lines
 
 
-def _listed(promise: Promise, *, is_noise: bool | None) -> str:
-    found = [each for each in promise.slower if each.is_noise is is_noise]
-    return ", ".join(f"{each.prompt} {_ratio(each.speedup.median)}{_interval(each.speedup)}" for each in found)
+def _prompt_list(promise: Promise, *, is_noise: bool | None) -> str:
+    prompts = [each for each in promise.slower if each.is_noise is is_noise]
+    return ", ".join(f"{each.prompt} {_ratio(each.speedup.median)}{_interval(each.speedup)}" for each in prompts)
 
 
 def _range(interval: Interval) -> str:
@@ -572,18 +577,18 @@ def _range(interval: Interval) -> str:
 
 
 def remarks(result: BenchResult) -> list[str]:
-    """Sentences below the tables."""
+    """Return the sentences below the tables."""
     setting, machine, memory = result.setting, result.machine, result.memory
     repeats = f"median of {setting.repeats} and their range; " if setting.repeats > 1 else ""
     lines = [
         f"{setting.target} with draft {setting.draft or 'none'}, {_precision(setting.target_properties)}, "
-        f"at most {setting.tokens} tokens, {_on(machine)}. "
+        f"at most {setting.tokens} tokens, {_machine_text(machine)}. "
         f"Speedup over plain decoding in the same repeat; {repeats}means are geometric."
     ]
     if plain := [ms for prompt in result.prompts for ms in prompt.scores[PLAIN].ms_per_token if ms is not None]:
         lines.append(f"Plain decoding: {statistics.median(plain):.1f} ms a token.")
     if result.promise:
-        lines += _verdict(result.promise)
+        lines += _promise_remarks(result.promise)
     auto = result.standings.get(AUTO)
     if auto and auto.overhead_share is not None:
         lines.append(f"Time outside the models with {AUTO}: {auto.overhead_share:.1%} of decoding.")
@@ -593,26 +598,26 @@ def remarks(result: BenchResult) -> list[str]:
             f"{memory.weights / 2**20:.0f}, keys and values {memory.kv / 2**20:.0f}, everything else "
             f"{memory.beyond / 2**20:.0f}."
         )
-    return [*lines, _texts(result), *result.skipped]
+    return [*lines, _text_differences(result), *result.skipped]
 
 
 def _precision(properties: Mapping[str, str]) -> str:
     return properties.get("INFERENCE_PRECISION_HINT", "default")
 
 
-def _on(machine: "Machine") -> str:
+def _machine_text(machine: "Machine") -> str:
     return f"on {machine.device} with {machine.cores} cores, OpenVINO {machine.openvino.partition('-')[0]}"
 
 
 def _ratio(value: float | None) -> str:
-    return _NOTHING if value is None else f"{value:.2f}x"
+    return _NO_VALUE if value is None else f"{value:.2f}x"
 
 
 def _interval(interval: Interval | Spread | None) -> str:
     return f" ({interval.low:.2f}–{interval.high:.2f})" if interval else ""
 
 
-def _texts(result: BenchResult) -> str:
+def _text_differences(result: BenchResult) -> str:
     scores = [(name, score) for prompt in result.prompts for name, score in prompt.scores.items() if name != PLAIN]
     differing = [name for name, score in scores if not score.equals_plain]
     if not differing:

@@ -17,7 +17,7 @@ from headstart.chat.json_chats import Bundle, new_chat, read_chats, to_json
 from headstart.cli import batch, models, remote
 from headstart.cli.batch import BatchFlags
 from headstart.cli.command import INTERRUPTED, Load, argument, flag, given, group, suggestion, valid_text
-from headstart.cli.editor import QUOTES, keys_kept, piped_lines, typed_lines, whole_text
+from headstart.cli.editor import QUOTES, keep_keys, piped_lines, typed_lines, whole_text
 from headstart.cli.options import (
     ANSWER,
     OPTIONS,
@@ -27,13 +27,13 @@ from headstart.cli.options import (
     TraceFlags,
     chattable_names,
     chosen,
-    described,
     facts,
+    find_setting,
     from_flags,
     loading_remarks,
-    named,
-    remember,
+    model_facts,
     sampling_flags,
+    set_last_used,
     title,
     tracing,
 )
@@ -58,12 +58,12 @@ from headstart.tools.loop import REFUSED, Result, ToolLoop, engine_turns, offeri
 from headstart.tools.servers import FILE_NAME, Offer, ToolServers, effects
 
 STANDARD_INPUT = "-"
-_MOST_SHOWN = 200  # characters of a tool's result
-_SYSTEM = "system_prompt"  # among the settings of a chat
+_MAX_RESULT_CHARS = 200  # of a tool's result, on the screen
+_SYSTEM_PROMPT = "system_prompt"  # key in the settings of a chat
 
 
 def _schema(text: str) -> str:
-    """A JSON schema as it is, or from its file. Raises SettingsError."""
+    """Return a JSON schema, given itself or as its file. Raises SettingsError."""
     try:
         schema = text if text.lstrip().startswith("{") else Path(text).expanduser().read_text(encoding="utf-8")
         if not isinstance(json.loads(schema), dict):
@@ -132,20 +132,20 @@ class ChatFlags:
 
     @property
     def settings(self) -> Settings:
-        """The settings of the answers. Raises SettingsError."""
+        """Return the settings of the answers. Raises SettingsError."""
         return from_flags(self.answer, self.sampling, self.speculation)
 
 
 def run(arguments: ChatFlags, load: Load) -> int:
-    """Answer one prompt, or a file of prompts, or chat until the input ends. Returns the exit code."""
+    """Answer one prompt, or a file of prompts, or chat until the input ends. Return the exit code."""
     if arguments.batch.batch is not None:
         return _run_batch(arguments, load)
     batch.require_no_batch(arguments.batch)
-    # Everything that can be refused is refused here, before the model takes its seconds to load.
+    # Everything that can be refused is refused here, before the model takes seconds to load.
     if arguments.json and arguments.prompt is None and not arguments.words:
         raise SettingsError("--json prints one answer: add a prompt, or --prompt - to read standard input.")
     attached = tuple(map(_attachment, arguments.file))
-    system, conversation = taken_up(_kept(paths.last_chat())) if arguments.continue_ else (None, Conversation())
+    system, conversation = read_last_chat(_last_chat()) if arguments.continue_ else (None, Conversation())
     settings, order = arguments.settings, _order(arguments)
     prompt = _prompt(arguments)
     screen = Screen(
@@ -154,13 +154,13 @@ def run(arguments: ChatFlags, load: Load) -> int:
         text=not arguments.json,
         markdown=not arguments.json_schema,
     )
-    with ExitStack() as ending:
+    with ExitStack() as stack:
         if prompt is None and _is_typed():
-            ending.enter_context(keys_kept())
+            stack.enter_context(keep_keys())
         tools = _tools(arguments, screen)
         if tools:
-            ending.enter_context(closing(tools.servers))
-        engine = _loaded(order, arguments, screen, load)
+            stack.enter_context(closing(tools.servers))
+        engine = _load_engine(order, arguments, screen, load)
         session = Session(
             engine,
             order.name,
@@ -170,21 +170,21 @@ def run(arguments: ChatFlags, load: Load) -> int:
             attached,
             conversation,
             schema=arguments.json_schema or "",
-            # What a program reads is no conversation of a person.
-            is_kept=(sys.stdout.isatty() or arguments.continue_) and not arguments.temporary,
+            # Output for a program is no conversation to go on with.
+            is_saved=(sys.stdout.isatty() or arguments.continue_) and not arguments.temporary,
             show_stats=arguments.stats,
             tools=tools,
         )
-        ending.enter_context(closing(session))
+        stack.enter_context(closing(session))
 
         def switch(name: str) -> None:
             nonlocal order
             other = _order(replace(arguments, model=replace(arguments.model, model=name, draft=None)))
             session.engine.close()
             try:
-                session.engine = _loaded(other, arguments, screen, load)
+                session.engine = _load_engine(other, arguments, screen, load)
             except (HeadstartError, KeyboardInterrupt):
-                session.engine = _loaded(order, arguments, screen, load)
+                session.engine = _load_engine(order, arguments, screen, load)
                 raise
             order, session.model = other, other.name
 
@@ -192,10 +192,10 @@ def run(arguments: ChatFlags, load: Load) -> int:
         screen.legend()
         if prompt is None:
             return _talk(session)
-        given = session.ask(prompt)
+        result = session.ask(prompt)
         if arguments.json:
             # ASCII only: a terminal shows no control character of the answer, and any encoding carries it.
-            print(json.dumps(_object(session, given, order), indent=2))
+            print(json.dumps(_answer_json(session, result, order), indent=2))
         return INTERRUPTED if session.interrupted else 0
 
 
@@ -208,7 +208,7 @@ class _Order:
 
     @property
     def name(self) -> str:
-        """As a person names it."""
+        """The name that you type."""
         if self.choice:
             return self.choice.name
         return remotes.model_name(self.options.remote) if self.options.remote else ""
@@ -216,54 +216,54 @@ class _Order:
 
 @dataclass
 class Tools:
-    """The servers that run, and the tools that may be called without asking."""
+    """The tools of a chat."""
 
     servers: ToolServers
-    allowed: set[tuple[str, str]]
-    may_ask: bool  # standard input holds no messages
+    allowed: set[tuple[str, str]]  # keys of tools that may be called without asking
+    may_ask: bool  # standard input is free for questions
 
     def run(self, call: Call, screen: Screen, cancel: CancelEvent) -> Result:
-        """What the call gives. `cancel` is set where a person wants no more of the answer."""
+        """Return the result of a call. `cancel` is set if you want no more of the answer."""
         offer = self.servers.offer(call.name)
         if offer is None:
             return unknown(call)
-        said = f"{call.name} {call.arguments}"
-        if offer.key not in self.allowed and not self._is_allowed(said, offer, screen, cancel):
+        text = f"{call.name} {call.arguments}"
+        if offer.key not in self.allowed and not self._is_allowed(text, offer, screen, cancel):
             return REFUSED
-        screen.remark(f"Calling {said}")
+        screen.remark(f"Calling {text}")
         with on_ctrl_c(cancel.set):
-            found = self.servers.call(offer, call.arguments, cancel)
-        lines = found.text.splitlines() or [""]
+            result = self.servers.call(offer, call.arguments, cancel)
+        lines = result.text.splitlines() or [""]
         more = f" … ({count(len(lines), 'line')})" if len(lines) > 1 else ""
-        screen.remark(f"{'It failed: ' if found.failed else 'It gave: '}{lines[0][:_MOST_SHOWN]}{more}")
-        return found
+        screen.remark(f"{'It failed: ' if result.failed else 'It gave: '}{lines[0][:_MAX_RESULT_CHARS]}{more}")
+        return result
 
-    def _is_allowed(self, said: str, offer: Offer, screen: Screen, cancel: CancelEvent) -> bool:
+    def _is_allowed(self, text: str, offer: Offer, screen: Screen, cancel: CancelEvent) -> bool:
         name = offer.tool.name
         if not self.may_ask:
-            screen.remark(f"{said} was not called, as nobody can be asked here: allow it with --allow-tool {name}.")
+            screen.remark(f"{text} was not called, as nobody can be asked here: allow it with --allow-tool {name}.")
             return False
-        screen.remark(f"The model wants to call {said}")
-        asked = harmless(f"{name} of {offer.server}")
+        screen.remark(f"The model wants to call {text}")
+        tool_name = harmless(f"{name} of {offer.server}")
         try:
-            chosen = input(f"Call {asked}? [y]es, [a]lways in this chat, [N]o: ").strip().lower()
+            reply = input(f"Call {tool_name}? [y]es, [a]lways in this chat, [N]o: ").strip().lower()
         except (EOFError, KeyboardInterrupt):
             cancel.set()
             return False
-        if chosen in {"a", "always"}:
+        if reply in {"a", "always"}:
             self.allowed.add(offer.key)
-        return chosen in {"y", "yes", "a", "always"}
+        return reply in {"y", "yes", "a", "always"}
 
 
 def _tools(arguments: ChatFlags, screen: Screen) -> Tools | None:
-    """With its servers started. Raises SettingsError."""
+    """Start the servers and return their tools; None without --tools. Raises SettingsError."""
     if not arguments.tools:
         if arguments.allow_tool:
             raise SettingsError("--allow-tool is about tools: add --tools.")
         return None
     servers = ToolServers()
-    with ExitStack() as undoing:
-        undoing.callback(servers.close)
+    with ExitStack() as stack:
+        stack.callback(servers.close)
         servers.start()
         keys = {name: offer.key for offer in servers.offers for name in ("/".join(offer.key), offer.tool.name)}
         missing = [name for name in arguments.allow_tool if name not in keys]
@@ -272,10 +272,10 @@ def _tools(arguments: ChatFlags, screen: Screen) -> Tools | None:
         if missing and not servers.faults:
             known = ", ".join(offer.tool.name for offer in servers.offers)
             raise SettingsError(f"There is no tool {missing[0]}; there are {known}.")
-        undoing.pop_all()
+        stack.pop_all()
     if servers.offers:
-        offered = f"{count(len(servers.offers), 'tool')} of {', '.join(servers.names)}"
-        screen.remark(f"The model may call {offered}; /tools lists them. Headstart cannot see if they use the network.")
+        tools = f"{count(len(servers.offers), 'tool')} of {', '.join(servers.names)}"
+        screen.remark(f"The model may call {tools}; /tools lists them. Headstart cannot see if they use the network.")
     allowed = {keys[name] for name in arguments.allow_tool if name in keys}
     return Tools(servers, allowed, sys.stdin.isatty())
 
@@ -287,8 +287,8 @@ def _order(arguments: ChatFlags) -> _Order:
     return _Order(options, choice)
 
 
-def _loaded(order: _Order, arguments: ChatFlags, screen: Screen, load: Load) -> Engine:
-    """The engine of a model, which is told about and remembered."""
+def _load_engine(order: _Order, arguments: ChatFlags, screen: Screen, load: Load) -> Engine:
+    """Load a model, report about it, and make it the default of later commands."""
     options = order.options
     if options.remote:
         screen.remark(*remote.warnings(options.remote))
@@ -301,9 +301,9 @@ def _loaded(order: _Order, arguments: ChatFlags, screen: Screen, load: Load) -> 
     if arguments.stats:
         screen.remark(f"loaded in {time.perf_counter() - started:.1f} s")
     if known := facts(engine):
-        screen.remark(*filter(None, (known.reason, *known.notes)))  # why it is not as a person asked for
+        screen.remark(*filter(None, (known.reason, *known.notes)))  # why the model is not loaded as you chose
     if order.choice:
-        remember(order.choice)
+        set_last_used(order.choice)
     return engine
 
 
@@ -314,14 +314,14 @@ class RunFlags:
     name: str = argument(
         "a model of `headstart models`, or what can be exported: a recipe, a model of the hub, a folder, a .gguf file",
         metavar="MODEL",
-        offered=chattable_names,
+        completions=chattable_names,
     )
     chat: ChatFlags = group(ChatFlags)
     yes: bool = flag(default=False, help="do not ask before the exporter is set up", group="options")
 
 
 def run_model(arguments: RunFlags, load: Load) -> int:
-    """Chat with a model; export it first if it is not installed. Returns the exit code."""
+    """Chat with a model; export it first if it is not installed. Return the exit code."""
     if arguments.chat.model.model is not None:
         raise SettingsError("`headstart run` takes one model: leave out --model.")
     model = replace(arguments.chat.model, model=_installed(arguments.name, yes=arguments.yes))
@@ -329,7 +329,7 @@ def run_model(arguments: RunFlags, load: Load) -> int:
 
 
 def _installed(name: str, *, yes: bool) -> str:
-    """The name of a model, or its folder, once it is on this computer."""
+    """Return the name or the folder of a model, after exporting it if it is not on this computer."""
     if remotes.is_remote(name):
         return name
     path = Path(name).expanduser()
@@ -339,12 +339,12 @@ def _installed(name: str, *, yes: bool) -> str:
             return library.find(name).name
         except ModelNotFoundError:
             pass
-    folder = models.exported(name, yes=yes)
+    folder = models.export_model(name, yes=yes)
     return folder.name if folder.parent == paths.models_folder() else str(folder)
 
 
 def _run_batch(arguments: ChatFlags, load: Load) -> int:
-    given = {
+    used = {
         "the prompt": bool(arguments.words),
         "--prompt": arguments.prompt is not None,
         "--file": bool(arguments.file),
@@ -355,7 +355,7 @@ def _run_batch(arguments: ChatFlags, load: Load) -> int:
         "--show-origin": arguments.show_origin,
         "--tools": arguments.tools,
     }
-    for name in (name for name, is_given in given.items() if is_given):
+    for name in (name for name, is_used in used.items() if is_used):
         raise SettingsError(f"--batch takes prompts from a file and writes JSON to another: leave out {name}.")
     choice, options = _local(arguments)
     seeded = "seed" in arguments.sampling
@@ -369,16 +369,16 @@ def _local(arguments: ChatFlags) -> tuple[Choice, LoadOptions]:
 
 
 def _attachment(path: Path) -> Attachment:
-    """A file as text. Raises AttachmentError."""
+    """Return a file as text. Raises AttachmentError."""
     if not attachments.is_pdf(path):
         return attachments.read(path)
-    found = Attachment(path.name, "\n\n".join(pages(path, open_pdf(path))))
-    attachments.require_short(found)
-    return found
+    attachment = Attachment(path.name, "\n\n".join(pages(path, open_pdf(path))))
+    attachments.require_short(attachment)
+    return attachment
 
 
 def _prompt(arguments: ChatFlags) -> str | None:
-    """The one question, or None if there is none. Raises SettingsError."""
+    """Return the prompt of the command line; None if there is none. Raises SettingsError."""
     text = arguments.prompt
     if arguments.words:
         if text is not None:
@@ -402,7 +402,7 @@ def _talk(session: "Session") -> int:
         if session.conversation.path:
             session.remark_length()
         session.screen.remark("Type a message. /help lists the commands, Ctrl+D quits.")
-        typed = paths.typed_lines() if session.is_kept and not _is_encrypted() else None
+        typed = paths.typed_lines() if session.is_saved and not _is_encrypted() else None
         converse(session, typed_lines(typed, command_names()))
         return 0
     for line in piped_lines(sys.stdin):
@@ -415,34 +415,35 @@ def _talk(session: "Session") -> int:
 
 
 def _is_encrypted() -> bool:
-    """Whether the chats are, so that nothing readable may be kept of one in the terminal."""
-    from headstart.chat import encryption  # noqa: PLC0415 - few wait for it
+    """Return whether the chats are encrypted, so that no readable conversation may be saved."""
+    from headstart.chat import encryption  # noqa: PLC0415 - few runs need it
 
     return encryption.is_encrypted(paths.history_folder())
 
 
-def _kept(path: Path) -> Path:
-    """The last conversation. Raises SettingsError if there is none."""
+def _last_chat() -> Path:
+    """Return the file of the last conversation. Raises SettingsError if there is none."""
     if _is_encrypted():
         raise SettingsError("Your chats are encrypted, so the terminal keeps no conversation to go on with.")
+    path = paths.last_chat()
     if not path.is_file():
         raise SettingsError("There is no conversation to go on with yet.")
     return path
 
 
-def taken_up(path: Path) -> tuple[str | None, Conversation]:
-    """System prompt and conversation of the last chat in a file. Raises ExchangeError."""
+def read_last_chat(path: Path) -> tuple[str | None, Conversation]:
+    """Return the system prompt and the conversation of the last chat in a file. Raises ExchangeError."""
     chat, conversation = max(read_chats(path), key=lambda bundle: bundle[0].updated)
-    system = chat.settings.get(_SYSTEM)
+    system = chat.settings.get(_SYSTEM_PROMPT)
     return system if isinstance(system, str) else None, conversation
 
 
-def _object(session: "Session", given: Answer, order: _Order) -> dict[str, object]:
+def _answer_json(session: "Session", result: Answer, order: _Order) -> dict[str, object]:
     model: dict[str, object] = {"model": session.model}
     options = order.options
     if order.choice:
         known = facts(session.engine)
-        model = described(options, order.choice) | {
+        model = model_facts(options, order.choice) | {
             "engine": EngineKind(known.engine) if known else EngineKind.HEADSTART
         }
     elif options.remote:
@@ -450,29 +451,29 @@ def _object(session: "Session", given: Answer, order: _Order) -> dict[str, objec
     last = session.conversation.last
     calls = {"calls": [asdict(call) for call in last.calls]} if session.tools and last else {}
     return {
-        "text": given.text,
+        "text": result.text,
         **calls,
-        "token_ids": given.token_ids,
-        "finish_reason": given.reason,
-        "stats": stats_json(given.stats),
-        "settings": model | {"system": session.system} | session.settings.settled(session.own).values,
+        "token_ids": result.token_ids,
+        "finish_reason": result.reason,
+        "stats": stats_json(result.stats),
+        "settings": model | {"system": session.system} | session.settings.with_model_defaults(session.own).values,
     }
 
 
 @dataclass
 class Session:
-    """One loaded model and one conversation with it. `model` is the name shown to the user."""
+    """A conversation with a loaded model."""
 
     engine: Engine
-    model: str
+    model: str  # the name on the screen
     screen: Screen
     settings: Settings
     system: str | None = None
-    attachments: tuple[Attachment, ...] = ()  # which go with the next message
+    attachments: tuple[Attachment, ...] = ()  # go with the next message
     conversation: Conversation = field(default_factory=Conversation)
-    schema: str = ""  # that the answers keep to
+    schema: str = ""  # which the answers follow
     switch: Callable[[str], None] | None = None  # loads another model
-    is_kept: bool = False  # for --continue
+    is_saved: bool = False  # for --continue
     show_stats: bool = False
     tools: Tools | None = None
     last: Answer | None = None
@@ -482,23 +483,24 @@ class Session:
 
     @property
     def own(self) -> Sampling | None:
-        """What "auto" means for the model; None if only a server knows."""
+        """The values of "auto" for the model; None if only a server knows them."""
         known = facts(self.engine)
         return known.sampling if known else None
 
     def close(self) -> None:
-        """Give the model's memory back."""
         self.engine.close()
 
     def ask(self, text: str) -> Answer:
-        """Another question with the files that wait for it, and its answer. Raises what the engine raises.
+        """Send a question with the attached files, and return the answer. Raises what the engine raises.
 
-        The conversation keeps what came of an answer, also where it fails after the first word.
+        An answer that fails after the first word stays in the conversation.
         """
-        return self._answer(self.conversation.ask(text, self.attachments).begin_answer(self.model, self._told))
+        return self._answer(
+            self.conversation.ask(text, self.attachments).begin_answer(self.model, self._saved_settings)
+        )
 
-    def take(self, line: str) -> None:
-        """One line: a command when it starts with a slash, nothing when it is blank, else a message."""
+    def handle(self, line: str) -> None:
+        """Handle a line: a command if it starts with a slash, else a message. Blank lines do nothing."""
         if not line.startswith("/"):
             if line.strip():
                 self.ask(line.strip("\n"))
@@ -514,25 +516,25 @@ class Session:
         )
 
     def regenerate(self, _rest: str) -> None:
-        """Answer the last question again; with the next seed, if sampling is on."""
+        """Answer the last question again. If sampling is on, use the next seed."""
         last = self.conversation.last
         if not last or last.role is not Role.ASSISTANT:
             self.screen.remark("There is no answer to regenerate yet.")
             return
-        if self.settings.settled(self.own).values["temperature"] == 0:
+        if self.settings.with_model_defaults(self.own).values["temperature"] == 0:
             self.screen.remark("At temperature 0 the answer stays much the same; try /set temperature 0.8.")
         else:
             self.settings = self.settings.with_values({"seed": self.settings.sampling.seed + 1})
             self.screen.remark(f"Using seed {self.settings.sampling.seed}.")
-        self._answer(self.conversation.regenerate(last.id, self.model, self._told))
+        self._answer(self.conversation.regenerate(last.id, self.model, self._saved_settings))
 
-    def start_anew(self, _rest: str) -> None:
+    def start_new(self, _rest: str) -> None:
         """Forget the messages; keep system prompt and settings."""
         self.conversation, self.last = Conversation(), None
         self.screen.remark("A new conversation; the settings stay.")
 
     def choose_model(self, rest: str) -> None:
-        """Go on with another model, or list those that there are."""
+        """Go on with another model, or list the models."""
         if rest and self.switch:
             self.switch(rest)
             self.screen.remark(f"{self.model} answers from now on.")
@@ -541,42 +543,40 @@ class Session:
         self.screen.remark(*(f"{name}{marks.get(name, '')}" for name in chattable_names()))
 
     def show_model(self, _rest: str) -> None:
-        """Show what the model is."""
-        rows = models.described(library.find(self.model))
+        rows = models.fact_rows(library.find(self.model))
         self.screen.remark(*(f"{name:12}  {value}" for name, value in rows if name))
 
     def set_system(self, rest: str) -> None:
-        """Change the system prompt, or remove it."""
+        """Set the system prompt, or remove it."""
         self.system = rest or None
         self.screen.remark(
             "The system prompt is set for the next answers." if rest else "The system prompt is removed."
         )
 
     def list_tools(self, _rest: str) -> None:
-        """Show what the model may call, and what that may do."""
+        """Show the tools that the model may call, and what they may do."""
         if self.tools is None:
             self.screen.remark("Tools are off: start the chat with --tools.")
             return
         for offer in self.tools.servers.offers:
-            asked = "allowed" if offer.key in self.tools.allowed else "asked for"
-            about = " ".join(offer.tool.description.split())
-            self.screen.remark(f"{offer.tool.name} ({offer.server}; {effects(offer)}; {asked}): {about}")
+            permission = "allowed" if offer.key in self.tools.allowed else "asked for"
+            description = " ".join(offer.tool.description.split())
+            self.screen.remark(f"{offer.tool.name} ({offer.server}; {effects(offer)}; {permission}): {description}")
         for fault in self.tools.servers.faults:
             self.screen.complain(str(fault))
 
-    def tell_stats(self, _rest: str) -> None:
-        """Show the statistics of the last answer."""
+    def print_stats(self, _rest: str) -> None:
         self.screen.remark(*(stats_lines(self.last.stats) if self.last else ["There is no answer yet."]))
 
     def set_option(self, rest: str) -> None:
-        """Change one setting, or show them all."""
+        """Change one setting, or show all of them."""
         if not rest:
-            self.screen.remark(*(f"{option.name} {self.settings.shown(option, self.own)}" for option in OPTIONS))
+            self.screen.remark(*(f"{option.name} {self.settings.format_value(option, self.own)}" for option in OPTIONS))
             return
         name, *text = rest.split(maxsplit=1)
-        option = named(name)
+        option = find_setting(name)
         self.settings = self.settings.with_values({option.field: option.parse(text[0]) if text else None})
-        self.screen.remark(f"{option.name} is {self.settings.shown(option, self.own)} from the next answer on.")
+        self.screen.remark(f"{option.name} is {self.settings.format_value(option, self.own)} from the next answer on.")
 
     def save(self, rest: str) -> None:
         """Write the conversation to a new file."""
@@ -596,28 +596,27 @@ class Session:
         """Go on with a conversation from a file."""
         if not rest:
             raise SettingsError("Name the file to read: /load FILE.")
-        (self.system, self.conversation), self.last = taken_up(Path(rest).expanduser()), None
+        (self.system, self.conversation), self.last = read_last_chat(Path(rest).expanduser()), None
         self.remark_length()
 
     def remark_length(self) -> None:
-        """How much was said before."""
+        """Say how long the conversation is."""
         self.screen.remark(f"The conversation goes on after {count(len(self.conversation.path), 'message')}.")
 
     @property
     def _chat(self) -> Bundle:
-        """The conversation as the window has chats."""
+        """The conversation in the form of the window's chats."""
         times = [message.created for message in self.conversation.path] or [time.time()]
         first = self.conversation.path[0].text if self.conversation.path else ""
-        chat = new_chat(propose_title(first), created=times[0], updated=times[-1], settings=self._told)
+        chat = new_chat(propose_title(first), created=times[0], updated=times[-1], settings=self._saved_settings)
         return chat, self.conversation
 
     @property
-    def _told(self) -> dict[str, object]:
-        """The settings that are kept with a chat and its answers."""
-        return {_SYSTEM: self.system} if self.system else {}
+    def _saved_settings(self) -> dict[str, object]:
+        """The settings that are saved with a chat and its answers."""
+        return {_SYSTEM_PROMPT: self.system} if self.system else {}
 
     def help(self, _rest: str) -> None:
-        """List the commands."""
         usages = [" ".join([command.usage, *(f"({name})" for name in command.aliases)]) for command in COMMANDS]
         width = max(map(len, usages))
         self.screen.remark(
@@ -628,105 +627,104 @@ class Session:
         )
 
     def quit(self, _rest: str) -> None:
-        """End the conversation."""
         self.finished = True
 
-    def _answer(self, begun: Conversation) -> Answer:
-        """`begun` ends with an answer to be written."""
+    def _answer(self, conversation: Conversation) -> Answer:
+        """Write the answer at the end of `conversation`. Raises what the engine raises."""
         system = (Message("system", self.system),) if self.system else ()
-        said = engine_turns(turns(begun.path[:-1]))
-        if len(begun.path) == 2 and self._is_kept:  # it takes the place of the last conversation
+        history = engine_turns(turns(conversation.path[:-1]))
+        if len(conversation.path) == 2 and self._is_saved:  # it replaces the last conversation
             kept_prompts.delete(kept_prompts.TERMINAL)
-        request = replace(self.settings.request((*system, *said)), schema=self.schema, keep=self._on_disk)
-        loop = ToolLoop(offering(request, self._offered()))
+        request = replace(self.settings.request((*system, *history)), schema=self.schema, keep=self._keep_on_disk)
+        loop = ToolLoop(offering(request, self._tool_list()))
         try:
-            self.last = given = self._written(loop)
+            self.last = result = self._write_answer(loop)
         except HeadstartError:
-            if loop.calls:  # what was called is told, and so is what came before
-                self._finish(begun, loop, State.INTERRUPTED)
+            if loop.calls:  # keep the calls, and the text before them
+                self._finish(conversation, loop, State.INTERRUPTED)
             raise
-        self.interrupted = given.reason is FinishReason.CANCELLED and not given.fault
-        if self.interrupted and not given.text and not loop.calls:
+        self.interrupted = result.reason is FinishReason.CANCELLED and not result.fault
+        if self.interrupted and not result.text and not loop.calls:
             self.screen.remark("Stopped before the first word; the question was taken back.")
-            return given
-        state = State.INTERRUPTED if given.fault else State.STOPPED if self.interrupted else State.COMPLETE
-        self._finish(begun, loop, state)
-        if given.fault:
-            raise EngineLostError(given.fault)
+            return result
+        state = State.INTERRUPTED if result.fault else State.STOPPED if self.interrupted else State.COMPLETE
+        self._finish(conversation, loop, state)
+        if result.fault:
+            raise EngineLostError(result.fault)
         if self.screen.text:
-            self.screen.remark(*remarks(given, self.settings))
+            self.screen.remark(*finish_remarks(result, self.settings))
         if self.show_stats:
-            self.screen.remark(stats_line(given.stats))
-        return given
+            self.screen.remark(stats_line(result.stats))
+        return result
 
     @property
-    def _is_kept(self) -> bool:
-        return self.is_kept and not _is_encrypted()
+    def _is_saved(self) -> bool:
+        return self.is_saved and not _is_encrypted()
 
     @property
-    def _on_disk(self) -> Keep | None:
-        """What the model has read of a conversation stays as long as the conversation does."""
-        share = settings_file.load().prompt_cache_gb if self._is_kept else 0.0
+    def _keep_on_disk(self) -> Keep | None:
+        """The place on disk for the state of the prompt, which stays as long as the conversation; None if it is off."""
+        share = settings_file.load().prompt_cache_gb if self._is_saved else 0.0
         return Keep(kept_prompts.TERMINAL, round(share * 1e9)) if share else None
 
-    def _offered(self) -> tuple[Tool, ...]:
+    def _tool_list(self) -> tuple[Tool, ...]:
         if self.tools is None:
             return ()
-        self.tools.servers.start(failed=False)  # one that ended is started again
+        self.tools.servers.start(failed=False)  # start again those that ended
         return tuple(offer.tool for offer in self.tools.servers.offers)
 
-    def _written(self, loop: ToolLoop) -> Answer:
-        """The answer with all that was written before and after its calls, counted whole."""
-        given, cancel = answer(self.engine, loop, self.screen), CancelEvent()
-        while given.call and self.tools:
-            loop.give(given.call, self.tools.run(given.call, self.screen, cancel))
+    def _write_answer(self, loop: ToolLoop) -> Answer:
+        """Write an answer with its calls, and return it with the statistics of all of its parts."""
+        result, cancel = answer(self.engine, loop, self.screen), CancelEvent()
+        while result.call and self.tools:
+            loop.give(result.call, self.tools.run(result.call, self.screen, cancel))
             if cancel.is_set():
-                return replace(given, text=loop.text, reason=FinishReason.CANCELLED, call=None)
-            further = answer(self.engine, loop, self.screen)
-            stats = joined(further.stats, stats_json(given.stats))
-            given = replace(further, token_ids=given.token_ids + further.token_ids, stats=stats)
-        return replace(given, text=loop.text)
+                return replace(result, text=loop.text, reason=FinishReason.CANCELLED, call=None)
+            next_part = answer(self.engine, loop, self.screen)
+            stats = joined(next_part.stats, stats_json(result.stats))
+            result = replace(next_part, token_ids=result.token_ids + next_part.token_ids, stats=stats)
+        return replace(result, text=loop.text)
 
-    def _finish(self, begun: Conversation, loop: ToolLoop, state: State) -> None:
-        """Keep what came of the answer."""
+    def _finish(self, conversation: Conversation, loop: ToolLoop, state: State) -> None:
+        """Put the answer into the conversation, and save it."""
         outcome = Outcome(loop.text, state, calls=loop.calls)
-        self.conversation, self.attachments = begun.finish(begun.path[-1].id, outcome), ()
-        self._keep()
+        self.conversation, self.attachments = conversation.finish(conversation.path[-1].id, outcome), ()
+        self._save_last_chat()
 
-    def _keep(self) -> None:
-        """Write the conversation where --continue finds it; the answer stays if that fails."""
-        if not self._is_kept:
+    def _save_last_chat(self) -> None:
+        """Write the conversation for --continue. If that fails, the chat goes on."""
+        if not self._is_saved:
             return
         try:
             own_folder.write(paths.last_chat(), to_json([self._chat]))
         except OSError as error:
-            self.is_kept = False
+            self.is_saved = False
             self.screen.remark(f"This conversation is not kept for --continue ({error.strerror}).")
 
 
-def remarks(given: Answer, settings: Settings) -> list[str]:
-    """Sentences about how the answer ended; mostly none."""
-    if given.reason is FinishReason.LENGTH:
+def finish_remarks(result: Answer, settings: Settings) -> list[str]:
+    """Return sentences about the end of an answer; in most cases none."""
+    if result.reason is FinishReason.LENGTH:
         return [f"The answer reached its longest length, max-new-tokens {settings.answer.max_new_tokens}."]
-    if given.reason is FinishReason.CONTEXT:
-        return [f"The context of {given.stats.context_length} tokens is full, so the answer ends here."]
-    if given.reason is FinishReason.CANCELLED:
+    if result.reason is FinishReason.CONTEXT:
+        return [f"The context of {result.stats.context_length} tokens is full, so the answer ends here."]
+    if result.reason is FinishReason.CANCELLED:
         return ["Stopped."]
-    if given.reason is FinishReason.REPETITION:
+    if result.reason is FinishReason.REPETITION:
         return [
-            f"The model repeats itself; stopped after {count(given.stats.repeats, 'repeat')}. Try again with a higher "
+            f"The model repeats itself; stopped after {count(result.stats.repeats, 'repeat')}. Try again with a higher "
             "temperature, or with stop-on-repetition no to let it go on."
         ]
-    if given.reason is FinishReason.CONTENT_FILTER:
+    if result.reason is FinishReason.CONTENT_FILTER:
         return ["The content filter of the server withholds the rest of the answer."]
-    return [] if given.text else ["The model ended its answer without a word."]
+    return [] if result.text else ["The model ended its answer without a word."]
 
 
 def converse(session: Session, lines: Iterable[str]) -> None:
-    """Take messages and commands until they end, or until /quit. Errors are shown, and the conversation goes on."""
+    """Handle messages and commands until they end, or until /quit. An error is shown, and the conversation goes on."""
     for line in lines:
         try:
-            session.take(line)
+            session.handle(line)
         except ContextOverflowError as error:
             session.failures += 1
             session.screen.complain(f"{error} /new starts a fresh conversation.")
@@ -741,13 +739,13 @@ def converse(session: Session, lines: Iterable[str]) -> None:
 
 
 @dataclass(frozen=True)
-class Slash:
-    """One command; `run` gets the text after its name."""
+class SlashCommand:
+    """A command of the conversation; `run` gets the text after its name."""
 
     usage: str
     help: str
     run: Callable[[Session, str], None]
-    aliases: tuple[str, ...] = ()  # other words for it
+    aliases: tuple[str, ...] = ()  # other names
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -756,23 +754,25 @@ class Slash:
 
 
 COMMANDS = (
-    Slash("/new", "forget this conversation and start a fresh one", Session.start_anew, ("/clear",)),
-    Slash("/model NAME", "go on with another model; alone: list them", Session.choose_model),
-    Slash("/show", "what the model is", Session.show_model),
-    Slash("/system TEXT", "set the system prompt; without TEXT remove it", Session.set_system),
-    Slash("/stats", "speed and speculation of the last answer", Session.tell_stats),
-    Slash(
+    SlashCommand("/new", "forget this conversation and start a fresh one", Session.start_new, ("/clear",)),
+    SlashCommand("/model NAME", "go on with another model; alone: list them", Session.choose_model),
+    SlashCommand("/show", "what the model is", Session.show_model),
+    SlashCommand("/system TEXT", "set the system prompt; without TEXT remove it", Session.set_system),
+    SlashCommand("/stats", "speed and speculation of the last answer", Session.print_stats),
+    SlashCommand(
         "/set KEY VALUE", "change a setting; without VALUE back to its default; alone: list them", Session.set_option
     ),
-    Slash("/tools", "the tools that the model may call", Session.list_tools),
-    Slash("/regenerate", "answer the last question again", Session.regenerate),
-    Slash("/save FILE", "write the conversation to a new file: JSON if it ends in .json, or Markdown", Session.save),
-    Slash("/load FILE", "go on with a conversation that was saved as JSON", Session.load),
-    Slash("/help", "this list", Session.help, ("/?",)),
-    Slash("/quit", "leave", Session.quit, ("/bye", "/exit")),
+    SlashCommand("/tools", "the tools that the model may call", Session.list_tools),
+    SlashCommand("/regenerate", "answer the last question again", Session.regenerate),
+    SlashCommand(
+        "/save FILE", "write the conversation to a new file: JSON if it ends in .json, or Markdown", Session.save
+    ),
+    SlashCommand("/load FILE", "go on with a conversation that was saved as JSON", Session.load),
+    SlashCommand("/help", "this list", Session.help, ("/?",)),
+    SlashCommand("/quit", "leave", Session.quit, ("/bye", "/exit")),
 )
 
 
 def command_names() -> list[str]:
-    """Every word for a command."""
+    """Return the names and aliases of all commands."""
     return [name for command in COMMANDS for name in command.names]

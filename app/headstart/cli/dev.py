@@ -53,7 +53,7 @@ This page is written by `headstart dev reference --output app/docs/cli.md`."""
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceFlags:
-    """Where the page goes."""
+    """The file of the page."""
 
     output: Path | None = flag(
         None, "write the page to this file (default: print it)", metavar="FILE", read=writable_file
@@ -61,7 +61,7 @@ class ReferenceFlags:
 
 
 def write_reference(arguments: ReferenceFlags, _load: Load) -> int:
-    """Print the page, or write it. Returns the exit code."""
+    """Print the page, or write it. Return the exit code."""
     program = click.get_current_context().find_root().command
     text = "\n\n".join([_HEAD, *_sections(program, "headstart", level=2, printed={})]) + "\n"
     if arguments.output is None:
@@ -130,7 +130,7 @@ class TextFlags:
 
 
 def print_text(arguments: TextFlags, _load: Load) -> int:
-    """Print it. Raises AttachmentError."""
+    """Print the text of a PDF file. Return the exit code. Raises AttachmentError."""
     if arguments.lines:
         return _run_for_programs(arguments.file)
     print(harmless("\n\n".join(pages(arguments.file, open_pdf(arguments.file)))))
@@ -138,15 +138,18 @@ def print_text(arguments: TextFlags, _load: Load) -> int:
 
 
 def _run_for_programs(path: Path) -> int:
-    """Every line is `{"page", "pages"}`, then one is `{"text"}` or `{"error"}`; ASCII, whatever the terminal takes."""
+    """Print `{"page", "pages"}` for each page, then `{"text"}` or `{"error"}`. Return the exit code.
+
+    The lines are ASCII, so that they do not depend on the terminal.
+    """
     try:
         reader = open_pdf(path)
-        found = []
+        texts = []
         for number, text in enumerate(pages(path, reader), start=1):
-            found.append(text)
+            texts.append(text)
             print(json.dumps({"page": number, "pages": len(reader.pages)}), flush=True)
     except AttachmentError as error:
         print(json.dumps({"error": error.text.as_data()}), flush=True)
         return 1
-    print(json.dumps({"text": "\n\n".join(found)}), flush=True)
+    print(json.dumps({"text": "\n\n".join(texts)}), flush=True)
     return 0

@@ -1,4 +1,4 @@
-"""`headstart doctor`: checks this computer and this installation, and gives a remedy for each problem."""
+"""`headstart doctor`: checks of this computer and this installation, with a remedy for each problem."""
 
 import contextlib
 import getpass
@@ -50,7 +50,6 @@ class Finding:
     remedy: str = ""
 
     def __post_init__(self) -> None:
-        """A problem needs a remedy."""
         assert self.remedy or self.level is not Level.PROBLEM
 
 
@@ -66,23 +65,23 @@ class DoctorFlags:
 
 
 def run(arguments: DoctorFlags, _load: Load) -> int:
-    """Check and print, each sentence at once: loading OpenVINO takes time. Returns 1 if something does not work."""
-    kept: list[Finding] = []
-    for left in _leftovers() if arguments.clean else ():
-        left.remove()
-        Screen().remark(f"{left.root} is removed.")
+    """Check, and print each sentence at once, as loading OpenVINO takes time. Return 1 if something does not work."""
+    findings: list[Finding] = []
+    for leftover in _leftovers() if arguments.clean else ():
+        leftover.remove()
+        Screen().remark(f"{leftover.root} is removed.")
     for finding in map(impersonal, examine()):
         if not arguments.json:
-            if not kept or kept[-1].section != finding.section:
+            if not findings or findings[-1].section != finding.section:
                 print(finding.section)
             print(harmless(f"  {finding.level:<{_MARGIN - 2}}{_one_line(finding.text)}"))
             if finding.remedy:
                 print(harmless(f"{'':<{_MARGIN}}-> {_one_line(finding.remedy)}"), flush=True)
-        kept.append(finding)
-    counts = Counter(finding.level for finding in kept)
+        findings.append(finding)
+    counts = Counter(finding.level for finding in findings)
     problems, notes = counts[Level.PROBLEM], counts[Level.NOTE]
     if arguments.json:
-        print(json.dumps({"problems": problems, "notes": notes, "findings": list(map(asdict, kept))}, indent=2))
+        print(json.dumps({"problems": problems, "notes": notes, "findings": list(map(asdict, findings))}, indent=2))
     else:
         print(f"{count(problems, 'problem')}, {count(notes, 'note')}.")
     return int(problems > 0)
@@ -93,7 +92,7 @@ def _one_line(text: str) -> str:
 
 
 def examine() -> Iterator[Finding]:
-    """All checks in the order of the report."""
+    """Yield the findings of all checks in the order of the report."""
     fault = runtime_fault()
     yield from check_software(fault)
     yield from check_computer()
@@ -106,18 +105,18 @@ def examine() -> Iterator[Finding]:
 
 
 def impersonal(finding: Finding) -> Finding:
-    """The same without the home folder and the user's name in paths, so that it can be shared."""
-    home, user = str(Path.home()), _user()
+    """Return a finding without the home folder and the user's name in its paths, so that it can be shared."""
+    home, user = str(Path.home()), _user_name()
 
-    def hidden(text: str) -> str:
-        if len(home) > 1:  # a container's home may be the root itself
+    def anonymise(text: str) -> str:
+        if len(home) > 1:  # a container's home may be the root folder
             text = re.sub(rf"{re.escape(home)}(?![\w.-])", "~", text)
         return re.sub(rf"(?<=[/\\]){re.escape(user)}(?=[/\\]|\b)", "USER", text) if user else text
 
-    return replace(finding, text=hidden(finding.text), remedy=hidden(finding.remedy))
+    return replace(finding, text=anonymise(finding.text), remedy=anonymise(finding.remedy))
 
 
-def _user() -> str:
+def _user_name() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # a user without a name, as in containers
@@ -126,7 +125,7 @@ def _user() -> str:
 
 @dataclass(frozen=True)
 class _Section:
-    """Makes the findings of one section."""
+    """Maker of the findings of one section."""
 
     name: str
 
@@ -145,7 +144,7 @@ _MODELS, _ENGINE, _WINDOW = map(_Section, ("models", "engine", "window"))
 
 
 def runtime_fault() -> str:
-    """Why OpenVINO cannot be loaded; empty if it can."""
+    """Return why OpenVINO cannot be loaded; empty if it can."""
     try:
         runtime.openvino()
         runtime.openvino_genai()
@@ -155,11 +154,11 @@ def runtime_fault() -> str:
 
 
 def check_software(fault: str) -> Iterator[Finding]:
-    """Versions, whether OpenVINO loads, and that its telemetry does not. `fault` is runtime_fault()'s answer."""
+    """Check the versions, that OpenVINO loads, and that its telemetry does not. `fault` comes from `runtime_fault`."""
     versions = package_versions()
-    named = ", ".join(f"{name} {version}" for name, version in versions.items())
+    packages = ", ".join(f"{name} {version}" for name, version in versions.items())
     yield _SOFTWARE.ok(
-        f"Headstart {__version__}, Python {platform.python_version()}, {named or 'no package metadata'}."
+        f"Headstart {__version__}, Python {platform.python_version()}, {packages or 'no package metadata'}."
     )
     if fault:
         yield _SOFTWARE.problem(f"OpenVINO does not load ({fault}).", "Install Headstart again.")
@@ -187,14 +186,14 @@ _HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
 def check_computer() -> Iterator[Finding]:
-    """System, processor and memory, which decide the speed."""
+    """Check the system, the processor and the memory, which decide the speed."""
     yield _COMPUTER.ok(f"{platform.platform()}, {platform.machine()}.")
     yield _processor()
     memory = psutil.virtual_memory()
     yield _COMPUTER.ok(f"Memory: {amount(memory.total)}, {amount(free_memory())} of it free.")
     try:
         swapped = int(psutil.swap_memory().used)
-    except (OSError, RuntimeError):  # Windows may be set not to count
+    except (OSError, RuntimeError):  # Windows can be set not to count
         swapped = 0
     if swapped > memory.total // 10:
         yield _COMPUTER.note(
@@ -209,19 +208,19 @@ def check_computer() -> Iterator[Finding]:
 
 
 def _processor() -> Finding:
-    known = computer.instruction_sets()
+    sets = computer.instruction_sets()
     cores, threads = psutil.cpu_count(logical=False), psutil.cpu_count(logical=True)
     text = f"{computer.processor()}, {cores or 'unknown'} cores, {threads or 'unknown'} threads"
-    if known is None:
+    if sets is None:
         return _COMPUTER.ok(f"{text}; this system does not report the instruction sets.")
-    named = f"{text}; instruction sets: {', '.join(known) or 'none of those that speed models up'}."
-    if not {"AVX2", "NEON"}.intersection(known):
-        return _COMPUTER.note(f"{named} Without AVX2 or NEON models are slow.", "Choose a small model.")
-    return _COMPUTER.ok(named)
+    text = f"{text}; instruction sets: {', '.join(sets) or 'none of those that speed models up'}."
+    if not {"AVX2", "NEON"}.intersection(sets):
+        return _COMPUTER.note(f"{text} Without AVX2 or NEON models are slow.", "Choose a small model.")
+    return _COMPUTER.ok(text)
 
 
-_RUN_ON = dict.fromkeys(("x86_64", "amd64"), "yes")
-_NODES = {"GPU": "/dev/dri/renderD*", "NPU": "/dev/accel/accel*"}  # where Linux shows them
+_TESTED_MACHINES = dict.fromkeys(("x86_64", "amd64"), "yes")
+_DEVICE_NODES = {"GPU": "/dev/dri/renderD*", "NPU": "/dev/accel/accel*"}  # their places on Linux
 _DRIVERS = {
     "GPU": "If it is an Intel GPU, install its compute runtime (OpenCL and Level Zero) and, beside Headstart's package "
     "for Debian, headstart-accelerators; Headstart works without.",
@@ -230,7 +229,7 @@ _DRIVERS = {
 
 
 def check_devices() -> Iterator[Finding]:
-    """Each device that OpenVINO sees and what works on it; then each missing kind, and why."""
+    """Check each device that OpenVINO sees, and why other kinds are missing."""
     try:
         present = devices.available()
     except RuntimeError as error:
@@ -238,13 +237,13 @@ def check_devices() -> Iterator[Finding]:
         yield _DEVICES.problem(f"OpenVINO cannot list the devices ({reason}).", "Install Headstart again.")
         return
     for name in present:
-        yield _DEVICES.ok(_described(name))
-        yield _judged(name)
+        yield _DEVICES.ok(_device_facts(name))
+        yield _device_support(name)
     kinds = {devices.kind(name) for name in present}
-    yield from (_absent(kind) for kind in ("CPU", "GPU", "NPU") if kind not in kinds)
+    yield from (_missing_device(kind) for kind in ("CPU", "GPU", "NPU") if kind not in kinds)
 
 
-def _described(device: str) -> str:
+def _device_facts(device: str) -> str:
     kind, memory, versions, words = devices.kind(device), devices.memory(device), "", ""
     with contextlib.suppress(RuntimeError):
         versions = ", ".join(str(version.build_number) for version in runtime.core().get_versions(kind).values())
@@ -258,10 +257,10 @@ def _described(device: str) -> str:
     return f"{device}: {devices.full_name(device)}; {'; '.join(facts)}."
 
 
-def _judged(device: str) -> Finding:
+def _device_support(device: str) -> Finding:
     match devices.kind(device):
         case "CPU":
-            on_hardware = _RUN_ON.get(platform.machine().lower(), "not yet on this kind of processor")
+            on_hardware = _TESTED_MACHINES.get(platform.machine().lower(), "not yet on this kind of processor")
             return _DEVICES.ok(
                 f"{device} runs everything: plain decoding, draft models, guesses from the text, the confidence "
                 f"threshold, INT8 and INT4 weights. Run on real hardware: {on_hardware}."
@@ -284,11 +283,11 @@ def _judged(device: str) -> Finding:
     return _DEVICES.note(f"{device} is a kind of device that Headstart does not know.", "Use --device CPU.")
 
 
-def _absent(kind: str) -> Finding:
-    reason = _absence(kind)
-    if kind not in _NODES:
+def _missing_device(kind: str) -> Finding:
+    reason = _missing_device_reason(kind)
+    if kind not in _DEVICE_NODES:
         return _DEVICES.problem(f"OpenVINO has no {kind} device ({reason}).", "Install Headstart again.")
-    folder, _, pattern = _NODES[kind].rpartition("/")
+    folder, _, pattern = _DEVICE_NODES[kind].rpartition("/")
     nodes = sorted(Path(folder).glob(pattern))
     if not nodes:
         return _DEVICES.ok(f"No {kind} ({reason}). Run on real hardware: not yet.")
@@ -301,8 +300,8 @@ def _absent(kind: str) -> Finding:
     return _DEVICES.note(f"No {kind} for OpenVINO, though the system has one: {reason}.", _DRIVERS[kind])
 
 
-def _absence(kind: str) -> str:
-    """Why there is no device of this kind: the last line of its plugin's error that names no place in the source."""
+def _missing_device_reason(kind: str) -> str:
+    """Return why a device is missing: the last line of its plugin's error that names no place in the source."""
     try:
         runtime.core().get_versions(kind)
     except RuntimeError as error:
@@ -311,7 +310,7 @@ def _absence(kind: str) -> str:
     return "its plugin loads but finds no device"
 
 
-_FOLDER_OF: Mapping[str, Callable[[], Path]] = {
+_FOLDER_PATHS: Mapping[str, Callable[[], Path]] = {
     "models": paths.models_folder,
     "chats": paths.history_folder,
     "measurements": paths.measurements_folder,
@@ -319,31 +318,31 @@ _FOLDER_OF: Mapping[str, Callable[[], Path]] = {
     "cache": paths.cache_folder,
     "logs": paths.logs_folder,
 }
-_TIGHT, _FULL = 2_000_000_000, 50_000_000  # bytes: below a small model and its export; below what a chat history takes
+_MIN_FREE_FOR_MODELS, _MIN_FREE = 2_000_000_000, 50_000_000  # bytes: a small model and its export; a chat history
 
 
 def check_folders() -> Iterator[Finding]:
-    """Headstart's folders: rights, free space, and whether others can list the chats."""
-    for name, folder in _FOLDER_OF.items():
+    """Check the rights and the free space of Headstart's folders, and whether others can list the chats."""
+    for name, folder in _FOLDER_PATHS.items():
         yield _folder(name, folder())
     chats = paths.history_folder()
-    # Rights are kept in another way on Windows.
+    # Windows stores rights in another way.
     if sys.platform != "win32" and chats.is_dir() and chats.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
         yield _FOLDERS.note("Other users of this computer may list the folder of your chats.", f"chmod 700 {chats}")
-    for left in _leftovers():
-        size = sum(path.stat().st_size for path in left.root.rglob("*") if path.is_file())
+    for leftover in _leftovers():
+        size = sum(path.stat().st_size for path in leftover.root.rglob("*") if path.is_file())
         yield _FOLDERS.note(
-            f"A killed export of {left.output.name} has left {amount(size)} in {left.root}.",
+            f"A killed export of {leftover.output.name} has left {amount(size)} in {leftover.root}.",
             "Run `headstart doctor --clean` to remove that.",
         )
 
 
 def _leftovers() -> list[unfinished.Unfinished]:
-    return [left for left in unfinished.found(paths.models_folder()) if left.owner is None]
+    return [leftover for leftover in unfinished.found(paths.models_folder()) if leftover.owner is None]
 
 
 def _folder(name: str, folder: Path) -> Finding:
-    # The folder itself or, before it is made, the first one above it that exists.
+    # The folder itself, or the first existing folder above it.
     present = next((path for path in (folder, *folder.parents) if path.exists()), folder)
     where = f"{name}: {folder}"
     if not present.is_dir():
@@ -355,16 +354,16 @@ def _folder(name: str, folder: Path) -> Finding:
         )
     free = shutil.disk_usage(present).free
     text = f"{where}, {'writable' if present == folder else 'not made yet'}, {amount(free)} free"
-    if free < _FULL:
+    if free < _MIN_FREE:
         return _FOLDERS.problem(f"{text}: nothing can be saved soon.", "Free some room on this disk.")
-    if free < _TIGHT and name == "models":
+    if free < _MIN_FREE_FOR_MODELS and name == "models":
         return _FOLDERS.note(f"{text}: little for a model.", "Free some room, or set HEADSTART_HOME to another disk.")
     return _FOLDERS.ok(f"{text}.")
 
 
 def check_models() -> Iterator[Finding]:
-    """Whether the files of the models have their sizes (`headstart models check` hashes them), and which models fit."""
-    from headstart.engine import validation  # noqa: PLC0415 - it brings numpy, and `headstart --help` need not wait
+    """Check the sizes of the models' files, and which models fit. `headstart models check` hashes the files."""
+    from headstart.engine import validation  # noqa: PLC0415 - it imports numpy, and `headstart --help` need not wait
 
     entries = library.installed()
     if not entries:
@@ -412,9 +411,9 @@ def _model(entry: Model | Pair | Broken, free: int) -> Finding:
         return _MODELS.problem(f"{entry.name} is no pair: {str(error).rstrip('.')}.", "Export it again as a pair.")
     models = _manifests(entry)
     weights = " + ".join(model.precision.weights for model in models)
-    context, wanted = memory.context_of(models[0], None), memory.need(models).total
-    text = f"{entry.name} ({weights}): all files have their sizes; takes about {amount(wanted)} with {context} tokens"
-    if wanted <= free:
+    context, needed = memory.context_of(models[0], None), memory.need(models).total
+    text = f"{entry.name} ({weights}): all files have their sizes; takes about {amount(needed)} with {context} tokens"
+    if needed <= free:
         return _MODELS.ok(f"{text}, and fits.")
     fitting = memory.largest_context(models, free)
     shorter = f"--context {fitting} would fit" if fitting else "no context is short enough"
@@ -429,7 +428,7 @@ def _manifests(entry: Model | Pair) -> tuple[Manifest, ...]:
 
 
 def check_engine(command: Sequence[str] | None = None) -> Iterator[Finding]:
-    """Whether the engine's process starts, takes an order and ends. `command`: another program, for tests."""
+    """Check that the engine's process starts, takes an order and ends. `command` replaces the program in tests."""
     remedy = "Install Headstart again; where a virus scanner holds its programs, allow them."
     started = time.perf_counter()
     try:
@@ -453,7 +452,7 @@ def _kernels() -> Finding:
 
 
 def check_window() -> Iterator[Finding]:
-    """Whether the window can open. Missing libraries are a problem only if there is a display."""
+    """Check that the window can open. Missing libraries are a problem only if there is a display."""
     on_linux = sys.platform.startswith("linux")
     has_display = not on_linux or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
     try:
@@ -464,7 +463,7 @@ def check_window() -> Iterator[Finding]:
         yield _WINDOW.ok(f"{display.versions()} loads.")
         fault = display.x11_fault() if on_linux else ""
     if fault:
-        text, remedy = _missing(fault)
+        text, remedy = _missing_library(fault)
         yield _WINDOW.problem(text, remedy) if has_display else _WINDOW.note(text, remedy)
     if has_display:
         yield _WINDOW.ok("There is a display.")
@@ -472,7 +471,7 @@ def check_window() -> Iterator[Finding]:
         yield _WINDOW.note("There is no display to open the window on.", "Use `headstart chat`, which needs none.")
 
 
-def _missing(reason: str) -> tuple[str, str]:
+def _missing_library(reason: str) -> tuple[str, str]:
     library = computer.missing_library(reason)
     if not library:
         return f"The window cannot open ({reason}).", "Install Headstart again, or use `headstart chat`."

@@ -1,4 +1,4 @@
-"""Where messages come from: an editor on a terminal, or a pipe."""
+"""The sources of messages: an editor on a terminal, or a pipe."""
 
 import contextlib
 import os
@@ -14,30 +14,30 @@ if TYPE_CHECKING:
     from prompt_toolkit.history import History
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
-CONTINUED, QUOTES = "\\", '"""'
+CONTINUATION, QUOTES = "\\", '"""'
 
 
 def piped_lines(stream: Iterable[str]) -> Iterator[str]:
-    """Each line of a pipe is a message; a trailing backslash joins it with the next one."""
-    begun = ""
-    for raw in _decoded(stream):
+    """Yield the lines of a pipe as messages. A backslash at the end of a line joins it with the next one."""
+    message = ""
+    for raw in _decode(stream):
         line = raw.rstrip("\r\n")
-        if line.endswith(CONTINUED):
-            begun += line.removesuffix(CONTINUED) + "\n"
+        if line.endswith(CONTINUATION):
+            message += line.removesuffix(CONTINUATION) + "\n"
         else:
-            yield begun + line
-            begun = ""
-    if begun:
-        yield begun
+            yield message + line
+            message = ""
+    if message:
+        yield message
 
 
 def whole_text(stream: Iterable[str]) -> str:
-    """The whole text of a pipe."""
-    return "".join(_decoded(stream))
+    """Return the whole text of a pipe. Raises SettingsError if it cannot be decoded."""
+    return "".join(_decode(stream))
 
 
 def typed_lines(history: Path | None, commands: Sequence[str]) -> Iterator[str]:
-    """Messages typed into an editor; `history` is the file for them, if any. Ctrl+C clears a line, Ctrl+D ends."""
+    """Yield messages typed into an editor; `history` is the file for them. Ctrl+C clears a line, Ctrl+D ends."""
     from prompt_toolkit import PromptSession  # noqa: PLC0415
     from prompt_toolkit.completion import WordCompleter  # noqa: PLC0415
 
@@ -47,19 +47,19 @@ def typed_lines(history: Path | None, commands: Sequence[str]) -> Iterator[str]:
         complete_while_typing=False,
         multiline=True,
         prompt_continuation="  ",
-        key_bindings=_keys(),
+        key_bindings=_key_bindings(),
     )
     while True:
         try:
-            yield _unquoted(session.prompt("> "))
+            yield _unquote(session.prompt("> "))
         except KeyboardInterrupt:
             continue
         except EOFError:
             return
 
 
-def _unquoted(text: str) -> str:
-    """What stands between triple quotes is a message, whatever it begins with."""
+def _unquote(text: str) -> str:
+    """Return the text between triple quotes, which is a message even if it begins with a slash."""
     inner = text.strip()
     if not inner.startswith(QUOTES):
         return text
@@ -68,17 +68,20 @@ def _unquoted(text: str) -> str:
 
 
 @contextlib.contextmanager
-def keys_kept() -> Iterator[None]:
-    """What is typed while a model works is not shown there: it waits for the editor. Ctrl+C interrupts as before."""
-    if sys.platform == "win32":  # which shows nothing that nobody reads
+def keep_keys() -> Iterator[None]:
+    """Context manager that hides keys typed while a model works, and leaves them for the editor.
+
+    Ctrl+C interrupts as before.
+    """
+    if sys.platform == "win32":  # Windows does not show them
         yield
         return
-    import termios  # noqa: PLC0415 - not there on Windows
+    import termios  # noqa: PLC0415 - not on Windows
 
     terminal = sys.stdin.fileno()
     before = termios.tcgetattr(terminal)
     raw = termios.tcgetattr(terminal)
-    raw[0] &= ~termios.ICRNL  # Enter stays what the editor takes for Enter
+    raw[0] &= ~termios.ICRNL  # the editor expects an unchanged Enter
     raw[3] &= ~(termios.ICANON | termios.ECHO)
     termios.tcsetattr(terminal, termios.TCSANOW, raw)
     try:
@@ -87,7 +90,7 @@ def keys_kept() -> Iterator[None]:
         termios.tcsetattr(terminal, termios.TCSANOW, before)
 
 
-def _decoded(stream: Iterable[str]) -> Iterator[str]:
+def _decode(stream: Iterable[str]) -> Iterator[str]:
     try:
         yield from stream
     except UnicodeDecodeError as error:
@@ -95,7 +98,10 @@ def _decoded(stream: Iterable[str]) -> Iterator[str]:
 
 
 def history_file(path: Path | None) -> "History":
-    """A file that only its owner can read; memory if there is no file, or it cannot be written."""
+    """Return a history in a file that only its owner can read.
+
+    It is in memory if `path` is None, or the file cannot be written.
+    """
     from prompt_toolkit.history import FileHistory, InMemoryHistory  # noqa: PLC0415
 
     if path is None:
@@ -107,18 +113,21 @@ def history_file(path: Path | None) -> "History":
     except OSError:
         return InMemoryHistory()
 
-    class Kept(FileHistory):
-        """A full disk does not end the conversation."""
+    class SafeHistory(FileHistory):
+        """A history that goes on when the disk is full."""
 
         def store_string(self, string: str) -> None:
             with contextlib.suppress(OSError):
                 super().store_string(string)
 
-    return Kept(path)
+    return SafeHistory(path)
 
 
-def _keys() -> "KeyBindings":
-    """Enter sends, unless a backslash is before the cursor or triple quotes are open; Alt+Enter starts a new line."""
+def _key_bindings() -> "KeyBindings":
+    """Return the keys: Enter sends, and Alt+Enter starts a new line.
+
+    Enter starts a new line, too, after a backslash or in open triple quotes.
+    """
     from prompt_toolkit.key_binding import KeyBindings  # noqa: PLC0415
 
     keys = KeyBindings()
@@ -126,7 +135,7 @@ def _keys() -> "KeyBindings":
     @keys.add("enter")
     def _(event: "KeyPressEvent") -> None:
         buffer = event.current_buffer
-        if buffer.document.text_before_cursor.endswith(CONTINUED):
+        if buffer.document.text_before_cursor.endswith(CONTINUATION):
             buffer.delete_before_cursor()
             buffer.newline(copy_margin=False)
         elif buffer.text.lstrip().startswith(QUOTES) and buffer.text.count(QUOTES) == 1:

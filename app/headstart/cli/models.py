@@ -31,7 +31,7 @@ _QUALITY_NOTE = "quality: share of tokens on which the compressed model agrees w
 class CheckFlags:
     """The model to check."""
 
-    name: str = argument("a model, a pair, pair/target, pair/draft or a folder", offered=installed_names)
+    name: str = argument("a model, a pair, pair/target, pair/draft or a folder", completions=installed_names)
     device: str = flag("CPU", "where to load it (default: CPU)")
 
 
@@ -52,7 +52,7 @@ class AddFlags:
 class RemoveFlags:
     """The model to remove."""
 
-    name: str = argument("a model or pair of `headstart models`", offered=installed_names)
+    name: str = argument("a model or pair of `headstart models`", completions=installed_names)
     yes: bool = flag(default=False, help="do not ask")
 
 
@@ -60,7 +60,7 @@ class RemoveFlags:
 class NamesFlags:
     """A model and another name."""
 
-    name: str = argument("a model or pair of `headstart models`", offered=installed_names)
+    name: str = argument("a model or pair of `headstart models`", completions=installed_names)
     new: str = argument("the other name", metavar="NEW")
 
 
@@ -68,12 +68,11 @@ class NamesFlags:
 class ShowFlags:
     """The model to show."""
 
-    name: str = argument("a model, a pair, pair/target, pair/draft or a folder", offered=installed_names)
+    name: str = argument("a model, a pair, pair/target, pair/draft or a folder", completions=installed_names)
     json: bool = flag(default=False, help="print one object instead of a table")
 
 
 def commands() -> Group:
-    """`headstart models` and its actions."""
     check = "Compare every file with its hash, load the model and let it answer a token"
     return Group(
         {
@@ -90,67 +89,70 @@ def commands() -> Group:
 
 def _add(arguments: AddFlags, _load: Load) -> int:
     folder = Path(arguments.source).expanduser()
-    given = {"draft": arguments.draft, "weights": arguments.weights}
-    more = [f"--{name}={value}" for name, value in given.items() if value]
+    options = {"draft": arguments.draft, "weights": arguments.weights}
+    more = [f"--{name}={value}" for name, value in options.items() if value]
     if (folder / manifest.FILE_NAME).is_file():
         if more:
             raise SettingsError(f"{folder} is exported already; leave out --draft and --weights.")
-        name = _copied(folder)
+        name = _copy_model(folder)
     else:
-        name = exported(arguments.source, more, yes=arguments.yes).name
+        name = export_model(arguments.source, more, yes=arguments.yes).name
     Screen().remark(f"{name} is installed; chat with it: headstart run {name}")
     return 0
 
 
-def exported(source: str, more: Sequence[str] = (), *, yes: bool) -> Path:
-    """The folder of a model, exported if it is not there. `yes`: set the exporter up without a question."""
+def export_model(source: str, more: Sequence[str] = (), *, yes: bool) -> Path:
+    """Return the folder of a model, exported if necessary. Raises ExportError.
+
+    `yes` sets up the exporter without a question.
+    """
     if exporter.command() is None and exporter.package():
         screen = Screen()
         screen.remark(
             f"{source} must be exported first, and the exporter is not set up. That fetches "
             f"{exporter.FETCHED / 1e6:.0f} MB or more and takes {exporter.SIZE / 1e9:.1f} GB on the disk."
         )
-        if not yes and not _confirmed("Set the exporter up?"):
+        if not yes and not _confirm("Set the exporter up?"):
             raise ExportError("Nothing was exported.")
         try:
-            exporter.SetUp(_Followed(screen)).run()
+            exporter.SetUp(_SetUpProgress(screen)).run()
         finally:
             exporter.sweep(lambda: True)
     return exporter.export(source, more)
 
 
-class _Followed:
-    """Shows the steps of a set-up."""
+class _SetUpProgress:
+    """Observer that shows the steps of a set-up."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
 
     def note_line(self, line: str) -> None:
-        """Output of pip is for a log."""
+        """Ignore the output of pip."""
 
     def note_step(self, template: str, *values: object) -> None:
         self._screen.remark(template.format(*values))
 
     def note_progress(self, done: int, total: int) -> None:
-        """The steps are enough."""
+        """Ignore progress: the steps are enough."""
 
 
-def _copied(folder: Path, name: str | None = None) -> str:
+def _copy_model(folder: Path, name: str | None = None) -> str:
     console = Console(stderr=True)
     columns = (TextColumn("copying"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("copying", total=None)
 
-        def go_on(done: int, total: int) -> bool:
+        def on_progress(done: int, total: int) -> bool:
             progress.update(task, completed=done, total=total)
             return True
 
-        return intake.take_in(folder, go_on, name=name)
+        return intake.take_in(folder, on_progress, name=name)
 
 
 def _remove(arguments: RemoveFlags, _load: Load) -> int:
-    entry = _own(arguments.name)
-    if arguments.yes or _confirmed(
+    entry = _removable_entry(arguments.name)
+    if arguments.yes or _confirm(
         f"Remove {entry.name} ({_bytes(library.size_on_disk(entry))}) from this computer? Chats written with it stay."
     ):
         library.remove(entry)
@@ -159,34 +161,34 @@ def _remove(arguments: RemoveFlags, _load: Load) -> int:
 
 
 def _rename(arguments: NamesFlags, _load: Load) -> int:
-    library.rename(_own(arguments.name), arguments.new)
+    library.rename(_removable_entry(arguments.name), arguments.new)
     Screen().remark(f"{arguments.name} is now {arguments.new}.")
     return 0
 
 
 def _copy(arguments: NamesFlags, _load: Load) -> int:
-    name = _copied(_whole(arguments.name).folder, arguments.new)
+    name = _copy_model(_installed_entry(arguments.name).folder, arguments.new)
     Screen().remark(f"{arguments.name} is copied to {name}.")
     return 0
 
 
-def _own(name: str) -> Entry:
-    """A whole model or pair that was not part of the program. Raises ModelNotFoundError and SettingsError."""
-    entry = _whole(name)
+def _removable_entry(name: str) -> Entry:
+    """Return a whole model or pair that did not come with the program. Raises ModelNotFoundError and SettingsError."""
+    entry = _installed_entry(name)
     if entry.folder.parent != paths.models_folder():
         raise SettingsError(f"{entry.name} came with the program and cannot be removed or renamed.")
     return entry
 
 
-def _whole(name: str) -> Entry:
+def _installed_entry(name: str) -> Entry:
     entry = {entry.name: entry for entry in library.installed()}.get(name)
     if entry is None:
-        library.find(name)  # says which models there are
+        library.find(name)  # raises an error that lists the models
         raise SettingsError(f"{name} is part of a pair and stays with it; see headstart models.")
     return entry
 
 
-def _confirmed(question: str) -> bool:
+def _confirm(question: str) -> bool:
     if not sys.stdin.isatty():
         raise SettingsError("This needs your consent, and there is no terminal to ask on; add --yes.")
     try:
@@ -198,14 +200,14 @@ def _confirmed(question: str) -> bool:
 def _show(arguments: ShowFlags, _load: Load) -> int:
     entry = library.find(arguments.name)
     if arguments.json:
-        print(json.dumps(_object(entry) | {"drafts": _drafts(entry)}, indent=2))
+        print(json.dumps(_entry_json(entry) | {"drafts": _drafts(entry)}, indent=2))
         return 0
-    print_rows(described(entry))
+    print_rows(fact_rows(entry))
     return 0
 
 
-def described(entry: Model | Pair) -> list[tuple[str, str]]:
-    """Names and values of what is known of a model."""
+def fact_rows(entry: Model | Pair) -> list[tuple[str, str]]:
+    """Return names and values of the facts about a model."""
     resident = _bytes(memory.need(model.manifest for model in _models(entry)).total)
     rows = [
         ("name", entry.name),
@@ -214,44 +216,44 @@ def described(entry: Model | Pair) -> list[tuple[str, str]]:
         ("memory", f"{resident} with {memory.DEFAULT_CONTEXT} tokens of context"),
         ("drafts", ", ".join(_drafts(entry)) or "no other installed model has its vocabulary and is small enough"),
     ]
-    return rows + [row for model in _models(entry) for row in _facts_of(model)]
+    return rows + [row for model in _models(entry) for row in _model_rows(model)]
 
 
 def _drafts(entry: Model | Pair) -> list[str]:
     return list(library.fitting_drafts(entry.target if isinstance(entry, Pair) else entry))
 
 
-def _facts_of(model: Model) -> list[tuple[str, str]]:
-    known = model.manifest
-    source = " ".join(filter(None, (known.source.kind, known.source.id, known.source.revision)))
+def _model_rows(model: Model) -> list[tuple[str, str]]:
+    info = model.manifest
+    source = " ".join(filter(None, (info.source.kind, info.source.id, info.source.revision)))
     quality = _quality(model)
-    if known.quality:
-        quality += f" of tokens as in {known.quality.measure}, perplexity {known.quality.perplexity_ratio:.3f} times"
-        if known.quality.weights_agreement is not None:
-            quality += f"; {known.quality.weights_agreement:.1%} without the processor's dynamic quantization"
+    if info.quality:
+        quality += f" of tokens as in {info.quality.measure}, perplexity {info.quality.perplexity_ratio:.3f} times"
+        if info.quality.weights_agreement is not None:
+            quality += f"; {info.quality.weights_agreement:.1%} without the processor's dynamic quantization"
     facts = {
-        "architecture": f"{known.architecture}, {known.parameters / 1e9:.2f} billion parameters",
+        "architecture": f"{info.architecture}, {info.parameters / 1e9:.2f} billion parameters",
         "source": source,
-        "licence": known.licence,
-        "precision": _precision(known.precision),
-        "context": f"{known.context_length} tokens at most",
-        "vocabulary": f"{known.tokenizer.vocabulary} tokens",
+        "licence": info.licence,
+        "precision": _precision(info.precision),
+        "context": f"{info.context_length} tokens at most",
+        "vocabulary": f"{info.tokenizer.vocabulary} tokens",
         "quality": quality,
-        "exported": known.created,
+        "exported": info.created,
     }
-    if speed := _speed(known):
+    if speed := _speed(info):
         facts["speed here"] = speed
-    if known.embedding:
-        length = ", of the length 1" if known.embedding.normalized else ""
-        facts["vectors"] = f"{known.embedding.dimensions} dimensions{length}; pooling: {known.embedding.pooling}"
-    return [("", ""), ("model", model.name), *facts.items(), *(("note", note) for note in known.notes)]
+    if info.embedding:
+        length = ", of the length 1" if info.embedding.normalized else ""
+        facts["vectors"] = f"{info.embedding.dimensions} dimensions{length}; pooling: {info.embedding.pooling}"
+    return [("", ""), ("model", model.name), *facts.items(), *(("note", note) for note in info.notes)]
 
 
-def _speed(known: manifest.Manifest) -> str:
-    """Measured speed in words; empty if this computer has not measured it."""
-    from headstart.engine.validation import measured_ms  # noqa: PLC0415 - numpy, which a list need not wait for
+def _speed(info: manifest.Manifest) -> str:
+    """Return the measured speed as text; empty if this computer has not measured it."""
+    from headstart.engine.validation import measured_ms  # noqa: PLC0415 - it imports numpy, which is slow
 
-    weights = known.files.get("openvino_model.bin")
+    weights = info.files.get("openvino_model.bin")
     ms = measured_ms(paths.measurements_folder(), weights.sha256) if weights else None
     return f"{1000 / ms:.1f} tokens/s without guesses" if ms else ""
 
@@ -266,7 +268,7 @@ def _list(arguments: JsonFlags, _load: Load) -> int:
     entries = library.installed()
     if arguments.json:
         folder = str(paths.models_folder())
-        print(json.dumps({"folder": folder, "models": [_object(entry) for entry in entries]}, indent=2))
+        print(json.dumps({"folder": folder, "models": [_entry_json(entry) for entry in entries]}, indent=2))
     else:
         _print_table(entries)
     return 0
@@ -346,16 +348,20 @@ def _quality(model: Model) -> str:
     return f"{quality.top1_agreement:.1%}" if quality else "not measured"
 
 
-def _object(entry: Entry) -> dict[str, object]:
-    """An entry as JSON: the manifests without their file lists."""
+def _entry_json(entry: Entry) -> dict[str, object]:
+    """Return an entry as JSON: the manifests without their lists of files."""
     common: dict[str, object] = {"name": entry.name, "folder": str(entry.folder)}
     if isinstance(entry, Broken):
         return common | {"kind": "broken", "fault": entry.reason}
-    parts = {"target": _facts(entry.target), "draft": _facts(entry.draft)} if isinstance(entry, Pair) else {}
-    return common | _facts(entry) | parts
+    parts = (
+        {"target": _manifest_json(entry.target), "draft": _manifest_json(entry.draft)}
+        if isinstance(entry, Pair)
+        else {}
+    )
+    return common | _manifest_json(entry) | parts
 
 
-def _facts(entry: Model | Pair) -> dict[str, object]:
+def _manifest_json(entry: Model | Pair) -> dict[str, object]:
     facts = dataclasses.asdict(entry.manifest)
     for name in ("files", "target", "draft", "name"):
         facts.pop(name, None)

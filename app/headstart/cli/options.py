@@ -32,7 +32,7 @@ from headstart.parameters import AnswerParams, EngineConfig, LoadConfig, Samplin
 
 
 def writable_file(text: str) -> Path:
-    """A path whose folder exists, checked before minutes of measuring."""
+    """Return a path whose folder exists, checked before minutes of measuring. Raises SettingsError."""
     path = Path(text).expanduser()
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise SettingsError(f"{text} cannot be written: name a file in a folder that exists.")
@@ -42,15 +42,15 @@ def writable_file(text: str) -> Path:
 def write_json(path: Path, data: Mapping[str, Any]) -> None:
     """Write one object, whole or not at all. Raises SettingsError."""
     text = json.dumps(data, indent=1, ensure_ascii=False) + "\n"
-    beside = path.with_name(f".{path.name}.new")
+    new_path = path.with_name(f".{path.name}.new")
     try:
-        if path.exists() and not path.is_file():  # a pipe, or what stands for standard output
+        if path.exists() and not path.is_file():  # a pipe, or a name of standard output
             path.write_text(text, encoding="utf-8")
             return
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
+        new_path.write_text(text, encoding="utf-8")
+        new_path.replace(path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        new_path.unlink(missing_ok=True)
         raise SettingsError(f"{path} cannot be written ({error.strerror}); choose another place.") from None
 
 
@@ -63,45 +63,44 @@ class JsonFlags:
 
 @dataclass(frozen=True, kw_only=True)
 class FiguresFlags:
-    """Where the figures go."""
+    """The file for the figures."""
 
     json: Path | None = flag(None, "write every figure to this file", metavar="FILE", read=writable_file)
 
 
-AS_TUNED = ""  # of --device: as it was tuned
+AS_TUNED = ""  # value of --device: the tuned device
 
 
 def installed_names() -> Iterable[str]:
-    """The installed models, for completion."""
     return [entry.name for entry in library.installed()]
 
 
 def chattable_names() -> Iterable[str]:
-    """The same, with the servers on other computers."""
+    """Return the names of the installed models and of the models on servers."""
     return [*installed_names(), *(remotes.model_name(server) for server in remotes.configured())]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelFlags(LoadConfig):
-    """The model to load, and where; `chosen` reads them."""
+    """The flags of the model to load; `chosen` reads them."""
 
     model: str | None = flag(
         None,
         "a model or pair of `headstart models`, its folder, or remote:NAME[/MODEL] of `headstart remote list` "
         "(default: the one that chatted last, or the only one installed)",
         short="m",
-        offered=chattable_names,
+        completions=chattable_names,
     )
     draft: str | None = flag(
         None,
         "another draft model with the same vocabulary; none: no draft",
-        offered=lambda: [*installed_names(), library.NO_DRAFT],
+        completions=lambda: [*installed_names(), library.NO_DRAFT],
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnsweringFlags(ModelFlags, EngineConfig):
-    """The same, for any engine."""
+    """The flags of the model to load with any engine."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,7 +123,7 @@ def tracing(flags: TraceFlags) -> Tracing | None:
 
 
 def chosen(flags: ModelFlags) -> tuple[Choice, LoadOptions]:
-    """The models of the flags, and how to load them; tuning decides what the flags leave open."""
+    """Return the models of the flags and how to load them. Tuning decides what the flags leave open."""
     choice = library.choose(flags.model or last_used(), flags.draft)
     left_open = {
         Open.DRAFT: flags.draft is None,
@@ -140,22 +139,23 @@ def chosen(flags: ModelFlags) -> tuple[Choice, LoadOptions]:
         draft_device=flags.draft_device or None,
         ignore_memory=flags.ignore_memory,
         open=tuple(name for name, is_open in left_open.items() if is_open),
-        engine=flags.engine if isinstance(flags, EngineConfig) else EngineKind.HEADSTART,  # which can be measured
+        # Benchmarks have no such flag: they measure Headstart's own engine.
+        engine=flags.engine if isinstance(flags, EngineConfig) else EngineKind.HEADSTART,
         kv_precision=flags.kv_precision,
         precision=flags.precision,
     )
     return choice, opening.settled(options)
 
 
-def remember(choice: Choice) -> None:
-    """Take this model where none is named from now on; one outside the library has no name for that."""
+def set_last_used(choice: Choice) -> None:
+    """Make this model the default of later commands, unless it is outside the library and has no name."""
     if choice.name in installed_names():
         with contextlib.suppress(OSError):
             own_folder.write(paths.last_model(), choice.name)
 
 
 def last_used() -> str | None:
-    """The model that `remember` was told of last, if it is still installed."""
+    """Return the model of the last `set_last_used`, if it is still installed."""
     try:
         name = paths.last_model().read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -164,14 +164,14 @@ def last_used() -> str | None:
 
 
 def draft_name(options: LoadOptions, choice: Choice) -> str | None:
-    """The draft that is loaded: tuning may have found none better, or another one."""
+    """Return the draft that is loaded. Tuning may have chosen another one, or none."""
     if options.draft is None:
         return None
     return choice.draft.name if choice.draft and choice.draft.folder == options.draft else options.draft.name
 
 
-def described(options: LoadOptions, choice: Choice) -> dict[str, object]:
-    """Facts about the models, for an answer in JSON."""
+def model_facts(options: LoadOptions, choice: Choice) -> dict[str, object]:
+    """Return facts about the models, for an answer in JSON."""
     return {
         "model": choice.target.name,
         "draft": draft_name(options, choice),
@@ -181,15 +181,15 @@ def described(options: LoadOptions, choice: Choice) -> dict[str, object]:
 
 
 def title(options: LoadOptions, choice: Choice) -> str:
-    """What is loaded and where, as a person reads it."""
+    """Return a text that says what is loaded, and where."""
     draft = draft_name(options, choice)
     return f"{choice.target.name}{f' with draft {draft}' if draft else ''} on {options.device}"
 
 
-def loading_remarks(options: LoadOptions, asked: str) -> Iterator[str]:
-    """Sentences; mostly none. `asked`: the device as it was typed."""
-    if asked and devices.leaves_choice(asked):
-        yield f"{asked.upper()} is {options.device} here: {devices.full_name(options.device)}."
+def loading_remarks(options: LoadOptions, device: str) -> Iterator[str]:
+    """Yield sentences about loading, in most cases none. `device` is the text that was typed."""
+    if device and devices.leaves_choice(device):
+        yield f"{device.upper()} is {options.device} here: {devices.full_name(options.device)}."
     if options.kv_precision is KvPrecision.U8:
         models = [manifests.read_model(folder) for folder in (options.target, options.draft) if folder]
         full, less = (memory.cache(models, options.context, bits) for bits in (16, 8))
@@ -198,32 +198,32 @@ def loading_remarks(options: LoadOptions, asked: str) -> Iterator[str]:
 
 
 def facts(engine: Engine) -> Facts | None:
-    """The facts of the loaded model, if the engine has a process of its own."""
+    """Return the facts of the loaded model; None if the engine has no process of its own."""
     return engine.facts if isinstance(engine, EngineClient) else None
 
 
-USUAL_ANSWER, LEFT_OPEN, FREE = AnswerParams(), filled(SamplingParams, {}), SpeculationParams()
+DEFAULT_ANSWER, MODEL_SAMPLING, DEFAULT_SPECULATION = AnswerParams(), filled(SamplingParams, {}), SpeculationParams()
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything about a request but its messages. Refuses values out of range."""
+    """All parameters of a request besides its messages. Raises SettingsError for values out of range."""
 
-    answer: AnswerParams = USUAL_ANSWER
-    sampling: SamplingParams = LEFT_OPEN
-    speculation: SpeculationParams = FREE
+    answer: AnswerParams = DEFAULT_ANSWER
+    sampling: SamplingParams = MODEL_SAMPLING
+    speculation: SpeculationParams = DEFAULT_SPECULATION
 
     def __post_init__(self) -> None:
-        """Refuse what no engine could answer, before a model is loaded."""
+        """Refuse what no engine can answer, before a model is loaded."""
         self.request((Message("user", "?"),))
 
     @property
     def values(self) -> dict[str, Any]:
-        """Each by its name; None is automatic."""
+        """The values by name; None is automatic."""
         return told(self.answer) | told(self.sampling) | told(self.speculation)
 
     def request(self, messages: tuple[Message, ...]) -> Request:
-        """These settings for these messages."""
+        """Return a request with these settings."""
         return Request(
             messages,
             self.answer.max_new_tokens,
@@ -233,23 +233,23 @@ class Settings:
             stop_on_repetition=self.answer.stop_on_repetition,
         )
 
-    def settled(self, own: SamplingParams | None) -> "Settings":
-        """With the model's own values for what is left to the model; unchanged if they are unknown."""
+    def with_model_defaults(self, own: SamplingParams | None) -> "Settings":
+        """Return settings with the model's own values in place of automatic ones; unchanged if `own` is None."""
         return dataclasses.replace(self, sampling=self.sampling.settled(own)) if own else self
 
-    def shown(self, option: Setting, own: SamplingParams | None = None) -> str:
-        """One value as a person would write it; `own`: the model's own values."""
-        value, meant = self.values[option.field], self.settled(own).values[option.field]
+    def format_value(self, option: Setting, own: SamplingParams | None = None) -> str:
+        """Return a value as text; `own` has the model's own values."""
+        value, effective = self.values[option.field], self.with_model_defaults(own).values[option.field]
         if value is None:
-            return AUTOMATIC if meant is None else f"{AUTOMATIC} ({meant})"
+            return AUTOMATIC if effective is None else f"{AUTOMATIC} ({effective})"
         if isinstance(value, tuple):
             return ", ".join(repr(item) for item in value) or "(none)"
         return TRUTHS[not value] if isinstance(value, bool) else str(value)
 
     def with_values(self, values: Mapping[str, Any]) -> "Settings":
-        """With these in place of others, by name; None is the default, or automatic. Raises SettingsError."""
-        wanted = self.values | dict(values)
-        return Settings(filled(AnswerParams, wanted), filled(SamplingParams, wanted), filled(SpeculationParams, wanted))
+        """Return settings with some values replaced by name; None: the default, or automatic. Raises SettingsError."""
+        values = self.values | dict(values)
+        return Settings(filled(AnswerParams, values), filled(SamplingParams, values), filled(SpeculationParams, values))
 
 
 ANSWER, SAMPLING, SPECULATION = map(settings_of, (AnswerParams, SamplingParams, SpeculationParams))
@@ -257,25 +257,25 @@ OPTIONS = ANSWER + SAMPLING + SPECULATION
 
 
 def sampling_flags(seed: str = "") -> tuple[Setting, ...]:
-    """Those of sampling; `seed` is another help text for the seed."""
+    """Return the settings of sampling; `seed` replaces the help text of the seed."""
     first, *others = (replace(each, help=seed) if seed and each.name == "seed" else each for each in SAMPLING)
     return (first, Setting("greedy", SWITCH, "always take the likeliest token, as --temperature 0 does"), *others)
 
 
-def from_flags(*given: Mapping[str, Any]) -> Settings:
-    """The settings of a command line. Raises SettingsError."""
-    found = {name: value for each in given for name, value in each.items()}
-    if found.pop("greedy", False):
-        found["temperature"] = 0.0
-    return Settings().with_values(found)
+def from_flags(*groups: Mapping[str, Any]) -> Settings:
+    """Return the settings of a command line. Raises SettingsError."""
+    values = {name: value for each in groups for name, value in each.items()}
+    if values.pop("greedy", False):
+        values["temperature"] = 0.0
+    return Settings().with_values(values)
 
 
-def named(name: str) -> Setting:
-    """The setting of this name. Raises SettingsError, which lists the settings."""
-    wanted = name.lower().lstrip("-").replace("_", "-")
+def find_setting(name: str) -> Setting:
+    """Return the setting with this name. Raises SettingsError, which lists the settings."""
+    key = name.lower().lstrip("-").replace("_", "-")
     for option in OPTIONS:
-        if option.name == wanted:
+        if option.name == key:
             return option
-    if wanted.replace("-", "_") in {each.name for each in dataclasses.fields(AnsweringFlags)}:
-        raise SettingsError(f"{wanted} is fixed when the model is loaded; start headstart chat again to change it.")
+    if key.replace("-", "_") in {each.name for each in dataclasses.fields(AnsweringFlags)}:
+        raise SettingsError(f"{key} is fixed when the model is loaded; start headstart chat again to change it.")
     raise SettingsError(f"There is no setting {name!r}; the settings are {', '.join(o.name for o in OPTIONS)}.")

@@ -20,9 +20,9 @@ from headstart.errors import HeadstartError, SettingsError, WindowError
 FAILED = 1
 _NAME, _COMPLETE = "headstart", "_HEADSTART_COMPLETE"
 _SHELLS = ("bash", "zsh", "fish", "powershell")
-_LOAD_HERE = ("bench", "dev", "tune")  # without a process of its own for the engine
-_MOVED = ("text",)  # to `headstart dev`
-_ALIASES = {"list": "models", "pull": "models add", "rm": "models remove"}  # as in other programs of this kind
+_WITHOUT_ENGINE_PROCESS = ("bench", "dev", "tune")  # their engine runs in this process
+_MOVED = ("text",)  # now a sub-command of `headstart dev`
+_ALIASES = {"list": "models", "pull": "models add", "rm": "models remove"}  # names from similar programs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,11 +46,14 @@ Window = Callable[[WindowFlags], int]
 
 
 def open_window(flags: WindowFlags) -> int:
-    """The window. Imported here: the terminal needs no Qt."""
+    """Open the window. Return the exit code.
+
+    The window is imported here, because the terminal needs no Qt.
+    """
     if flags.profile:
         os.environ["HEADSTART_HOME"] = str(flags.profile.expanduser().absolute())
     try:
-        from headstart.cli import trials  # noqa: PLC0415
+        from headstart.cli import self_check  # noqa: PLC0415
         from headstart.ui import application  # noqa: PLC0415
     except ImportError as error:
         packages = window_packages(str(error))
@@ -59,55 +62,53 @@ def open_window(flags: WindowFlags) -> int:
             f"The window cannot be opened ({error}); install what is missing{how}, or use `headstart chat`."
         ) from None
     return (
-        application.self_check(trials.faults())
+        application.self_check(self_check.faults())
         if flags.self_check
         else application.run(Path(flags.open) if flags.open else None, quick=flags.quick)
     )
 
 
 def main(argv: Sequence[str] | None = None, load: Load | None = None, window: Window = open_window) -> int:
-    """Run one command line; without a sub-command, open the window. `load`: replaces the command's own.
+    """Run a command line; without a sub-command, open the window. `load` replaces the way a command loads a model.
 
-    Returns the exit code: 0, 1 (failed), 2 (wrong command line), 130 (Ctrl+C).
+    Return the exit code: 0, 1 (failed), 2 (wrong command line) or 130 (Ctrl+C).
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a character that the terminal lacks must not end an answer
     try:
         code = _run(program(window), list(sys.argv[1:] if argv is None else argv), load)
-        if sys.stdout:  # a program of windows has none on Windows
+        if sys.stdout:  # on Windows a program with windows has none
             sys.stdout.flush()
     except HeadstartError as error:
-        from headstart.cli.render import harmless  # noqa: PLC0415 - rich takes its time, and most runs fail nowhere
+        from headstart.cli.render import harmless  # noqa: PLC0415 - rich is slow to import, and most runs do not fail
 
         print(f"headstart: {harmless(str(error))}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader has gone (`| head`). Python flushes once more on exit, and must not fail there.
+        # The reader has closed the pipe (`| head`). Python flushes again on exit, and must not fail there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     return code
 
 
 def start() -> int:
-    """The program as a person starts it, with large pages for the process that loads a model."""
-    if sys.argv[1:2] and sys.argv[1] in _LOAD_HERE and "--help" not in sys.argv:
+    """Run the program as installed, with large pages for the process that loads a model."""
+    if sys.argv[1:2] and sys.argv[1] in _WITHOUT_ENGINE_PROCESS and "--help" not in sys.argv:
         huge_pages.restart()
     os.environ.update(huge_pages.tunables(os.environ))
     return main()
 
 
 def program(window: Window = open_window) -> click.Group:
-    """The program as a click command."""
-
     def run(arguments: ProgramFlags, _load: Load) -> int:
         return window(arguments.window)
 
-    found = Group(COMMANDS, run, moved={name: f"{_NAME} dev {name}" for name in _MOVED}, aliases=_ALIASES)
-    found.help = summary
-    found.params += [
+    root = Group(COMMANDS, run, moved={name: f"{_NAME} dev {name}" for name in _MOVED}, aliases=_ALIASES)
+    root.help = summary
+    root.params += [
         click.Option(
             ["--completion"],
             type=click.Choice(_SHELLS),
@@ -120,17 +121,17 @@ def program(window: Window = open_window) -> click.Group:
     version = click.version_option(
         __version__, prog_name=_NAME, message="%(prog)s %(version)s", help="print the version"
     )
-    return version(found)
+    return version(root)
 
 
-def _run(found: click.Group, arguments: list[str], load: Load | None) -> int:
+def _run(root: click.Group, arguments: list[str], load: Load | None) -> int:
     if instruction := os.environ.get(_COMPLETE):
-        return shell_complete(found, {}, _NAME, _COMPLETE, instruction)
+        return shell_complete(root, {}, _NAME, _COMPLETE, instruction)
     try:
-        with found.make_context(_NAME, arguments, obj=load) as context:
-            code: int = found.invoke(context)
-    except click.exceptions.Exit as leaving:
-        return leaving.exit_code
+        with root.make_context(_NAME, arguments, obj=load) as context:
+            code: int = root.invoke(context)
+    except click.exceptions.Exit as exit_:
+        return exit_.exit_code
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else _NAME
         raise SettingsError(f"{_sentence(error)} See {path} --help.") from None
@@ -138,7 +139,7 @@ def _run(found: click.Group, arguments: list[str], load: Load | None) -> int:
 
 
 def _sentence(error: click.UsageError) -> str:
-    """What is wrong, and for a misspelt word what it may have meant."""
+    """Return what is wrong and, for a misspelt word, what may be meant."""
     if isinstance(error, click.NoSuchOption) and error.ctx:
         known = (name for param in error.ctx.command.get_params(error.ctx) for name in param.opts if name[:2] == "--")
         return error.message + suggestion(error.option_name, known)
@@ -149,48 +150,48 @@ def _sentence(error: click.UsageError) -> str:
 
 def _print_completion(context: click.Context, _param: click.Parameter, shell: str | None) -> None:
     if shell and not context.resilient_parsing:
-        found = get_completion_class(shell)
-        assert found, "click knows these shells"
-        click.echo(found(context.command, {}, _NAME, _COMPLETE).source())
+        completion = get_completion_class(shell)
+        assert completion, "click knows these shells"
+        click.echo(completion(context.command, {}, _NAME, _COMPLETE).source())
         context.exit()
 
 
-def _opened(name: str) -> click.Command:
-    found: click.Command
+def _import_command(name: str) -> click.Command:
+    command: click.Command
     match name:
         case "chat" | "run":
             from headstart.cli import chat  # noqa: PLC0415
 
-            found = Command(chat.run if name == "chat" else chat.run_model, load_apart)
+            command = Command(chat.run if name == "chat" else chat.run_model, load_apart)
         case "serve" | "ps":
             from headstart.cli import serve  # noqa: PLC0415
 
-            found = Command(serve.run, load_apart) if name == "serve" else Command(serve.list_running)
+            command = Command(serve.run, load_apart) if name == "serve" else Command(serve.list_running)
         case "models":
             from headstart.cli import models  # noqa: PLC0415
 
-            found = models.commands()
+            command = models.commands()
         case "remote":
             from headstart.cli import remote  # noqa: PLC0415
 
-            found = remote.commands()
+            command = remote.commands()
         case "bench":
             from headstart.cli import bench  # noqa: PLC0415
 
-            found = bench.commands()
+            command = bench.commands()
         case "tune":
             from headstart.cli import tune  # noqa: PLC0415
 
-            found = Command(tune.run)
+            command = Command(tune.run)
         case "doctor":
             from headstart.cli import doctor  # noqa: PLC0415
 
-            found = Command(doctor.run)
+            command = Command(doctor.run)
         case _:
             from headstart.cli import dev  # noqa: PLC0415
 
-            found = dev.commands()
-    return found
+            command = dev.commands()
+    return command
 
 
 _SUMMARIES = {
@@ -205,4 +206,4 @@ _SUMMARIES = {
     "doctor": "Check this computer and this installation; useful for a bug report",
     "dev": "Tools for developers of Headstart",
 }
-COMMANDS = {name: LazyCommand(summary, partial(_opened, name)) for name, summary in _SUMMARIES.items()}
+COMMANDS = {name: LazyCommand(summary, partial(_import_command, name)) for name, summary in _SUMMARIES.items()}

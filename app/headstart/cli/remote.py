@@ -46,11 +46,10 @@ class AddFlags:
 class NameFlags:
     """The server."""
 
-    name: str = argument("a name of `headstart remote list`", offered=_server_names)
+    name: str = argument("a name of `headstart remote list`", completions=_server_names)
 
 
 def commands() -> Group:
-    """`headstart remote` and its actions."""
     add = "Add a server with OpenAI's API, for --model remote:NAME; nothing is sent to it yet"
     return Group(
         {
@@ -63,18 +62,23 @@ def commands() -> Group:
 
 
 def load_options(model: ModelFlags, trace: TraceFlags) -> LoadOptions:
-    """The options for a server's model. Raises ModelNotFoundError, and SettingsError for flags of local models."""
-    usual = vars(type(model)()) | vars(TraceFlags())
-    given = [name for name, value in (vars(model) | vars(trace)).items() if name != "model" and value != usual[name]]
-    if given:
-        flags = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+    """Return the options for a server's model.
+
+    Raises ModelNotFoundError, and SettingsError for flags of local models.
+    """
+    defaults = vars(type(model)()) | vars(TraceFlags())
+    changed = [
+        name for name, value in (vars(model) | vars(trace)).items() if name != "model" and value != defaults[name]
+    ]
+    if changed:
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in changed)
         raise SettingsError(f"{flags}: for models of this computer only; leave it out, or choose one that is here.")
     assert model.model is not None, "a server was named"
     return remotes.load_options(remotes.find(model.model))
 
 
 def warnings(server: Remote) -> list[str]:
-    """Sentences about where the messages go."""
+    """Return sentences that say where the messages go."""
     if remotes.is_here(server):
         return [f"Your messages go to {server.name}, another program on this computer: {server.url}"]
     leaving = f"Your messages leave this computer: they go to {server.name} at {server.url}"
@@ -92,7 +96,7 @@ def _add(arguments: AddFlags, _load: Load) -> int:
     if certificate and not certificate.is_file():
         raise SettingsError(f"There is no file {certificate}; name the certificate of the authority in PEM form.")
     server = remotes.checked(Remote(arguments.name, arguments.url, arguments.model or None, certificate))
-    secret = _typed_key(server) if arguments.key else None
+    secret = _read_key(server) if arguments.key else None
     remotes.add(server)
     screen = Screen()
     screen.remark(f"{server.name} is {server.url}; chat with it: headstart chat --model {remotes.model_name(server)}")
@@ -108,7 +112,7 @@ def _add(arguments: AddFlags, _load: Load) -> int:
     return 0
 
 
-def _typed_key(server: Remote) -> str:
+def _read_key(server: Remote) -> str:
     is_typed = sys.stdin.isatty()
     secret = getpass.getpass(f"Key of {server.name} (it is not shown): ") if is_typed else sys.stdin.readline()
     secret = secret.strip()
@@ -154,8 +158,8 @@ def _check(arguments: NameFlags, load: Load) -> int:
     screen.remark(*warnings(server))
     started = time.perf_counter()
     with closing(load(remotes.load_options(server))) as engine:
-        given = answer(engine, ToolLoop(Request((Message("user", "Hello"),), max_new_tokens=1)), screen)
-    spent = time.perf_counter() - started
-    tokens = count(given.stats.output_tokens, "token")
-    screen.remark(f"{server.name} answers: {tokens} in {spent:.1f} s, connecting included.")
+        result = answer(engine, ToolLoop(Request((Message("user", "Hello"),), max_new_tokens=1)), screen)
+    seconds = time.perf_counter() - started
+    tokens = count(result.stats.output_tokens, "token")
+    screen.remark(f"{server.name} answers: {tokens} in {seconds:.1f} s, connecting included.")
     return 0

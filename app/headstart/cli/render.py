@@ -37,43 +37,46 @@ from headstart.tools.loop import ToolLoop
 if TYPE_CHECKING:
     from headstart.cli.answer_view import AnswerView
 
-# A model, a manifest or a pasted text may hold escape sequences that would recolour, retitle or rewrite the user's
-# terminal, and bidirectional overrides that would show other text than there is.
+# A model, a manifest or a pasted text may hold escape sequences that recolour, retitle or rewrite your terminal, and
+# bidirectional overrides that show other text than there is.
 _C0_PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\n\t\r"}
 _C1_ESCAPES = {code: f"\\x{code:02x}" for code in range(0x80, 0xA0)}
 _BIDI_ESCAPES = {code: f"\\u{code:04x}" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
-# A carriage return would let later text overwrite earlier text; before a line feed it says nothing more.
-_TABLE: dict[int, int | str | None] = {**_C0_PICTURES, **_C1_ESCAPES, **_BIDI_ESCAPES, 0x7F: 0x2421, 0x0D: None}
+# A carriage return lets later text overwrite earlier text; before a line feed it has no meaning.
+_REPLACEMENTS: dict[int, int | str | None] = {**_C0_PICTURES, **_C1_ESCAPES, **_BIDI_ESCAPES, 0x7F: 0x2421, 0x0D: None}
 
 
 def harmless(text: str) -> str:
-    """`text` with control characters shown as symbols (ESC as "␛"); line feeds and tabs stay, carriage returns go."""
-    return text.translate(_TABLE)
+    """Return `text` with control characters as symbols (ESC as "␛").
+
+    Line feeds and tabs stay; carriage returns are removed.
+    """
+    return text.translate(_REPLACEMENTS)
 
 
 def count(number: int, noun: str) -> str:
-    """1 answer, 2 answers; for nouns with a plural in s."""
+    """Return a number with a noun whose plural ends in s, such as "2 answers"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-_FILE_WIDTH = 1000  # characters, where the output is no terminal
+_FILE_WIDTH = 1000  # width if the output is no terminal
 
 
 def print_rows(rows: Sequence[Sequence[str]]) -> None:
-    """Each column is as wide as its widest cell; on a narrow terminal long cells are wrapped."""
+    """Print a table. Each column is as wide as its widest cell; on a narrow terminal long cells are wrapped."""
     table = Table.grid(padding=(0, 2, 0, 0))
     for row in rows:
         table.add_row(*(Text(harmless(cell)) for cell in row))
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = _FILE_WIDTH
-    with console.capture() as shown:
+    with console.capture() as capture:
         console.print(table)
-    for line in shown.get().splitlines():
+    for line in capture.get().splitlines():
         print(line.rstrip())
 
 
-# Underlines and weight as well as colour: colour alone would exclude readers.
+# Underlines and weight as well as colour, because colour alone excludes readers.
 STYLES = {
     Origin.TARGET: Style(),
     Origin.DRAFT: Style(color="green", underline=True),
@@ -92,15 +95,16 @@ _LEGEND = {
 
 
 class Screen:
-    """Streams answers and prints remarks. Styles appear on a terminal only; NO_COLOR leaves the underlines.
+    """A terminal or file that answers are streamed to, and remarks are printed on.
 
-    On a terminal, words are wrapped at its edge, and with colours Markdown is shown as it is meant.
+    Styles appear on a terminal only; NO_COLOR leaves the underlines. On a terminal, words are wrapped at its edge, and
+    Markdown is rendered if there are colours.
     """
 
     def __init__(self, *, colour: bool = True, origins: bool = False, text: bool = True, markdown: bool = True) -> None:
-        """`origins`: style tokens by origin; `text=False`: show no answer (it will be printed as JSON).
+        """`origins` styles tokens by origin; without `text` no answer is shown, because it is printed as JSON.
 
-        `markdown`: whether the marks of an answer mean something.
+        `markdown` renders the marks of an answer.
         """
         self._out = Console(no_color=None if colour else True, highlight=False)
         self.remarks = Console(stderr=True, no_color=None if colour else True, highlight=False)
@@ -118,7 +122,7 @@ class Screen:
         self._waiting.start()
 
     def reading(self, prefill: Prefill) -> None:
-        """Show how far the prompt is read, on a terminal only, and why it is read again, anywhere."""
+        """Show the progress of reading the prompt on a terminal, and print why it is read again."""
         if prefill.note:
             self.end_answer()
             self.remark(prefill.note)
@@ -127,7 +131,7 @@ class Screen:
             self._waiting.update(task, description=f"reading the prompt, {prefill.done} of {prefill.total} tokens")
 
     def step(self, step: Step) -> None:
-        """The text of one round."""
+        """Show the text of one round."""
         if not self.text or not step.text:
             return
         self._end_waiting()
@@ -145,39 +149,37 @@ class Screen:
         self._line_open = False
 
     def remark(self, *sentences: str) -> None:
-        """One line each, apart from the answer."""
+        """Print sentences on lines of their own, apart from the answer."""
         for sentence in sentences:
             self._print(f"· {sentence}")
 
     def complain(self, sentence: str) -> None:
-        """What went wrong and what to do."""
+        """Print an error with its remedy."""
         self._print(f"headstart: {sentence}")
 
     def _print(self, line: str) -> None:
         self.remarks.print(Text(harmless(line)), soft_wrap=not self.remarks.is_terminal)
 
     def legend(self) -> None:
-        """What the styles of `origins` mean."""
+        """Print the meanings of the styles of `origins`."""
         if self._origins and self.text and self._out.is_terminal:
             words = [Text(meaning, style=STYLES[origin]) for origin, meaning in _LEGEND.items()]
             self.remarks.print(Text("· tokens by origin: ") + Text(", ").join(words))
 
     def _write(self, pieces: tuple[Piece, ...]) -> None:
-        if self._out.is_interactive:  # and takes the codes of a terminal
-            self._view = self._view or self._new_view()
+        if self._out.is_interactive:  # a terminal that takes control codes
+            if self._view is None:
+                from headstart.cli.answer_view import AnswerView  # noqa: PLC0415 - a pipe need not wait for it
+
+                self._view = AnswerView(self._out, markdown=self._markdown)
             self._view.write(Text.assemble(*((harmless(piece.text), STYLES[piece.origin]) for piece in pieces)))
             return
-        # Segments pass through rich untouched; its Text would expand tabs and wrap lines.
+        # Segments pass through rich unchanged; its Text would expand tabs and wrap lines.
         segments = [Segment(harmless(piece.text), STYLES[piece.origin]) for piece in pieces if piece.text]
         if segments:
             self._out.print(Segments(segments), end="", soft_wrap=True)
             self._out.file.flush()
             self._line_open = not segments[-1].text.endswith("\n")
-
-    def _new_view(self) -> "AnswerView":
-        from headstart.cli.answer_view import AnswerView  # noqa: PLC0415 - a pipe does not wait for it
-
-        return AnswerView(self._out, markdown=self._markdown)
 
     def _end_waiting(self) -> None:
         if self._waiting:
@@ -187,7 +189,7 @@ class Screen:
 
 @contextmanager
 def on_ctrl_c(press: Callable[[], None]) -> Iterator[None]:
-    """While inside, Ctrl+C calls `press` instead of raising. Python allows that on the main thread only."""
+    """Context manager in which Ctrl+C calls `press` instead of raising. Python allows that on the main thread only."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -200,17 +202,14 @@ def on_ctrl_c(press: Callable[[], None]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer; partial if `reason` is CANCELLED. `fault` says how the engine was lost.
-
-    `call`: the tool whose result the model waits for.
-    """
+    """An answer, or the part up to a call of a tool."""
 
     text: str
     token_ids: tuple[int, ...]
-    reason: FinishReason
+    reason: FinishReason  # CANCELLED: the answer is partial
     stats: Stats
-    fault: str = ""
-    call: Call | None = None
+    fault: str = ""  # how the engine was lost
+    call: Call | None = None  # the model waits for its result
 
 
 def answer(engine: Engine, loop: ToolLoop, screen: Screen) -> Answer:
@@ -222,14 +221,14 @@ def answer(engine: Engine, loop: ToolLoop, screen: Screen) -> Answer:
     screen.wait()
     try:
         with on_ctrl_c(cancel.set):
-            for event in calls.events(lambda asked: engine.generate(asked, cancel), loop.request):
+            for event in calls.events(lambda request: engine.generate(request, cancel), loop.request):
                 match event:
                     case Prefill():
                         screen.reading(event)
                     case Step():
-                        shown = loop.take(event)
-                        screen.step(shown)
-                        text.append(shown.text)
+                        visible = loop.take(event)
+                        screen.step(visible)
+                        text.append(visible.text)
                     case Finish():
                         rest, call = loop.end()
                         if rest:
@@ -246,7 +245,7 @@ def answer(engine: Engine, loop: ToolLoop, screen: Screen) -> Answer:
     raise AssertionError("an engine ends every answer with Finish")
 
 
-_WORDS = {
+_PHASE_TEXTS = {
     Phase.SERVER: "asking the other computer",
     Phase.RUNTIME: "starting OpenVINO",
     Phase.PROOF: "trying the precision, once",
@@ -257,7 +256,7 @@ _WORDS = {
 
 
 def _spinner(console: Console) -> Progress:
-    """What is going on and for how long, in a line that disappears."""
+    """Return a line that shows what is going on and for how long, and disappears."""
     return Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -271,16 +270,16 @@ def _spinner(console: Console) -> Progress:
 
 
 @contextmanager
-def loading_shown() -> Iterator[Callable[[Loading], None]]:
-    """Gives the function to call with each step; the line disappears at the end."""
+def show_loading() -> Iterator[Callable[[Loading], None]]:
+    """Context manager that gives a function to call with each step of loading. The line disappears at the end."""
     with _spinner(Console(stderr=True)) as progress:
-        task = progress.add_task(_WORDS[Phase.RUNTIME], total=None)
+        task = progress.add_task(_PHASE_TEXTS[Phase.RUNTIME], total=None)
 
-        def tell(step: Loading) -> None:
-            usual = f", usually about {step.expected:.0f} s in all" if step.expected else ""
-            progress.update(task, description=f"{_WORDS[step.phase]}{usual}")
+        def report(step: Loading) -> None:
+            expectation = f", usually about {step.expected:.0f} s in all" if step.expected else ""
+            progress.update(task, description=f"{_PHASE_TEXTS[step.phase]}{expectation}")
 
-        yield tell
+        yield report
 
 
 def stats_line(stats: Stats) -> str:

@@ -33,16 +33,16 @@ from headstart.engine.memory import amount
 from headstart.engine.protocol import ServerReport, Serving, StartServer
 from headstart.errors import MemoryBudgetError, SettingsError
 from headstart.library import Broken, Model, Pair
-from headstart.server import keys, running
+from headstart.server import keys, running_servers
 from headstart.server.models import LoadedModels, OpenModel, Served, build_of, find
-from headstart.server.running import Loaded, Running
+from headstart.server.running_servers import LoadedModel, RunningServer
 from headstart.server.worker import Limits
 
 HOST, PORT = "127.0.0.1", 8642
 KEY_VARIABLE = "HEADSTART_SERVER_KEY"
-_USUAL = Limits()
+_LIMITS = Limits()
 _LAST_PORT = 65535
-_PARALLEL = 4  # app/docs/server.md has the throughput of others
+_PARALLEL = 4  # app/docs/server.md has the throughput of other values
 
 
 def _port(text: str) -> int:
@@ -88,14 +88,14 @@ class ServeFlags:
         (), "accept this name in a request's Host header, too; may be given several times"
     )
     queue: int = flag(
-        _USUAL.waiting,
-        f"requests that may wait while one is answered; further ones are refused (default: {_USUAL.waiting})",
-        least=0,
+        _LIMITS.waiting,
+        f"requests that may wait while one is answered; further ones are refused (default: {_LIMITS.waiting})",
+        minimum=0,
         group="limits",
     )
     time_limit: int = flag(
-        int(_USUAL.answer_seconds),
-        f"longest time for an answer, which is cut off after it (default: {_USUAL.answer_seconds:g})",
+        int(_LIMITS.answer_seconds),
+        f"longest time for an answer, which is cut off after it (default: {_LIMITS.answer_seconds:g})",
         metavar="SECONDS",
     )
     max_tokens: int | None = flag(
@@ -123,29 +123,29 @@ class ServeFlags:
 
 
 def run(arguments: ServeFlags, load: Load) -> int:
-    """Serve until Ctrl+C. Returns the exit code."""
+    """Serve until Ctrl+C. Return the exit code."""
     from headstart.server.server import Server, listen  # noqa: PLC0415 - `headstart --help` need not wait for it
 
-    with _told_to_end():
+    with _end_on_signal():
         listener = listen(arguments.host, arguments.port, beyond=arguments.allow_network)
-        with closing(listener):  # before the model takes its seconds to load: the port may be taken
-            flags = _settled(arguments.model)
+        with closing(listener):  # first, because the port may be taken and a model takes seconds to load
+            flags = _with_model(arguments.model)
             first = flags.model or ""
-            order = _order(arguments, first)
-            loaded = partial(_loaded, flags, load, arguments.parallel)
-            with closing(LoadedModels(partial(_installed, flags), loaded, arguments.keep)) as models:
+            config = _server_config(arguments, first)
+            load_model = partial(_load_model, flags, load, arguments.parallel)
+            with closing(LoadedModels(partial(_served_models, flags), load_model, arguments.keep)) as models:
                 if first:
                     models.open(find(models, first), lambda _: None)
-                Server(order, listener, models, _report).run()
+                Server(config, listener, models, _report).run()
     _say("Stopped.")
     return 0
 
 
 def list_running(arguments: JsonFlags, _load: Load) -> int:
-    """Show the models that are loaded by servers of this computer. Returns the exit code."""
-    servers = running.servers()
+    """Show the models that servers of this computer have loaded. Return the exit code."""
+    servers = running_servers.list_servers()
     if arguments.json:
-        print(json.dumps({"servers": [_as_data(server) for server in servers]}, indent=2))
+        print(json.dumps({"servers": [_server_json(server) for server in servers]}, indent=2))
     elif servers:
         print_rows([("model", "loaded since", "memory", "answers", "server"), *itertools.chain(*map(_rows, servers))])
     else:
@@ -153,28 +153,32 @@ def list_running(arguments: JsonFlags, _load: Load) -> int:
     return 0
 
 
-def _rows(server: Running) -> Iterator[tuple[str, ...]]:
+def _rows(server: RunningServer) -> Iterator[tuple[str, ...]]:
     for model in server.models:
-        yield model.name, _time(model).strftime("%Y-%m-%d %H:%M"), amount(model.memory), str(model.answers), server.url
+        since = _since(model).strftime("%Y-%m-%d %H:%M")
+        yield model.name, since, amount(model.memory), str(model.answers), server.url
     if not server.models:
         yield "none yet", "", "", "0", server.url
 
 
-def _as_data(server: Running) -> dict[str, object]:
+def _server_json(server: RunningServer) -> dict[str, object]:
     models = [
-        {"name": model.name, "since": _time(model).isoformat(), "memory": model.memory, "answers": model.answers}
+        {"name": model.name, "since": _since(model).isoformat(), "memory": model.memory, "answers": model.answers}
         for model in server.models
     ]
     return {"url": server.url, "process": server.process, "models": models}
 
 
-def _time(model: Loaded) -> datetime:
+def _since(model: LoadedModel) -> datetime:
     return datetime.fromtimestamp(int(model.since)).astimezone()
 
 
-def _settled(flags: AnsweringFlags) -> AnsweringFlags:
-    """With a model, where there is no choice. Raises what choosing one raises, but for a choice that requests have."""
-    installed = _installed(flags)
+def _with_model(flags: AnsweringFlags) -> AnsweringFlags:
+    """Return the flags with the model to load first, or unchanged if requests choose among several models.
+
+    Raises what choosing a model raises.
+    """
+    installed = _served_models(flags)
     writing = [model.id for model in installed if not model.dimensions]
     name = flags.model or last_used() or (writing[0] if len(writing) == 1 else None)
     if name in {model.id for model in installed if model.dimensions}:
@@ -186,23 +190,23 @@ def _settled(flags: AnsweringFlags) -> AnsweringFlags:
     return flags
 
 
-def _installed(flags: AnsweringFlags) -> list[Served]:
-    """What requests can name: the models that are installed, and one that was named by its folder."""
+def _served_models(flags: AnsweringFlags) -> list[Served]:
+    """Return the models that requests can name: the installed ones, and one that --model names by its folder."""
     entries = [entry for entry in library.installed() if not isinstance(entry, Broken)]
     if flags.model is not None and flags.model not in {entry.name for entry in entries}:
         entries.append(library.find(flags.model))
-    return [_served(entry, flags) for entry in entries if isinstance(entry, Pair) or not entry.manifest.is_eagle]
+    return [_describe(entry, flags) for entry in entries if isinstance(entry, Pair) or not entry.manifest.is_eagle]
 
 
-def _served(entry: Model | Pair, flags: AnsweringFlags) -> Served:
+def _describe(entry: Model | Pair, flags: AnsweringFlags) -> Served:
     target = entry.target if isinstance(entry, Pair) else entry
     context = memory.context_of(target.manifest, flags.context)
     vectors = target.manifest.embedding
     return Served(entry.name, context, build_of(entry), vectors.dimensions if vectors else 0)
 
 
-def _loaded(flags: AnsweringFlags, load: Load, parallel: int | None, name: str) -> OpenModel:
-    """A model as the flags say. The draft of `--draft` is for the model of `--model`."""
+def _load_model(flags: AnsweringFlags, load: Load, parallel: int | None, name: str) -> OpenModel:
+    """Load a model as the flags say. --draft is for the model of --model."""
     entry = library.find(name)
     if isinstance(entry, Model) and entry.manifest.embedding:
         _say(f"Loading {name} ...")
@@ -217,13 +221,11 @@ def _loaded(flags: AnsweringFlags, load: Load, parallel: int | None, name: str) 
         if parallel:
             raise
         engine = load(options)
-    known = facts(engine)
-    if known is None:
+    info = facts(engine)
+    if info is None:
         return OpenModel(engine)
-    arithmetic, is_batch_invariant = known.arithmetic, known.is_batch_invariant
-    return OpenModel(
-        engine, known.context, known.parallel, arithmetic=arithmetic, is_batch_invariant=is_batch_invariant
-    )
+    arithmetic, is_batch_invariant = info.arithmetic, info.is_batch_invariant
+    return OpenModel(engine, info.context, info.parallel, arithmetic=arithmetic, is_batch_invariant=is_batch_invariant)
 
 
 def _say(*lines: str) -> None:
@@ -233,15 +235,15 @@ def _say(*lines: str) -> None:
 
 
 def _report(report: ServerReport) -> None:
-    """Requests are not shown."""
+    """Report the address of the server. Requests are not shown."""
     if isinstance(report, Serving):
         others = "Other computers can connect, too; messages and the key travel unencrypted."
         model = report.model or "The model that a request names"
         _say(f"{model} answers at {report.url} until Ctrl+C.", *([others] if report.beyond else []))
 
 
-def _order(arguments: ServeFlags, model: str) -> StartServer:
-    usual = from_flags(arguments.sampling, arguments.speculation)  # before a key is made, as they may be refused
+def _server_config(arguments: ServeFlags, model: str) -> StartServer:
+    defaults = from_flags(arguments.sampling, arguments.speculation)  # before a key is made: they may be refused
     return StartServer(
         model,
         _keys(arguments),
@@ -253,8 +255,8 @@ def _order(arguments: ServeFlags, model: str) -> StartServer:
         arguments.queue,
         arguments.time_limit,
         None if arguments.idle_unload is None else 60 * arguments.idle_unload,
-        usual.sampling,
-        usual.speculation,
+        defaults.sampling,
+        defaults.speculation,
         arguments.sampling.get("seed"),
         arguments.max_tokens or 0,
         arguments.parallel or _PARALLEL,
@@ -262,36 +264,36 @@ def _order(arguments: ServeFlags, model: str) -> StartServer:
 
 
 def _keys(arguments: ServeFlags) -> tuple[str, ...]:
-    """The digests of all keys: those that were given, and the one that was made here, if there is one.
+    """Return the digests of all keys: the given ones, and the one made here, if there is one.
 
-    One is made where there is none at all, and shown once.
+    If there is none at all, make a key and show it once.
     """
-    given = [keys.checked(key, "--key") for key in arguments.key]
+    given_keys = [keys.validate(key, "--key") for key in arguments.key]
     if KEY_VARIABLE in os.environ:
-        given.append(keys.checked(os.environ[KEY_VARIABLE], KEY_VARIABLE))
+        given_keys.append(keys.validate(os.environ[KEY_VARIABLE], KEY_VARIABLE))
     if arguments.key_file:
-        given += keys.read_file(arguments.key_file)
+        given_keys += keys.read_file(arguments.key_file)
     file = paths.server_key()
-    kept = None if arguments.new_key else keys.read(file)
-    if kept is None and (arguments.new_key or not given):
+    own_digest = None if arguments.new_key else keys.read(file)
+    if own_digest is None and (arguments.new_key or not given_keys):
         key = keys.new()
-        kept = keys.digest(key)
-        keys.write(file, kept)
+        own_digest = keys.digest(key)
+        keys.write(file, own_digest)
         _say(
             f"Key: {key}",
             "Programs send it as their API key. Keep it: it is not shown again. --new-key makes another one.",
         )
-    elif not given:
+    elif not given_keys:
         _say("Programs send the key that was shown when it was made. --new-key makes another one, --key sets your own.")
-    return tuple(map(keys.digest, given)) + ((kept,) if kept else ())
+    return tuple(map(keys.digest, given_keys)) + ((own_digest,) if own_digest else ())
 
 
 @contextmanager
-def _told_to_end() -> Iterator[None]:
-    """While inside, Ctrl+C and a request to end the program leave by the usual way, after the clean-up."""
+def _end_on_signal() -> Iterator[None]:
+    """Context manager that leaves on Ctrl+C or a request to end the program, after the clean-up."""
     try:
         previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    except ValueError:  # another thread than the main one: nobody can press Ctrl+C
+    except ValueError:  # not the main thread: nobody can press Ctrl+C
         yield
         return
     try:

@@ -35,12 +35,16 @@ class TuneFlags:
     """The flags of `headstart tune`."""
 
     model: str | None = flag(
-        None, "a model or pair of `headstart models`, or its folder", short="m", offered=installed_names, group="model"
+        None,
+        "a model or pair of `headstart models`, or its folder",
+        short="m",
+        completions=installed_names,
+        group="model",
     )
     draft: str | None = flag(None, "compare only this draft; none: tune the model alone")
     device: str = flag(AS_TUNED, "try only this device")
     seconds: int = flag(
-        USUAL_SECONDS, f"about how long it may take (default: {USUAL_SECONDS})", least=LEAST_SECONDS, group="tuning"
+        USUAL_SECONDS, f"about how long it may take (default: {USUAL_SECONDS})", minimum=LEAST_SECONDS, group="tuning"
     )
     forget: bool = flag(default=False, help="forget earlier results, and measure nothing")
     output: FiguresFlags = group(FiguresFlags)
@@ -48,15 +52,17 @@ class TuneFlags:
 
 
 def run(arguments: TuneFlags, _load: Load) -> int:
-    """Measure, show and store. Returns the exit code."""
+    """Measure, show and store. Return the exit code."""
     from headstart.engine.tuning import store  # noqa: PLC0415 - `headstart --help` need not wait for it
 
     choice, screen = library.choose(arguments.model, arguments.draft), Screen()
     device = USUAL_DEVICE if arguments.device == AS_TUNED else arguments.device
     options = LoadOptions(choice.target.folder, choice.draft.folder if choice.draft else None, device)
     if arguments.forget:
-        known = store.forget(options)
-        print(f"{choice.name}: {'what was tuned is forgotten' if known else 'nothing was tuned'}; the defaults count.")
+        removed = store.forget(options)
+        print(
+            f"{choice.name}: {'what was tuned is forgotten' if removed else 'nothing was tuned'}; the defaults count."
+        )
         return 0
     from headstart.engine.tuning.search import tune  # noqa: PLC0415 - as above
 
@@ -66,47 +72,47 @@ def run(arguments: TuneFlags, _load: Load) -> int:
         placed=arguments.device != AS_TUNED,
         seconds=arguments.seconds,
     )
-    chosen, found = tune(
-        request, lambda what: screen.remark(_doing(what) if isinstance(what, TuningStep) else reason(what))
+    chosen, findings = tune(
+        request, lambda step: screen.remark(_step_text(step) if isinstance(step, TuningStep) else reason(step))
     )
-    store.keep(options, chosen, found)
-    for stage in found.stages:
+    store.keep(options, chosen, findings)
+    for stage in findings.stages:
         Console(highlight=False).print(_table(stage))
         print()
-    for line in lines(found, explain=arguments.explain):
+    for line in lines(findings, explain=arguments.explain):
         print(harmless(line))
     if arguments.output.json:
-        write_json(arguments.output.json, dataclasses.asdict(found))
+        write_json(arguments.output.json, dataclasses.asdict(findings))
     return 0
 
 
-def lines(found: Findings, *, explain: bool) -> list[str]:
-    """What was chosen and, with `explain`, why."""
-    changed = [f"{stage.subject}: {stage.chosen.name}" for stage in found.stages if stage.chosen.name != DEFAULT]
-    kept_all = CUT_SHORT if any(stage.cut_short for stage in found.stages) else NOTHING_GAINED
-    summary = f"Chosen for {found.target}: {'; '.join(changed)}." if changed else kept_all
-    told = [reason(stage) for stage in found.stages] if explain else []
-    kept = "Every front end loads it so from now on; `headstart tune --forget` undoes that." if changed else ""
-    where = f"{found.seconds:.0f} s on {found.device}, OpenVINO {found.openvino.partition('-')[0]}."
-    return [line for line in (*told, summary, kept, where) if line]
+def lines(findings: Findings, *, explain: bool) -> list[str]:
+    """Return sentences that say what was chosen and, with `explain`, why."""
+    changed = [f"{stage.subject}: {stage.chosen.name}" for stage in findings.stages if stage.chosen.name != DEFAULT]
+    no_change = CUT_SHORT if any(stage.cut_short for stage in findings.stages) else NOTHING_GAINED
+    summary = f"Chosen for {findings.target}: {'; '.join(changed)}." if changed else no_change
+    reasons = [reason(stage) for stage in findings.stages] if explain else []
+    effect = "Every front end loads it so from now on; `headstart tune --forget` undoes that." if changed else ""
+    cost = f"{findings.seconds:.0f} s on {findings.device}, OpenVINO {findings.openvino.partition('-')[0]}."
+    return [line for line in (*reasons, summary, effect, cost) if line]
 
 
-def reason(each: Stage) -> str:
-    """Why this row was chosen."""
-    subject = each.subject.capitalize()
-    default, *tried = each.rows
-    chosen = each.chosen
+def reason(stage: Stage) -> str:
+    """Return a sentence that says why this row was chosen."""
+    subject = stage.subject.capitalize()
+    default, *others = stage.rows
+    chosen = stage.chosen
     if chosen is not default:
         return f"{subject}: {chosen.name}, because it was {_gain(chosen)} ({_figures(chosen, default)})."
-    if not tried:
+    if not others:
         return f"{subject}: {DEFAULT} ({_times(default)}), as there is nothing else to try here."
-    timed = [row for row in tried if row.ratio is not None and not row.failure]
-    if not timed and each.cut_short:
+    timed = [row for row in others if row.ratio is not None and not row.failure]
+    if not timed and stage.cut_short:
         return f"{subject}: {DEFAULT}, as the time was over before anything else was timed; give it more --seconds."
     if not timed:
-        return f"{subject}: {DEFAULT}, as nothing else runs here ({tried[0].name}: {tried[0].failure})."
+        return f"{subject}: {DEFAULT}, as nothing else runs here ({others[0].name}: {others[0].failure})."
     best = max(timed, key=lambda row: row.ratio.median if row.ratio else 0.0)
-    rest = "; not all were timed, give it more --seconds" if each.cut_short else ""
+    rest = "; not all were timed, give it more --seconds" if stage.cut_short else ""
     return f"{subject}: {DEFAULT}, because the best of the others, {best.name}, {_shortfall(best)}{rest}."
 
 
@@ -139,7 +145,7 @@ def _times(row: Row) -> str:
     return ", ".join(f"{name}: {ms:.1f} ms" for name, ms in row.ms.items()) or "not timed"
 
 
-def _doing(step: TuningStep) -> str:
+def _step_text(step: TuningStep) -> str:
     if step.against is None:
         return f"loading the {_LOADED[step.subject]}"
     hint = f" ({step.hint})" if step.hint else ""
@@ -148,7 +154,7 @@ def _doing(step: TuningStep) -> str:
 
 def _table(stage: Stage) -> Table:
     timed = list(dict.fromkeys(name for row in stage.rows for name in row.ms))
-    shown = Table(
+    table = Table(
         stage.subject, *(f"ms, {name}" for name in timed), "faster", "ahead", "", box=None, padding=(0, 1, 0, 0)
     )
     for row in stage.rows:
@@ -156,5 +162,5 @@ def _table(stage: Stage) -> Table:
         ratio = f"{row.ratio.median:.2f}x ({row.ratio.low:.2f}–{row.ratio.high:.2f})" if row.ratio else "–"
         remark = "chosen" if row.chosen else "no time left" if row.untimed and row.name != DEFAULT else ""
         ahead = f"{row.better} of {row.pairs}" if row.pairs else "–"
-        shown.add_row(harmless(row.name), *spans, ratio, ahead, harmless(row.failure) or remark)
-    return shown
+        table.add_row(harmless(row.name), *spans, ratio, ahead, harmless(row.failure) or remark)
+    return table

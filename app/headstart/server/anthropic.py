@@ -1,4 +1,4 @@
-"""Anthropic's Messages API: its requests, as far as they can be answered here, and its replies."""
+"""Anthropic's Messages API: requests, replies and events."""
 
 import json
 import secrets
@@ -10,19 +10,20 @@ import msgspec
 from msgspec import Meta, Struct
 
 from headstart.engine.engine import Call, FinishReason, Message, Request, Stats
-from headstart.server.replies import Block, BlockForm, Said
+from headstart.server.replies import AnswerChunk, Block, BlockFormatter
 from headstart.server.requests import (
+    UNSUPPORTED_IN_MESSAGES,
     AnswerRequest,
     Defaults,
     FunctionTool,
     Name,
-    NoObject,
     Object,
     TextPart,
-    order_of,
     text_of,
+    to_request,
     tool_of,
     tools_of,
+    with_unsupported,
 )
 from headstart.tools.calls import CallReader
 
@@ -50,7 +51,7 @@ class ToolResult(Struct, frozen=True, tag_field="type", tag="tool_result"):
 
 
 class Thinking(Struct, frozen=True, tag_field="type", tag="thinking"):
-    """Earlier thoughts, which are left out."""
+    """Earlier thoughts, which are ignored."""
 
     thinking: str = ""
 
@@ -78,7 +79,7 @@ class Tool:
 
 @dataclass(frozen=True)
 class ToolChoice:
-    """Whether an answer calls, and what."""
+    """The choice between calling no tool, any tool and one tool."""
 
     type: Literal["auto", "any", "tool", "none"]
     name: Name | None = None
@@ -86,6 +87,7 @@ class ToolChoice:
 
 
 @dataclass(frozen=True)
+@with_unsupported(UNSUPPORTED_IN_MESSAGES)
 class MessagesRequest:
     """Body of POST /v1/messages."""
 
@@ -100,30 +102,27 @@ class MessagesRequest:
     top_k: Annotated[int, Meta(ge=0, le=2**31 - 1)] | None = None
     tools: list[Tool] | None = None
     tool_choice: ToolChoice | None = None
-    output_format: NoObject | None = None
-    output_config: NoObject | None = None
 
 
-def messages_order(asked: MessagesRequest, defaults: Defaults) -> Request:
-    """The engine's request. Raises RefusedError."""
-    system = (Message("system", text_of(asked.system)),) if asked.system else ()
-    turns = tuple(message for turn in asked.messages for message in _messages(turn))
-    choice = asked.tool_choice or ToolChoice("auto")
-    offered = tuple(tool_of(FunctionTool(each.name, each.description, each.input_schema)) for each in asked.tools or ())
+def messages_to_request(body: MessagesRequest, defaults: Defaults) -> Request:
+    """Translate a request. Raises RefusedError."""
+    system = (Message("system", text_of(body.system)),) if body.system else ()
+    turns = tuple(message for turn in body.messages for message in _messages(turn))
+    choice = body.tool_choice or ToolChoice("auto")
+    offered = tuple(tool_of(FunctionTool(each.name, each.description, each.input_schema)) for each in body.tools or ())
     tools = tools_of(
         offered,
         required=choice.type in {"any", "tool"},
         only=choice.name or "" if choice.type == "tool" else "",
         parallel=choice.disable_parallel_tool_use is False,
     )
-    values: dict[str, Any] = {"temperature": asked.temperature, "top_p": asked.top_p, "top_k": asked.top_k}
-    shared = AnswerRequest(model=asked.model, stop=asked.stop_sequences, **values)
-    called = None if choice.type == "none" else tools
-    return order_of(shared, defaults, system + turns, asked.max_tokens, called)
+    values: dict[str, Any] = {"temperature": body.temperature, "top_p": body.top_p, "top_k": body.top_k}
+    shared = AnswerRequest(model=body.model, stop=body.stop_sequences, **values)
+    return to_request(shared, defaults, system + turns, body.max_tokens, None if choice.type == "none" else tools)
 
 
 def _messages(turn: Turn) -> Iterable[Message]:
-    """Results come before what else a user says."""
+    """Translate a turn. Results of calls come before the other blocks of a user."""
     blocks = [TextBlock(turn.content)] if isinstance(turn.content, str) else turn.content
     for block in blocks:
         if isinstance(block, ToolResult):
@@ -134,11 +133,11 @@ def _messages(turn: Turn) -> Iterable[Message]:
         yield Message(turn.role, text, calls)
 
 
-class MessagesForm(BlockForm):
-    """Replies to one request: a message with blocks of text and calls, or events that build it."""
+class MessagesFormatter(BlockFormatter):
+    """Formatter of an answer as a message with blocks of text and calls, or as the events that build it."""
 
     def __init__(self, model: str, reader: CallReader | None) -> None:
-        """`reader` finds the calls, where there may be some."""
+        """`reader` finds calls; None if there cannot be any."""
         super().__init__(reader)
         self._message = {
             "id": f"msg_{secrets.token_hex(12)}",
@@ -151,52 +150,46 @@ class MessagesForm(BlockForm):
             "usage": {"input_tokens": 0, "output_tokens": 0},
         }
 
-    def reply(self, ended: FinishReason, stats: Stats) -> dict[str, Any]:
-        """The whole message."""
+    def reply(self, reason: FinishReason, stats: Stats) -> dict[str, Any]:
         content = [
-            {"type": "tool_use", "id": block.id, "name": block.name, "input": _object(block.text)}
+            {"type": "tool_use", "id": block.id, "name": block.name, "input": _arguments(block.text)}
             if block.name
             else {"type": "text", "text": block.text}
             for block in self.blocks or [Block(0)]
         ]
-        return self._message | {"content": content, "stop_reason": self._reason(ended), "usage": _usage(stats)}
+        return self._message | {"content": content, "stop_reason": self._reason(reason), "usage": _usage(stats)}
 
-    def begun(self) -> Iterable[object]:
-        """The first event."""
+    def start(self) -> Iterable[object]:
         yield {"type": "message_start", "message": self._message}
 
-    def opened(self, block: Block) -> Iterable[dict[str, Any]]:
-        """A block begins."""
+    def start_block(self, block: Block) -> Iterable[dict[str, Any]]:
         use = {"type": "tool_use", "id": block.id, "name": block.name, "input": {}}
         content = use if block.name else {"type": "text", "text": ""}
         yield {"type": "content_block_start", "index": block.index, "content_block": content}
 
-    def grown(self, block: Block, said: Said) -> Iterable[dict[str, Any]]:
-        """More of it."""
-        json_delta = {"type": "input_json_delta", "partial_json": said.text}
-        delta = json_delta if block.name else {"type": "text_delta", "text": said.text}
+    def extend_block(self, block: Block, chunk: AnswerChunk) -> Iterable[dict[str, Any]]:
+        json_delta = {"type": "input_json_delta", "partial_json": chunk.text}
+        delta = json_delta if block.name else {"type": "text_delta", "text": chunk.text}
         yield {"type": "content_block_delta", "index": block.index, "delta": delta}
 
-    def closed(self, block: Block) -> Iterable[dict[str, Any]]:
-        """It ends."""
+    def end_block(self, block: Block) -> Iterable[dict[str, Any]]:
         yield {"type": "content_block_stop", "index": block.index}
 
-    def ending(self, ended: FinishReason, stats: Stats) -> Iterable[dict[str, Any]]:
-        """The message ends."""
-        delta = {"stop_reason": self._reason(ended), "stop_sequence": None}
+    def end_reply(self, reason: FinishReason, stats: Stats) -> Iterable[dict[str, Any]]:
+        delta = {"stop_reason": self._reason(reason), "stop_sequence": None}
         yield {"type": "message_delta", "delta": delta, "usage": _usage(stats)}
         yield {"type": "message_stop"}
 
-    def _reason(self, ended: FinishReason) -> str:
-        if ended is not FinishReason.STOP:
+    def _reason(self, reason: FinishReason) -> str:
+        if reason is not FinishReason.STOP:
             return "max_tokens"
         return "tool_use" if self.has_called else "end_turn"
 
 
-def _object(arguments: str) -> Any:
-    """The arguments of a call; what was cut off is none."""
+def _arguments(text: str) -> Any:
+    """Return the arguments of a call; an empty object if they were cut off."""
     try:
-        return msgspec.json.decode(arguments)
+        return msgspec.json.decode(text)
     except msgspec.DecodeError:
         return {}
 

@@ -1,4 +1,4 @@
-"""The routes: models, chat, completions and their OpenAPI description."""
+"""The routes of the API, and their description in OpenAPI."""
 
 import asyncio
 import hashlib
@@ -23,23 +23,23 @@ from starlette.routing import Route
 from headstart import __version__
 from headstart.engine.engine import Finish, Request, Step
 from headstart.errors import HeadstartError
-from headstart.server.anthropic import MessagesForm, MessagesRequest, messages_order
+from headstart.server.anthropic import MessagesFormatter, MessagesRequest, messages_to_request
 from headstart.server.auth import CLIENT, Access, Guard
+from headstart.server.errors import INVALID, SERVER, Fault, FaultBody, RefusedError, invalid, stopping, to_refusal
 from headstart.server.metrics import TYPE, Metrics
 from headstart.server.models import Served, find
-from headstart.server.refusal import INVALID, SERVER, Fault, FaultBody, RefusedError, invalid, refused, stopping
 from headstart.server.replies import (
     EMBEDS,
     ChatChunk,
     ChatCompletion,
-    ChatForm,
+    ChatFormatter,
     Embeddings,
-    Form,
-    Head,
     Model,
     ModelList,
+    ReplyContext,
+    ReplyFormatter,
     TextCompletion,
-    TextForm,
+    TextFormatter,
     embeddings_of,
 )
 from headstart.server.requests import (
@@ -48,30 +48,30 @@ from headstart.server.requests import (
     Defaults,
     EmbeddingRequest,
     TextRequest,
-    chat_order,
-    embedding_order,
-    parsed,
-    several,
-    text_orders,
+    chat_to_request,
+    embedding_to_request,
+    fan_out,
+    parse_request,
+    text_to_requests,
 )
-from headstart.server.responses import ResponsesForm, ResponsesRequest, responses_order
-from headstart.server.streaming import Reported
-from headstart.server.tokens import Detokenized, DetokenizeRequest, Tokenized, TokenizeRequest, tokens_order
+from headstart.server.responses import ResponsesFormatter, ResponsesRequest, responses_to_request
+from headstart.server.streaming import AnswerResponse
+from headstart.server.tokens import Detokenized, DetokenizeRequest, Tokenized, TokenizeRequest, tokenize_to_request
 from headstart.server.worker import Limits, Worker
 from headstart.tools.calls import CallReader
 
 
-class _NamesModel(Protocol):
+class _HasModel(Protocol):
     @property
     def model(self) -> str | None: ...
 
 
-_Body = TypeVar("_Body", bound=_NamesModel)
-_USUAL_LENGTH = 4096  # tokens of an answer at most, where nothing is known of the context
-_MOST_DISCARDED = 2**30  # bytes
-_MOST_NUMBERS = 2_500_000  # of the vectors of a request; the engine tells them in one line
-_CLOSING = {"connection": "close"}
-_PLACE = "#/components/schemas/{name}"
+_Body = TypeVar("_Body", bound=_HasModel)
+_DEFAULT_ANSWER_TOKENS = 4096  # tokens, if the model's context is unknown
+_MAX_DISCARDED_BYTES = 2**30
+_MAX_FLOATS = 2_500_000  # in the embeddings of a request, which the engine reports in one line
+_CLOSE_CONNECTION = {"connection": "close"}
+_SCHEMA_REF = "#/components/schemas/{name}"
 _BODIES = (
     ChatRequest,
     TextRequest,
@@ -106,104 +106,98 @@ _FAULTS = {
 
 
 class Api:
-    """Answers the requests that were let in."""
+    """The handlers of the routes."""
 
     def __init__(self, worker: Worker, defaults: Defaults, metrics: Metrics) -> None:
-        """`worker` writes the answers."""
         self._worker, self._models, self._defaults, self._metrics = worker, worker.models, defaults, metrics
         self._created = int(time.time())
 
     async def models(self, _: HttpRequest) -> Response:
-        """List the models."""
-        return _json(ModelList([self._shown(model) for model in self._models.listed()]))
+        return _json(ModelList([self._describe(model) for model in self._models.listed()]))
 
     async def model(self, request: HttpRequest) -> Response:
-        """Show one model."""
-        return _json(self._shown(find(self._models, request.path_params["model"])))
+        return _json(self._describe(find(self._models, request.path_params["model"])))
 
     async def chat(self, request: HttpRequest) -> Response:
-        """Answer a conversation."""
-        asked, model = await self._read(request, ChatRequest)
-        orders = several(chat_order(asked, self._for(model)), asked.n)
-        head = self._head(asked, model, len(orders), len(orders))
-        forms = [ChatForm(head, _reader(order), index) for index, order in enumerate(orders)]
-        return self._begun(request, model, orders, forms, streamed=bool(asked.stream))
+        """Answer a conversation: POST /v1/chat/completions."""
+        body, model = await self._read(request, ChatRequest)
+        engine_requests = fan_out(chat_to_request(body, self._defaults_for(model)), body.n)
+        context = self._context(body, model, len(engine_requests), len(engine_requests))
+        formatters = [
+            ChatFormatter(context, _call_reader(engine_request), index)
+            for index, engine_request in enumerate(engine_requests)
+        ]
+        return self._answer(request, model, engine_requests, formatters, streamed=bool(body.stream))
 
     async def complete(self, request: HttpRequest) -> Response:
-        """Continue a text."""
-        asked, model = await self._read(request, TextRequest)
-        orders = text_orders(asked, self._for(model))
-        head = self._head(asked, model, asked.n or 1, len(orders))
-        forms = [TextForm(head, index) for index in range(len(orders))]
-        return self._begun(request, model, orders, forms, streamed=bool(asked.stream))
+        """Continue a text: POST /v1/completions."""
+        body, model = await self._read(request, TextRequest)
+        engine_requests = text_to_requests(body, self._defaults_for(model))
+        context = self._context(body, model, body.n or 1, len(engine_requests))
+        formatters = [TextFormatter(context, index) for index in range(len(engine_requests))]
+        return self._answer(request, model, engine_requests, formatters, streamed=bool(body.stream))
 
     async def messages(self, request: HttpRequest) -> Response:
-        """Answer a conversation as Anthropic's API does."""
-        asked, model = await self._read(request, MessagesRequest)
-        order = messages_order(asked, self._for(model))
-        return self._begun(
-            request, model, [order], [MessagesForm(model.id, _reader(order))], streamed=bool(asked.stream)
-        )
+        """Answer a conversation: POST /v1/messages, Anthropic's API."""
+        body, model = await self._read(request, MessagesRequest)
+        engine_request = messages_to_request(body, self._defaults_for(model))
+        formatter = MessagesFormatter(model.id, _call_reader(engine_request))
+        return self._answer(request, model, [engine_request], [formatter], streamed=bool(body.stream))
 
     async def respond(self, request: HttpRequest) -> Response:
-        """Answer a conversation as OpenAI's newer API does."""
-        asked, model = await self._read(request, ResponsesRequest)
-        order = responses_order(asked, self._for(model))
-        form = ResponsesForm(replace(asked, model=model.id), order, _reader(order))
-        return self._begun(request, model, [order], [form], streamed=bool(asked.stream))
+        """Answer a conversation: POST /v1/responses, OpenAI's newer API."""
+        body, model = await self._read(request, ResponsesRequest)
+        engine_request = responses_to_request(body, self._defaults_for(model))
+        formatter = ResponsesFormatter(replace(body, model=model.id), engine_request, _call_reader(engine_request))
+        return self._answer(request, model, [engine_request], [formatter], streamed=bool(body.stream))
 
     async def embed(self, request: HttpRequest) -> Response:
-        """Turn texts into vectors."""
-        asked, model = await self._read(request, EmbeddingRequest)
-        if asked.dimensions and asked.dimensions > model.dimensions:
+        """Turn texts into vectors: POST /v1/embeddings."""
+        body, model = await self._read(request, EmbeddingRequest)
+        if body.dimensions and body.dimensions > model.dimensions:
             sentence = f"The vectors of {model.id!r} have {model.dimensions} dimensions: ask for no more."
             raise invalid(sentence, "dimensions", "unsupported_value")
-        order = embedding_order(asked)
-        if len(order.inputs) * model.dimensions > _MOST_NUMBERS:
-            most = _MOST_NUMBERS // model.dimensions
-            raise invalid(f"{model.id!r} takes up to {most} texts at a time: send them in several requests.", "input")
-        _, finish = await self._tokens(request, model, order)
+        engine_request = embedding_to_request(body)
+        if len(engine_request.inputs) * model.dimensions > _MAX_FLOATS:
+            limit = _MAX_FLOATS // model.dimensions
+            raise invalid(f"{model.id!r} takes up to {limit} texts at a time: send them in several requests.", "input")
+        _, finish = await self._run(request, model, engine_request)
         if not finish.vectors:
             raise stopping()
-        return _json(embeddings_of(finish, model.id, asked.dimensions, as_base64=asked.encoding_format == "base64"))
+        return _json(embeddings_of(finish, model.id, body.dimensions, as_base64=body.encoding_format == "base64"))
 
     async def tokenize(self, request: HttpRequest) -> Response:
-        """Turn a text or a conversation into tokens."""
-        asked, model = await self._read(request, TokenizeRequest)
-        _, finish = await self._tokens(request, model, tokens_order(asked))
+        body, model = await self._read(request, TokenizeRequest)
+        _, finish = await self._run(request, model, tokenize_to_request(body))
         return _json(Tokenized(list(finish.token_ids), len(finish.token_ids), finish.stats.context_length))
 
     async def detokenize(self, request: HttpRequest) -> Response:
-        """Turn tokens into a text."""
-        asked, model = await self._read(request, DetokenizeRequest)
-        text, _ = await self._tokens(request, model, Request((), prompt_ids=tuple(asked.tokens), tokens_only=True))
+        body, model = await self._read(request, DetokenizeRequest)
+        text, _ = await self._run(request, model, Request((), prompt_ids=tuple(body.tokens), tokens_only=True))
         return _json(Detokenized(text, text))
 
     async def health(self, _: HttpRequest) -> Response:
-        """Say that the server answers."""
         return _json({"status": "ok"})
 
     async def metrics(self, _: HttpRequest) -> Response:
-        """Show what was counted."""
         return Response(self._metrics.text(self._worker.waiting), headers={"content-type": TYPE})
 
     async def openapi(self, _: HttpRequest) -> Response:
-        """The description in OpenAPI."""
         return _json(description([model.id for model in self._models.listed()]))
 
-    async def _read(self, request: HttpRequest, kind: type[_Body]) -> tuple[_Body, Served]:
-        asked = parsed(await _body(request, self._worker.limits), kind)
-        if asked.model is None and len(self._models.listed()) > 1:
+    async def _read(self, request: HttpRequest, body_type: type[_Body]) -> tuple[_Body, Served]:
+        body = parse_request(await _read_body(request, self._worker.limits), body_type)
+        if body.model is None and len(self._models.listed()) > 1:
             raise invalid("Several models are served here: name one in `model`.", "model")
-        model = find(self._models, asked.model or self._models.listed()[0].id)
-        if isinstance(asked, EmbeddingRequest) != bool(model.dimensions):
+        model = find(self._models, body.model or self._models.listed()[0].id)
+        if isinstance(body, EmbeddingRequest) != bool(model.dimensions):
             does = "turns texts into vectors and cannot chat" if model.dimensions else "writes and makes no vectors"
             raise invalid(f"The model {model.id!r} {does}: name another one.", "model", "unsupported_model")
-        return asked, model
+        return body, model
 
-    async def _tokens(self, request: HttpRequest, model: Served, order: Request) -> tuple[str, Finish]:
-        """The text of a prompt, and its tokens."""
-        (answer,) = self._worker.take([order], model, request.scope[CLIENT])
+    async def _run(self, request: HttpRequest, model: Served, engine_request: Request) -> tuple[str, Finish]:
+        """Return the text and the statistics of an answer. Raises RefusedError."""
+        (answer,) = self._worker.take([engine_request], model, request.scope[CLIENT])
         text = ""
         async with aclosing(answer.events()) as events:
             async for event in events:
@@ -213,31 +207,37 @@ class Api:
                     return text, event
         raise stopping()
 
-    def _head(self, asked: AnswerRequest, model: Served, each: int, answers: int) -> Head:
-        with_usage = asked.stream_options is not None and bool(asked.stream_options.include_usage)
+    def _context(self, body: AnswerRequest, model: Served, answers_per_prompt: int, answers: int) -> ReplyContext:
+        with_usage = body.stream_options is not None and bool(body.stream_options.include_usage)
         loaded = cache(lambda: fingerprint(self._models.known(model), self._defaults))
-        return Head(model.id, loaded, with_usage, each, answers)
+        return ReplyContext(model.id, loaded, with_usage, answers_per_prompt, answers)
 
-    def _for(self, model: Served) -> Defaults:
-        """What is left open."""
+    def _defaults_for(self, model: Served) -> Defaults:
+        """Return the values for the fields that a request leaves out."""
         defaults = self._defaults
-        return replace(defaults, length=defaults.length or model.context // 2 or _USUAL_LENGTH)
+        return replace(defaults, length=defaults.length or model.context // 2 or _DEFAULT_ANSWER_TOKENS)
 
-    def _begun(
-        self, request: HttpRequest, model: Served, orders: Sequence[Request], forms: Sequence[Form], *, streamed: bool
+    def _answer(
+        self,
+        request: HttpRequest,
+        model: Served,
+        engine_requests: Sequence[Request],
+        formatters: Sequence[ReplyFormatter],
+        *,
+        streamed: bool,
     ) -> Response:
-        answers = self._worker.take(orders, model, request.scope[CLIENT])
-        patience, with_tokens = self._worker.limits.send_seconds, orders[0].likeliest is not None
-        return Reported(answers, forms, patience, streamed=streamed, with_tokens=with_tokens)
+        answers = self._worker.take(engine_requests, model, request.scope[CLIENT])
+        send_seconds, with_tokens = self._worker.limits.send_seconds, engine_requests[0].likeliest is not None
+        return AnswerResponse(answers, formatters, send_seconds, streamed=streamed, with_tokens=with_tokens)
 
-    def _shown(self, model: Served) -> Model:
+    def _describe(self, model: Served) -> Model:
         shown = Model(model.id, self._created, model.context or None, model.context or None)
         return replace(shown, capabilities=EMBEDS) if model.dimensions else shown
 
 
-def application(worker: Worker, access: Access, defaults: Defaults, counted: Metrics) -> Starlette:
-    """The API behind its access checks. `counted` is told of each request by the caller."""
-    api, origins = Api(worker, defaults, counted), sorted(access.origins)
+def application(worker: Worker, access: Access, defaults: Defaults, metrics: Metrics) -> Starlette:
+    """Return the API behind its access checks. The caller counts the requests in `metrics`."""
+    api, origins = Api(worker, defaults, metrics), sorted(access.origins)
     pages = Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"])
     routes = [
         Route("/v1/models", api.models),
@@ -262,25 +262,32 @@ def application(worker: Worker, access: Access, defaults: Defaults, counted: Met
             *([pages] if origins else []),
             Middleware(Guard, access.key_refusal),
         ],
-        exception_handlers={HeadstartError: _as_refusal, HTTPException: _as_http, Exception: _as_bug},
+        exception_handlers={
+            HeadstartError: _refusal_response,
+            HTTPException: _http_error_response,
+            Exception: _bug_response,
+        },
     )
 
 
-def _reader(order: Request) -> CallReader | None:
-    return CallReader(bare=not order.schema) if order.tools else None
+def _call_reader(engine_request: Request) -> CallReader | None:
+    return CallReader(bare=not engine_request.schema) if engine_request.tools else None
 
 
 def fingerprint(model: Served, defaults: Defaults) -> str:
-    """Return what changes with the program, the model, its arithmetic and what a request leaves open.
+    """Return a name that changes with the program, the model, its arithmetic and the defaults of requests.
 
-    It ends in "-varies" where the arithmetic cannot promise the same answer to the same request.
+    It ends in "-varies" if the arithmetic cannot promise the same answer to the same request.
     """
-    described = repr((__version__, model, defaults)).encode()
-    return f"fp_{hashlib.sha256(described).hexdigest()[:12]}{'' if model.is_batch_invariant else '-varies'}"
+    state = repr((__version__, model, defaults)).encode()
+    return f"fp_{hashlib.sha256(state).hexdigest()[:12]}{'' if model.is_batch_invariant else '-varies'}"
 
 
-async def _body(request: HttpRequest, limits: Limits) -> bytes:
-    """The whole body, within limits of size and time. Many clients read no reply before they have sent everything."""
+async def _read_body(request: HttpRequest, limits: Limits) -> bytes:
+    """Return the body of a request within the limits of size and time. Raises RefusedError.
+
+    A body that is too large is read on and discarded: many clients read no reply before they have sent everything.
+    """
     body, size = bytearray(), 0
     try:
         async with asyncio.timeout(limits.body_seconds):
@@ -288,46 +295,46 @@ async def _body(request: HttpRequest, limits: Limits) -> bytes:
                 size += len(chunk)
                 if size <= limits.body_bytes:
                     body += chunk
-                elif size > _MOST_DISCARDED:
+                elif size > _MAX_DISCARDED_BYTES:
                     break
     except ClientDisconnect:
         raise invalid("The connection ended before the whole request arrived: send all of it.") from None
     except TimeoutError:
         if size <= limits.body_bytes:
             sentence = f"The request did not arrive within {limits.body_seconds:g} s: send it faster."
-            raise RefusedError(408, Fault(sentence, INVALID, code="too_slow"), _CLOSING) from None
+            raise RefusedError(408, Fault(sentence, INVALID, code="too_slow"), _CLOSE_CONNECTION) from None
     if size > limits.body_bytes:
         sentence = f"The request has more than {limits.body_bytes / 2**20:.3g} MiB: shorten its text."
-        raise RefusedError(413, Fault(sentence, INVALID, code="too_large"), _CLOSING)
+        raise RefusedError(413, Fault(sentence, INVALID, code="too_large"), _CLOSE_CONNECTION)
     return bytes(body)
 
 
-async def _as_refusal(_: HttpRequest, error: Exception) -> Response:
+async def _refusal_response(_: HttpRequest, error: Exception) -> Response:
     assert isinstance(error, HeadstartError)
-    return refused(error).response()
+    return to_refusal(error).response()
 
 
-async def _as_http(request: HttpRequest, error: Exception) -> Response:
+async def _http_error_response(request: HttpRequest, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     sentence = f"{request.method} {request.url.path[:80]} is not part of this API: see /openapi.json."
     code = "method_not_allowed" if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED else "not_found"
     return RefusedError(error.status_code, Fault(sentence, INVALID, code=code), error.headers).response()
 
 
-async def _as_bug(_: HttpRequest, error: Exception) -> Response:
-    """The web server logs it."""
+async def _bug_response(_: HttpRequest, error: Exception) -> Response:
+    """Return the reply to a request that met a bug. The web server logs the bug."""
     sentence = f"The server failed ({type(error).__name__}): look at its output, and report it."
     # The web server closes the connection after a bug; the header keeps a client from sending its next request there.
-    return RefusedError(500, Fault(sentence, SERVER), _CLOSING).response()
+    return RefusedError(500, Fault(sentence, SERVER), _CLOSE_CONNECTION).response()
 
 
-def _json(told: object) -> Response:
-    return Response(msgspec.json.encode(told), media_type="application/json")
+def _json(value: object) -> Response:
+    return Response(msgspec.json.encode(value), media_type="application/json")
 
 
 def description(models: list[str]) -> dict[str, Any]:
-    """The whole document for a server of these models."""
-    _, schemas = msgspec.json.schema_components(_BODIES + _ANSWERS, ref_template=_PLACE)
+    """Return the OpenAPI document for a server of these models."""
+    _, schemas = msgspec.json.schema_components(_BODIES + _ANSWERS, ref_template=_SCHEMA_REF)
     for body in _BODIES:
         schemas[body.__name__]["properties"]["model"] = {"type": "string", "enum": models}
     return {
@@ -341,47 +348,49 @@ def description(models: list[str]) -> dict[str, Any]:
 
 def _paths() -> dict[str, Any]:
     name = {"name": "model", "in": "path", "required": True, "schema": {"type": "string"}}
-    chat = _asked("ChatRequest") | _answered("ChatCompletion", "ChatChunk")
-    text = _asked("TextRequest") | _answered("TextCompletion", "TextCompletion")
-    message = _asked("MessagesRequest") | _answered("")
-    response = _asked("ResponsesRequest") | _answered("")
-    tokenize = _asked("TokenizeRequest") | _answered("Tokenized")
-    embed = _asked("EmbeddingRequest") | _answered("Embeddings")
-    detokenize = _asked("DetokenizeRequest") | _answered("Detokenized")
+    chat = _request_body("ChatRequest") | _responses("ChatCompletion", "ChatChunk")
+    text = _request_body("TextRequest") | _responses("TextCompletion", "TextCompletion")
+    message = _request_body("MessagesRequest") | _responses("")
+    response = _request_body("ResponsesRequest") | _responses("")
+    tokenize = _request_body("TokenizeRequest") | _responses("Tokenized")
+    embed = _request_body("EmbeddingRequest") | _responses("Embeddings")
+    detokenize = _request_body("DetokenizeRequest") | _responses("Detokenized")
     return {
-        "/v1/models": {"get": _named("listModels", "List the models.") | _answered("ModelList")},
+        "/v1/models": {"get": _operation("listModels", "List the models.") | _responses("ModelList")},
         "/v1/models/{model}": {
-            "get": _named("retrieveModel", "Show one model.") | {"parameters": [name]} | _answered("Model")
+            "get": _operation("retrieveModel", "Show one model.") | {"parameters": [name]} | _responses("Model")
         },
-        "/v1/chat/completions": {"post": _named("createChatCompletion", "Answer a conversation.") | chat},
-        "/v1/completions": {"post": _named("createCompletion", "Continue a text.") | text},
-        "/v1/responses": {"post": _named("createResponse", "Answer a conversation; nothing is stored.") | response},
-        "/v1/embeddings": {"post": _named("createEmbedding", "Turn texts into vectors.") | embed},
-        "/tokenize": {"post": _named("tokenize", "Turn a text or a conversation into tokens.") | tokenize},
-        "/detokenize": {"post": _named("detokenize", "Turn tokens into a text.") | detokenize},
-        "/v1/messages": {"post": _named("createMessage", "Answer a conversation, as Anthropic's API does.") | message},
+        "/v1/chat/completions": {"post": _operation("createChatCompletion", "Answer a conversation.") | chat},
+        "/v1/completions": {"post": _operation("createCompletion", "Continue a text.") | text},
+        "/v1/responses": {"post": _operation("createResponse", "Answer a conversation; nothing is stored.") | response},
+        "/v1/embeddings": {"post": _operation("createEmbedding", "Turn texts into vectors.") | embed},
+        "/tokenize": {"post": _operation("tokenize", "Turn a text or a conversation into tokens.") | tokenize},
+        "/detokenize": {"post": _operation("detokenize", "Turn tokens into a text.") | detokenize},
+        "/v1/messages": {
+            "post": _operation("createMessage", "Answer a conversation, as Anthropic's API does.") | message
+        },
     }
 
 
-def _named(operation: str, summary: str) -> dict[str, Any]:
+def _operation(operation: str, summary: str) -> dict[str, Any]:
     return {"operationId": operation, "summary": summary}
 
 
-def _asked(schema: str) -> dict[str, Any]:
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": _at(schema)}}}}
+def _request_body(schema: str) -> dict[str, Any]:
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": _ref(schema)}}}}
 
 
-def _answered(schema: str, streamed: str | None = None) -> dict[str, Any]:
-    content: dict[str, Any] = {"application/json": {"schema": _at(schema)} if schema else {}}
-    told = "The answer."
+def _responses(schema: str, streamed: str | None = None) -> dict[str, Any]:
+    content: dict[str, Any] = {"application/json": {"schema": _ref(schema)} if schema else {}}
+    description = "The answer."
     if streamed:
-        told = f"The answer. With `stream`, each event holds a {streamed}, and the last event is [DONE]."
+        description = f"The answer. With `stream`, each event holds a {streamed}, and the last event is [DONE]."
     if streamed or not schema:
         content["text/event-stream"] = {}
-    fault = {"application/json": {"schema": _at("FaultBody")}}
+    fault = {"application/json": {"schema": _ref("FaultBody")}}
     replies = {status: {"description": text, "content": fault} for status, text in _FAULTS.items()}
-    return {"responses": {"200": {"description": told, "content": content}} | replies}
+    return {"responses": {"200": {"description": description, "content": content}} | replies}
 
 
-def _at(schema: str) -> dict[str, str]:
-    return {"$ref": _PLACE.format(name=schema)}
+def _ref(schema: str) -> dict[str, str]:
+    return {"$ref": _SCHEMA_REF.format(name=schema)}

@@ -1,4 +1,4 @@
-"""The keys that programs must send. Of the one made here only the hash is stored, so that nobody can read it."""
+"""The keys that programs must send. Only the hash of a key made here is stored, so that nobody can read the key."""
 
 import hashlib
 import hmac
@@ -15,58 +15,57 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 def new() -> str:
-    """A new random key."""
     return _PREFIX + secrets.token_urlsafe(_BYTES)
 
 
 def digest(key: str) -> str:
-    """The part of a key that is stored."""
+    """Return the hash of a key, which is stored."""
     return hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def checked(key: str, place: str) -> str:
-    """`key`, which stands in `place`. Raises SettingsError for what no header can hold."""
+def validate(key: str, place: str) -> str:
+    """Return `key`, which stands in `place`. Raises SettingsError if no header can hold it."""
     if not (key.isascii() and key.isprintable()) or not key or " " in key:
         raise SettingsError("The key in {place} must be letters, digits and signs without a space.", place=place)
     return key
 
 
 def read_file(file: Path) -> list[str]:
-    """The keys in a file, one on each line; lines that are empty or begin with # do not count. Raises SettingsError."""
+    """Return the keys in a file with one on each line; skip empty lines and comments (#). Raises SettingsError."""
     try:
         lines = [line.strip() for line in file.expanduser().read_text(encoding="utf-8").splitlines()]
     except (OSError, ValueError) as error:
         raise SettingsError("{file} cannot be read ({error}); name a file of keys.", file=file, error=error) from None
-    found = [checked(line, str(file)) for line in lines if line and not line.startswith("#")]
-    if not found:
+    keys = [validate(line, str(file)) for line in lines if line and not line.startswith("#")]
+    if not keys:
         raise SettingsError("{file} has no key: write one on each line.", file=file)
-    return found
+    return keys
 
 
-def fits(key: str, kept: str) -> bool:
-    """Whether `kept` is the digest of `key`; takes the same time whatever the key."""
-    return hmac.compare_digest(digest(key), kept)
+def fits(key: str, stored: str) -> bool:
+    """Return whether `stored` is the digest of `key`. The time does not depend on the key."""
+    return hmac.compare_digest(digest(key), stored)
 
 
 def read(file: Path) -> str | None:
-    """The digest in `file`; None if no key was made yet. Raises ServerError."""
+    """Return the digest in `file`; None if no key was made yet. Raises ServerError."""
     try:
-        kept = file.read_text(encoding="ascii").strip()
+        stored = file.read_text(encoding="ascii").strip()
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         raise ServerError(
             "{file} cannot be read ({error}); `headstart serve --new-key` writes it anew.", file=file, error=error
         ) from None
-    if not _HASH.fullmatch(kept):
+    if not _HASH.fullmatch(stored):
         raise ServerError("{file} is damaged; `headstart serve --new-key` writes it anew.", file=file)
-    return kept
+    return stored
 
 
-def write(file: Path, kept: str) -> None:
-    """Store a digest that only this user can read. Raises ServerError."""
+def write(file: Path, stored: str) -> None:
+    """Store a digest in a file that only you can read. Raises ServerError."""
     try:
-        own_folder.write(file, f"{kept}\n")
+        own_folder.write(file, f"{stored}\n")
     except OSError as error:
         raise ServerError(
             "{file} cannot be written ({strerror}); make room or correct its rights.",

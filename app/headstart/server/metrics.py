@@ -15,7 +15,7 @@ _TOTALS = {
     "drafted": "Guessed tokens that the model checked.",
     "accepted": "Guessed tokens that held.",
 }
-_NAMES = {
+_METRIC_NAMES = {
     "reused_tokens": "prompt_tokens_cached",
     "output_tokens": "generation_tokens",
     "drafted": "draft_tokens",
@@ -24,50 +24,52 @@ _NAMES = {
 
 
 class Metrics:
-    """Counts since the server has started. All calls come from the thread of its event loop."""
+    """Counts since the start of the server. All calls come from the thread of its event loop."""
 
     def __init__(self) -> None:
-        """Nothing is counted yet."""
         self._requests: Counter[tuple[str, int]] = Counter()
         self._totals: Counter[str] = Counter()
-        self._firsts = [0] * (len(_BOUNDS) + 1)  # answers by the bound that their first token kept
-        self._first_seconds = 0.0
+        self._first_token_counts = [0] * (len(_BOUNDS) + 1)  # one for each bound, and one above
+        self._first_token_seconds = 0.0
 
     def count_request(self, route: str, status: int) -> None:
-        """A request has ended; status 0: its client disconnected before."""
+        """Count a request that has ended; status 0: its client disconnected."""
         self._requests[route, status] += 1
 
     def count_answer(self, stats: Stats | None, first_seconds: float | None) -> None:
-        """An answer has ended. `first_seconds`: from its request to its first token; None where either is missing."""
+        """Count an answer that has ended.
+
+        `first_seconds` is the time from its request to its first token; None if either is missing.
+        """
         if stats:
             self._totals.update({name: getattr(stats, name) for name in _TOTALS})
         if first_seconds is not None:
-            self._firsts[bisect_left(_BOUNDS, first_seconds)] += 1
-            self._first_seconds += first_seconds
+            self._first_token_counts[bisect_left(_BOUNDS, first_seconds)] += 1
+            self._first_token_seconds += first_seconds
 
     def text(self, waiting: int) -> str:
-        """All figures. `waiting`: requests in the queue."""
+        """Return all figures. `waiting` is the number of requests in the queue."""
         return "\n".join([*self._lines(waiting), ""])
 
     def _lines(self, waiting: int) -> Iterable[str]:
-        yield from _about("requests_total", "counter", "Requests by route and HTTP status.")
+        yield from _header("requests_total", "counter", "Requests by route and HTTP status.")
         for (route, status), count in sorted(self._requests.items()):
             yield f'headstart_requests_total{{route="{route}",status="{status}"}} {count}'
         for field, meaning in _TOTALS.items():
-            name = f"{_NAMES.get(field, field)}_total"
-            yield from (*_about(name, "counter", meaning), f"headstart_{name} {self._totals[field]}")
+            name = f"{_METRIC_NAMES.get(field, field)}_total"
+            yield from (*_header(name, "counter", meaning), f"headstart_{name} {self._totals[field]}")
         yield from (
-            *_about("requests_waiting", "gauge", "Requests in the queue."),
+            *_header("requests_waiting", "gauge", "Requests in the queue."),
             f"headstart_requests_waiting {waiting}",
         )
         name = "time_to_first_token_seconds"
-        yield from _about(name, "histogram", "Seconds from a request to its first token.")
+        yield from _header(name, "histogram", "Seconds from a request to its first token.")
         below = 0
-        for bound, count in zip((*map(str, _BOUNDS), "+Inf"), self._firsts, strict=True):
+        for bound, count in zip((*map(str, _BOUNDS), "+Inf"), self._first_token_counts, strict=True):
             below += count
             yield f'headstart_{name}_bucket{{le="{bound}"}} {below}'
-        yield from (f"headstart_{name}_sum {self._first_seconds:.6f}", f"headstart_{name}_count {below}")
+        yield from (f"headstart_{name}_sum {self._first_token_seconds:.6f}", f"headstart_{name}_count {below}")
 
 
-def _about(name: str, kind: str, meaning: str) -> tuple[str, str]:
+def _header(name: str, kind: str, meaning: str) -> tuple[str, str]:
     return f"# HELP headstart_{name} {meaning}", f"# TYPE headstart_{name} {kind}"

@@ -1,4 +1,4 @@
-"""The models that requests can name: the one that is loaded, or those that are loaded when they are named."""
+"""The models that requests can name: a single one that is loaded, or several that are loaded on demand."""
 
 import os
 import time
@@ -14,37 +14,33 @@ from headstart.engine.engine import Engine, Event, Request
 from headstart.engine.protocol import Facts
 from headstart.errors import HeadstartError, MemoryBudgetError
 from headstart.library import Model, Pair
-from headstart.server.refusal import INVALID, Fault, RefusedError
-from headstart.server.running import Loaded
+from headstart.server.errors import INVALID, Fault, RefusedError
+from headstart.server.running_servers import LoadedModel
 
-_PREFIX = "openai/"  # which some clients put before the name of every model
+_PREFIX = "openai/"  # some clients put it before the name of every model
 
 
 @dataclass(frozen=True)
 class Served:
-    """A model that requests can name. `context` in tokens, 0 if unknown; `build`: see `build_of`.
-
-    `dimensions` of the vectors that it turns texts into; 0: it writes answers. `arithmetic`, `is_batch_invariant`: see
-    Facts; known once the model is loaded.
-    """
+    """A model that requests can name."""
 
     id: str
-    context: int = 0
-    build: str = ""
-    dimensions: int = 0
-    arithmetic: str = ""
-    is_batch_invariant: bool = True
+    context: int = 0  # tokens; 0: unknown
+    build: str = ""  # from `build_of`
+    dimensions: int = 0  # of the vectors that an embedding model makes; 0: the model writes answers
+    arithmetic: str = ""  # see Facts; known once the model is loaded
+    is_batch_invariant: bool = True  # likewise
 
 
 def build_of(entry: Model | Pair) -> str:
-    """What its answers depend on beside a request and the arithmetic: weights, OpenVINO."""
+    """Return a text that changes with the weights and OpenVINO."""
     manifest = entry.manifest if isinstance(entry, Model) else entry.target.manifest
     files = sorted((name, file.sha256) for name, file in manifest.files.items())
     return repr((package_version("openvino"), files))
 
 
 def served(name: str, facts: Facts) -> Served:
-    """A model that is loaded; one that is not installed has no build."""
+    """Return the description of a loaded model. A model that is not installed has no build."""
     try:
         build = build_of(library.find(name))
     except HeadstartError:
@@ -52,48 +48,44 @@ def served(name: str, facts: Facts) -> Served:
     return Served(name, facts.context, build, 0, facts.arithmetic, facts.is_batch_invariant)
 
 
-class Writer(Protocol):
-    """Writes answers: an Engine, or a share of one."""
+class TextGenerator(Protocol):
+    """Writer of answers: an Engine, or a share of one."""
 
-    def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
-        """See Engine.generate."""
-        ...
+    def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]: ...
 
 
-class Models(Protocol):
-    """What requests can name; `open` and `release` are called on the thread that answers."""
+class ModelRegistry(Protocol):
+    """The models that requests can name. `open` and `release` are called on the thread that answers."""
 
-    def listed(self) -> Sequence[Served]:
-        """All of them."""
-        ...
+    def listed(self) -> Sequence[Served]: ...
 
     def known(self, model: Served) -> Served:
-        """The same model, with what loading it has shown."""
+        """Return the model with what loading it has shown."""
         ...
 
-    def open(self, model: Served, tell: Callable[[str], None]) -> Writer:
-        """What writes its answers; `tell` is called where it has to be loaded first. Raises what loading raises."""
+    def open(self, model: Served, report: Callable[[str], None]) -> TextGenerator:
+        """Return the writer of a model's answers; call `report` before it is loaded. Raises what loading raises."""
         ...
 
     def parallel(self, model: Served) -> int | None:
-        """Answers that an open model writes at the same time; None: as many as the server allows."""
+        """Return how many answers an open model writes at the same time; None: as many as the server allows."""
         ...
 
-    def loaded(self) -> Sequence[Loaded]:
-        """Those in memory; may be called on any thread."""
+    def loaded(self) -> Sequence[LoadedModel]:
+        """Return the models in memory. May be called on any thread."""
         ...
 
     def release(self) -> None:
-        """Nobody has asked for a while."""
+        """Free what can be loaded again: no request has come for a while."""
         ...
 
 
-def find(models: Models, name: str) -> Served:
-    """The model that a request names, in capitals or not. Raises RefusedError, which names those that there are."""
+def find(models: ModelRegistry, name: str) -> Served:
+    """Return the model that a request names, in any case. Raises RefusedError, which names the models."""
     listed = models.listed()
-    wanted = name.casefold().removeprefix(_PREFIX)
+    model_id = name.casefold().removeprefix(_PREFIX)
     for model in listed:
-        if model.id.casefold() == wanted:
+        if model.id.casefold() == model_id:
             return model
     names = ", ".join(repr(model.id) for model in listed)
     sentence = f"The model {name[:80]!r} is not served here: ask for {names}."
@@ -102,105 +94,95 @@ def find(models: Models, name: str) -> Served:
 
 @dataclass(frozen=True)
 class OpenModel:
-    """A model in memory. `context` in tokens, 0 if unknown; `parallel`: answers that it writes at the same time.
-
-    `makes_vectors`: it writes no answers. `since`: seconds since 1970.
-    """
+    """A model in memory."""
 
     engine: Engine
-    context: int = 0
-    parallel: int = 1
-    makes_vectors: bool = False
-    arithmetic: str = ""
-    is_batch_invariant: bool = True
-    since: float = field(default_factory=time.time)
+    context: int = 0  # tokens; 0: unknown
+    parallel: int = 1  # answers that it writes at the same time
+    makes_vectors: bool = False  # instead of answers
+    arithmetic: str = ""  # see Facts
+    is_batch_invariant: bool = True  # likewise
+    since: float = field(default_factory=time.time)  # seconds since 1970
 
 
 class OneModel:
-    """A model that somebody else has loaded."""
+    """A registry of one model, which belongs to somebody else."""
 
-    def __init__(self, model: Served, engine: Writer) -> None:
-        """`engine` writes its answers."""
+    def __init__(self, model: Served, engine: TextGenerator) -> None:
         self._model, self._engine = model, engine
-        self._loaded = Loaded(model.id, time.time(), os.getpid())
+        self._loaded = LoadedModel(model.id, time.time(), os.getpid())
 
     def listed(self) -> Sequence[Served]:
-        """See Models."""
         return [self._model]
 
     def known(self, model: Served) -> Served:
-        """See Models."""
         return model
 
-    def open(self, _model: Served, _tell: Callable[[str], None]) -> Writer:
-        """See Models."""
+    def open(self, _model: Served, _report: Callable[[str], None]) -> TextGenerator:
         return self._engine
 
     def parallel(self, _model: Served) -> int | None:
-        """See Models."""
         return None
 
-    def loaded(self) -> Sequence[Loaded]:
-        """See Models."""
+    def loaded(self) -> Sequence[LoadedModel]:
         return [self._loaded]
 
     def release(self) -> None:
-        """It belongs to somebody else."""
+        """Keep the model: it belongs to somebody else."""
 
 
 class LoadedModels:
-    """Models that are loaded when a request names them. Those used last stay in memory."""
+    """A registry of models that are loaded when a request names them. The models used last stay in memory."""
 
     def __init__(
-        self, find_all: Callable[[], Sequence[Served]], load: Callable[[str], OpenModel], keep: int = 1
+        self, find_all: Callable[[], Sequence[Served]], load: Callable[[str], OpenModel], max_open: int = 1
     ) -> None:
-        """`find_all`: what could be loaded. `keep`: most in memory."""
-        self._find_all, self._load, self._keep = find_all, load, keep
+        """`find_all` lists the models that can be loaded; `max_open` of them may be in memory."""
+        self._find_all, self._load, self._max_open = find_all, load, max_open
         self._open: OrderedDict[str, OpenModel] = OrderedDict()  # the least recently used first
-        self._shown: dict[str, Served] = {}  # by loading
+        self._known: dict[str, Served] = {}  # by loading
 
     def listed(self) -> Sequence[Served]:
-        """See Models. How much a model holds is known for sure once it was loaded."""
         return list(map(self.known, self._find_all()))
 
     def known(self, model: Served) -> Served:
-        """See Models."""
-        shown = self._shown.get(model.id)
-        if shown is None:
+        known = self._known.get(model.id)
+        if known is None:
             return model
         return replace(
             model,
-            context=shown.context or model.context,
-            arithmetic=shown.arithmetic,
-            is_batch_invariant=shown.is_batch_invariant,
+            context=known.context or model.context,
+            arithmetic=known.arithmetic,
+            is_batch_invariant=known.is_batch_invariant,
         )
 
-    def open(self, model: Served, tell: Callable[[str], None]) -> Writer:
-        """See Models. Others make room: those used least recently, and as many as memory asks for.
+    def open(self, model: Served, report: Callable[[str], None]) -> TextGenerator:
+        """Open a model. Close the models used least recently, and as many more as the memory needs.
 
-        What writes answers and what makes vectors take turns in many programs: neither is in the way of the other.
+        Models that write answers and models that make vectors do not displace each other: many programs use one of
+        each in turns.
         """
         if model.id not in self._open:
-            tell(f"loading {model.id}")
+            report(f"loading {model.id}")
             makes_vectors = bool(model.dimensions)
             same = [name for name, each in self._open.items() if each.makes_vectors == makes_vectors]
-            for name in same[: max(0, len(same) + 1 - self._keep)]:
+            for name in same[: max(0, len(same) + 1 - self._max_open)]:
                 self._open.pop(name).engine.close()
             self._open[model.id] = replace(self._load_one(model.id), makes_vectors=makes_vectors)
         self._open.move_to_end(model.id)
         return self._open[model.id].engine
 
     def parallel(self, model: Served) -> int | None:
-        """See Models."""
         return self._open[model.id].parallel
 
-    def loaded(self) -> Sequence[Loaded]:
-        """See Models. An engine in a process of its own says which."""
-        held = list(self._open.items())
-        return [Loaded(name, each.since, getattr(each.engine, "pid", None) or os.getpid()) for name, each in held]
+    def loaded(self) -> Sequence[LoadedModel]:
+        return [
+            # An engine in a process of its own has a `pid`.
+            LoadedModel(name, each.since, getattr(each.engine, "pid", None) or os.getpid())
+            for name, each in list(self._open.items())
+        ]
 
     def release(self) -> None:
-        """Free them all."""
         while self._open:
             self._close_oldest()
 
@@ -215,12 +197,7 @@ class LoadedModels:
                     raise
                 self._close_oldest()
             else:
-                self._shown[name] = Served(
-                    name,
-                    loaded.context,
-                    arithmetic=loaded.arithmetic,
-                    is_batch_invariant=loaded.is_batch_invariant,
-                )
+                self._known[name] = Served(name, loaded.context, "", 0, loaded.arithmetic, loaded.is_batch_invariant)
                 return loaded
 
     def _close_oldest(self) -> None:

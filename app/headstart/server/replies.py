@@ -1,4 +1,4 @@
-"""Replies in OpenAI's format: models, whole answers and the parts of streamed answers."""
+"""Replies in OpenAI's format: models, whole answers and the events of streamed answers."""
 
 import secrets
 import struct
@@ -16,7 +16,7 @@ from headstart.engine.engine import Finish, FinishReason, Likelihood, Scored, St
 from headstart.tools.calls import CallPart, CallReader
 
 Reason = Literal["stop", "length", "tool_calls"]
-StopReason = Literal["repetition"] | UnsetType  # an addition to OpenAI's format, which calls this a length
+StopReason = Literal["repetition"] | UnsetType  # an addition to OpenAI's format, where a repetition is a length
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,10 @@ class ChatLogprobs:
 
 @dataclass(frozen=True)
 class TextLogprobs:
-    """The same in the older API. `text_offset`: characters of the text before a token. Null: a prompt's first token."""
+    """Probabilities in the older API.
+
+    `text_offset` counts the characters before a token. The first token of a prompt has null for its probability.
+    """
 
     text_offset: list[int]
     token_logprobs: list[float | None]
@@ -55,7 +58,7 @@ class TextLogprobs:
 
 @dataclass(frozen=True)
 class Model:
-    """A model that requests can name. Its context is in tokens, under the names that clients look for."""
+    """A model that requests can name. Its context is in tokens, under two names that clients look for."""
 
     id: str
     created: int  # seconds since 1970
@@ -68,13 +71,13 @@ class Model:
 
 @dataclass(frozen=True)
 class ModelList:
-    """All models."""
+    """The list of all models."""
 
     data: list[Model]
     object: Literal["list"] = "list"
 
 
-EMBEDS = ("embedding",)  # the capabilities of a model that writes nothing
+EMBEDS = ("embedding",)  # capabilities of a model for embeddings
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ class Embedding:
 
 @dataclass(frozen=True)
 class EmbeddingUsage:
-    """Tokens of all texts."""
+    """Tokens of all texts of a request."""
 
     prompt_tokens: int
     total_tokens: int
@@ -106,14 +109,14 @@ class Embeddings:
 
 @dataclass(frozen=True)
 class PromptDetails:
-    """`cached_tokens`: tokens of the prompt that were in memory from an earlier request."""
+    """Details of a prompt. `cached_tokens` were in memory from an earlier request."""
 
     cached_tokens: int
 
 
 @dataclass(frozen=True)
 class CompletionDetails:
-    """Guessed tokens that the model confirmed, and those that it rejected."""
+    """Counts of guessed tokens that the model confirmed and rejected."""
 
     accepted_prediction_tokens: int
     rejected_prediction_tokens: int
@@ -132,7 +135,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class FunctionCall:
-    """What is called; `arguments` is a JSON object as text."""
+    """The function of a call; `arguments` is a JSON object as text."""
 
     name: str
     arguments: str
@@ -149,7 +152,7 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class AnswerMessage:
-    """The turn of the assistant; `content` is null where it only calls."""
+    """A message of the assistant; `content` is null if it has calls and no text."""
 
     content: str | None
     role: Literal["assistant"] = "assistant"
@@ -183,7 +186,7 @@ class ChatCompletion:
 
 @dataclass(frozen=True)
 class FunctionDelta:
-    """More of the arguments; the name comes first."""
+    """A part of the arguments; only the first part has the name."""
 
     arguments: str
     name: str | UnsetType = UNSET
@@ -191,7 +194,7 @@ class FunctionDelta:
 
 @dataclass(frozen=True)
 class CallDelta:
-    """A part of a call; the first has its id."""
+    """A part of a call; only the first part has the id."""
 
     index: int
     function: FunctionDelta
@@ -201,7 +204,7 @@ class CallDelta:
 
 @dataclass(frozen=True)
 class Delta:
-    """What a part of a streamed answer adds."""
+    """The addition of one event to a streamed answer."""
 
     role: Literal["assistant"] | UnsetType = UNSET
     content: str | UnsetType = UNSET
@@ -257,283 +260,267 @@ class TextCompletion:
 
 
 @dataclass(frozen=True)
-class Said:
-    """An answer or a part of it, with its tokens where they were asked for."""
+class AnswerChunk:
+    """An answer or a part of it."""
 
     text: str = ""
-    scored: tuple[Scored, ...] | None = None
+    scored: tuple[Scored, ...] | None = None  # its tokens and their probabilities; None: the request leaves them out
 
 
-class Form(Protocol):
-    """The replies to one request: one whole, or the events of a stream; `last` is sent behind them."""
+class ReplyFormatter(Protocol):
+    """Formatter of an answer, as one reply or as the events of a stream."""
 
-    last: bytes
+    last: bytes  # sent after the last event of a stream
 
-    def whole(self, said: Said, ended: FinishReason, stats: Stats) -> object:
-        """The whole answer."""
+    def complete(self, chunk: AnswerChunk, reason: FinishReason, stats: Stats) -> object:
+        """Return the whole reply."""
         ...
 
-    def begun(self) -> Iterable[object]:
-        """The first events."""
+    def start(self) -> Iterable[object]:
+        """Return the first events."""
         ...
 
-    def more(self, said: Said) -> Iterable[object]:
-        """The events of a part of the answer."""
+    def extend(self, chunk: AnswerChunk) -> Iterable[object]:
+        """Return the events of a part of the answer."""
         ...
 
-    def end(self, ended: FinishReason, stats: Stats) -> Iterable[object]:
-        """The last events."""
+    def finish(self, reason: FinishReason, stats: Stats) -> Iterable[object]:
+        """Return the last events."""
         ...
 
-    def sent(self, event: object) -> bytes:
-        """An event as it is sent."""
+    def encode(self, event: object) -> bytes:
+        """Return an event as bytes of the stream."""
         ...
 
 
 @dataclass
-class Head:
-    """What the replies of several answers to one request share. `each`: answers to each prompt; `answers`: of all.
-
-    `fingerprint` is asked once the model is loaded.
-    """
+class ReplyContext:
+    """Values that the replies of several answers to one request share."""
 
     model: str
-    fingerprint: Callable[[], str]
-    with_usage: bool = False  # at the end of a stream
-    each: int = 1
-    answers: int = 1
+    fingerprint: Callable[[], str]  # called once the model is loaded
+    with_usage: bool = False  # send the usage at the end of a stream
+    answers_per_prompt: int = 1
+    answers: int = 1  # to all prompts
     usages: list[Usage] = field(default_factory=list)  # of the answers that have ended
     created: int = field(default_factory=lambda: int(time.time()))
     token: str = field(default_factory=lambda: secrets.token_hex(12))
 
     @property
     def usage(self) -> Usage:
-        """That of all; each prompt counts once."""
-        return total(self.usages, self.each)
+        """The usage of all answers; each prompt counts once."""
+        return total_usage(self.usages, self.answers_per_prompt)
 
 
-class _Form:
-    """What all of OpenAI's older replies to one request begin with."""
+class _OpenAIFormatter:
+    """The common part of OpenAI's older formats."""
 
     prefix: ClassVar[str]
     last = b"data: [DONE]\n\n"
 
-    def __init__(self, head: Head, index: int = 0) -> None:
-        self._shared, self._index = head, index
-        self._head = (f"{self.prefix}-{head.token}", head.created, head.model)
+    def __init__(self, context: ReplyContext, index: int = 0) -> None:
+        self._context, self._index = context, index
+        self._header = (f"{self.prefix}-{context.token}", context.created, context.model)
 
     @property
-    def _no_usage(self) -> UnsetType | None:
-        """Of an event: null where the last event will have it."""
-        return None if self._shared.with_usage else UNSET
+    def _empty_usage(self) -> UnsetType | None:
+        """The usage in an event before the last: null if the last event will have it, and absent otherwise."""
+        return None if self._context.with_usage else UNSET
 
     @property
-    def _tells_usage(self) -> bool:
-        """Whether this is the last event of all answers, and usage was asked for."""
-        return self._shared.with_usage and len(self._shared.usages) == self._shared.answers
+    def _has_final_usage(self) -> bool:
+        """True at the end of the last answer, if the request asks for the usage."""
+        return self._context.with_usage and len(self._context.usages) == self._context.answers
 
-    def sent(self, event: object) -> bytes:
-        """An event as it is sent."""
+    def encode(self, event: object) -> bytes:
         return b"data: " + msgspec.json.encode(event) + b"\n\n"
 
 
-class ChatForm(_Form):
-    """Replies to a conversation: whole, or in parts, of which the first is empty."""
+class ChatFormatter(_OpenAIFormatter):
+    """Formatter of an answer to a conversation. The first event of a stream is empty."""
 
     prefix = "chatcmpl"
 
-    def __init__(self, head: Head, reader: CallReader | None, index: int = 0) -> None:
-        """`reader` finds the calls, where there may be some."""
-        super().__init__(head, index)
+    def __init__(self, context: ReplyContext, reader: CallReader | None, index: int = 0) -> None:
+        """`reader` finds calls; None if there cannot be any."""
+        super().__init__(context, index)
         self._reader = reader
 
-    def whole(self, said: Said, ended: FinishReason, stats: Stats) -> object:
-        """The whole answer."""
-        text, calls = read_whole(said.text, self._reader)
-        told = [ToolCall(call.id, FunctionCall(call.name, call.arguments)) for call in calls]
-        message = AnswerMessage(text if text or not told else None, tool_calls=told or UNSET)
-        choice = ChatChoice(message, index=self._index, logprobs=_chat_logprobs(said), **self._ending(ended))
-        self._shared.usages.append(usage_of(stats))
-        return ChatCompletion(*self._head, [choice], self._shared.usage, self._shared.fingerprint())
+    def complete(self, chunk: AnswerChunk, reason: FinishReason, stats: Stats) -> object:
+        text, calls = read_whole(chunk.text, self._reader)
+        tool_calls = [ToolCall(call.id, FunctionCall(call.name, call.arguments)) for call in calls]
+        message = AnswerMessage(text if text or not tool_calls else None, tool_calls=tool_calls or UNSET)
+        choice = ChatChoice(message, index=self._index, logprobs=_chat_logprobs(chunk), **self._finish_fields(reason))
+        self._context.usages.append(usage_of(stats))
+        return ChatCompletion(*self._header, [choice], self._context.usage, self._context.fingerprint())
 
-    def begun(self) -> Iterable[object]:
-        """The first event."""
+    def start(self) -> Iterable[object]:
         yield self._part(Delta(role="assistant", content=""))
 
-    def more(self, said: Said) -> Iterable[object]:
-        """The events of a part of the answer."""
-        text, parts = self._reader.push(said.text) if self._reader else (said.text, [])
-        if text or said.scored:
-            yield self._part(Delta(content=text), said)
+    def extend(self, chunk: AnswerChunk) -> Iterable[object]:
+        text, parts = self._reader.push(chunk.text) if self._reader else (chunk.text, [])
+        if text or chunk.scored:
+            yield self._part(Delta(content=text), chunk)
         for part in parts:
             yield self._part(Delta(tool_calls=[_delta(part)]))
 
-    def end(self, ended: FinishReason, stats: Stats) -> Iterable[object]:
-        """The last events."""
+    def finish(self, reason: FinishReason, stats: Stats) -> Iterable[object]:
         rest = self._reader.flush() if self._reader else ""
         if rest:
             yield self._part(Delta(content=rest))
-        yield self._part(Delta(), None, ended)
-        self._shared.usages.append(usage_of(stats))
-        if self._tells_usage:
-            yield ChatChunk(*self._head, [], self._shared.usage, self._shared.fingerprint())
+        yield self._part(Delta(), None, reason)
+        self._context.usages.append(usage_of(stats))
+        if self._has_final_usage:
+            yield ChatChunk(*self._header, [], self._context.usage, self._context.fingerprint())
 
-    def _part(self, delta: Delta, said: Said | None = None, ended: FinishReason | None = None) -> ChatChunk:
-        choice = ChunkChoice(delta, index=self._index, logprobs=_chat_logprobs(said), **self._ending(ended))
-        return ChatChunk(*self._head, [choice], self._no_usage, self._shared.fingerprint())
+    def _part(self, delta: Delta, chunk: AnswerChunk | None = None, reason: FinishReason | None = None) -> ChatChunk:
+        choice = ChunkChoice(delta, index=self._index, logprobs=_chat_logprobs(chunk), **self._finish_fields(reason))
+        return ChatChunk(*self._header, [choice], self._empty_usage, self._context.fingerprint())
 
-    def _ending(self, ended: FinishReason | None) -> dict[str, Any]:
-        has_called = ended is FinishReason.STOP and self._reader and self._reader.calls
-        return _ending(ended) | ({"finish_reason": "tool_calls"} if has_called else {})
+    def _finish_fields(self, reason: FinishReason | None) -> dict[str, Any]:
+        has_called = reason is FinishReason.STOP and self._reader and self._reader.calls
+        return _finish_fields(reason) | ({"finish_reason": "tool_calls"} if has_called else {})
 
 
-class TextForm(_Form):
-    """Replies to a text that is continued."""
+class TextFormatter(_OpenAIFormatter):
+    """Formatter of a continued text."""
 
     prefix = "cmpl"
 
-    def whole(self, said: Said, ended: FinishReason, stats: Stats) -> object:
-        """The whole answer."""
-        self._shared.usages.append(usage_of(stats))
-        return self._part(said, ended, self._shared.usage)
+    def complete(self, chunk: AnswerChunk, reason: FinishReason, stats: Stats) -> object:
+        self._context.usages.append(usage_of(stats))
+        return self._part(chunk, reason, self._context.usage)
 
-    def begun(self) -> Iterable[object]:
-        """The first event: nothing yet."""
-        yield self._part(Said(), None, self._no_usage)
+    def start(self) -> Iterable[object]:
+        yield self._part(AnswerChunk(), None, self._empty_usage)
 
-    def more(self, said: Said) -> Iterable[object]:
-        """The event of a part of the answer."""
-        yield self._part(said, None, self._no_usage)
+    def extend(self, chunk: AnswerChunk) -> Iterable[object]:
+        yield self._part(chunk, None, self._empty_usage)
 
-    def end(self, ended: FinishReason, stats: Stats) -> Iterable[object]:
-        """The last events."""
-        yield self._part(Said(), ended, self._no_usage)
-        self._shared.usages.append(usage_of(stats))
-        if self._tells_usage:
-            yield TextCompletion(*self._head, [], self._shared.usage, self._shared.fingerprint())
+    def finish(self, reason: FinishReason, stats: Stats) -> Iterable[object]:
+        yield self._part(AnswerChunk(), reason, self._empty_usage)
+        self._context.usages.append(usage_of(stats))
+        if self._has_final_usage:
+            yield TextCompletion(*self._header, [], self._context.usage, self._context.fingerprint())
 
-    def _part(self, said: Said, ended: FinishReason | None, usage: Usage | UnsetType | None) -> TextCompletion:
-        choice = TextChoice(said.text, index=self._index, logprobs=_text_logprobs(said), **_ending(ended))
-        return TextCompletion(*self._head, [choice], usage, self._shared.fingerprint())
+    def _part(self, chunk: AnswerChunk, reason: FinishReason | None, usage: Usage | UnsetType | None) -> TextCompletion:
+        choice = TextChoice(chunk.text, index=self._index, logprobs=_text_logprobs(chunk), **_finish_fields(reason))
+        return TextCompletion(*self._header, [choice], usage, self._context.fingerprint())
 
 
 @dataclass
 class Block:
-    """Some text of an answer, or a call where it has a name; `text` is then its arguments, as far as they have come."""
+    """A text or a call in an answer."""
 
     index: int
-    id: str = ""  # of the call
-    name: str = ""
-    text: str = ""
+    id: str = ""  # of a call
+    name: str = ""  # of the function, if this is a call
+    text: str = ""  # of a call: its arguments so far
     scored: tuple[Scored, ...] = ()
     is_whole: bool = False
 
 
-class BlockForm:
-    """Replies of blocks, one after another, and named events that build them: Anthropic's, and OpenAI's newer ones."""
+class BlockFormatter:
+    """Formatter of an answer as blocks, one after another: the base of Anthropic's format and of OpenAI's newer one."""
 
     last = b""
 
     def __init__(self, reader: CallReader | None) -> None:
-        """`reader` finds the calls, where there may be some."""
+        """`reader` finds calls; None if there cannot be any."""
         self.blocks: list[Block] = []
         self._reader = reader
-        self._is_open = False  # the last block
-        self._scored: tuple[Scored, ...] = ()  # those of text that is held back
+        self._is_block_open = False  # the last one
+        self._scored: tuple[Scored, ...] = ()  # tokens of text that the reader holds back
 
-    def reply(self, ended: FinishReason, stats: Stats) -> dict[str, Any]:
-        """The whole answer, of its blocks."""
+    def reply(self, reason: FinishReason, stats: Stats) -> dict[str, Any]:
+        """Return the whole reply, made of `blocks`."""
         raise NotImplementedError
 
-    def opened(self, block: Block) -> Iterable[dict[str, Any]]:
-        """The events of a block that begins."""
+    def start_block(self, block: Block) -> Iterable[dict[str, Any]]:
+        """Return the events of a block that begins."""
         raise NotImplementedError
 
-    def grown(self, block: Block, said: Said) -> Iterable[dict[str, Any]]:
-        """The event of what was added at the end of a block."""
+    def extend_block(self, block: Block, chunk: AnswerChunk) -> Iterable[dict[str, Any]]:
+        """Return the events of text that was added at the end of a block."""
         raise NotImplementedError
 
-    def closed(self, block: Block) -> Iterable[dict[str, Any]]:
-        """The events of a block that is whole, or was cut off."""
+    def end_block(self, block: Block) -> Iterable[dict[str, Any]]:
+        """Return the events of a block that is whole, or was cut off."""
         raise NotImplementedError
 
-    def ending(self, ended: FinishReason, stats: Stats) -> Iterable[dict[str, Any]]:
-        """The last events, behind those of the last block."""
+    def end_reply(self, reason: FinishReason, stats: Stats) -> Iterable[dict[str, Any]]:
+        """Return the events after the last block."""
         raise NotImplementedError
 
-    def whole(self, said: Said, ended: FinishReason, stats: Stats) -> object:
-        """The whole answer."""
-        for _ in (*self.more(said), *self.end(ended, stats)):
+    def complete(self, chunk: AnswerChunk, reason: FinishReason, stats: Stats) -> object:
+        for _ in (*self.extend(chunk), *self.finish(reason, stats)):
             pass
-        return self.reply(ended, stats)
+        return self.reply(reason, stats)
 
-    def more(self, said: Said) -> Iterable[dict[str, Any]]:
-        """The events of a part of the answer."""
-        self._scored += said.scored or ()
-        text, parts = self._reader.push(said.text) if self._reader else (said.text, [])
+    def extend(self, chunk: AnswerChunk) -> Iterable[dict[str, Any]]:
+        self._scored += chunk.scored or ()
+        text, parts = self._reader.push(chunk.text) if self._reader else (chunk.text, [])
         yield from self._write(text)
         for part in parts:
             if part.name:
                 self._scored = ()
-                yield from self._open(Block(len(self.blocks), part.id, part.name))
+                yield from self._open_block(Block(len(self.blocks), part.id, part.name))
             else:
-                yield from self._grow(part.arguments)
+                yield from self._extend(part.arguments)
 
-    def end(self, ended: FinishReason, stats: Stats) -> Iterable[dict[str, Any]]:
-        """The last events."""
+    def finish(self, reason: FinishReason, stats: Stats) -> Iterable[dict[str, Any]]:
         yield from self._write(self._reader.flush() if self._reader else "")
-        yield from self._close(ended)
-        yield from self.ending(ended, stats)
+        yield from self._close_block(reason)
+        yield from self.end_reply(reason, stats)
 
-    def sent(self, event: object) -> bytes:
-        """An event with its name."""
+    def encode(self, event: object) -> bytes:
+        """Return an event with its name as bytes of the stream."""
         data = msgspec.to_builtins(event)
         return f"event: {data['type']}\n".encode() + b"data: " + msgspec.json.encode(data) + b"\n\n"
 
     @property
     def has_called(self) -> bool:
-        """Whether one of the blocks is a call."""
         return any(block.name for block in self.blocks)
 
     def _write(self, text: str) -> Iterable[dict[str, Any]]:
         if not text:
             return
-        if not self._is_open or self.blocks[-1].name:
-            yield from self._open(Block(len(self.blocks)))
-        yield from self._grow(text)
+        if not self._is_block_open or self.blocks[-1].name:
+            yield from self._open_block(Block(len(self.blocks)))
+        yield from self._extend(text)
 
-    def _open(self, block: Block) -> Iterable[dict[str, Any]]:
-        yield from self._close(FinishReason.STOP)
+    def _open_block(self, block: Block) -> Iterable[dict[str, Any]]:
+        yield from self._close_block(FinishReason.STOP)
         self.blocks.append(block)
-        self._is_open = True
-        yield from self.opened(block)
+        self._is_block_open = True
+        yield from self.start_block(block)
 
-    def _grow(self, text: str) -> Iterable[dict[str, Any]]:
-        block, said = self.blocks[-1], Said(text, self._scored)
+    def _extend(self, text: str) -> Iterable[dict[str, Any]]:
+        block, chunk = self.blocks[-1], AnswerChunk(text, self._scored)
         block.text += text
         block.scored += self._scored
         self._scored = ()
-        yield from self.grown(block, said)
+        yield from self.extend_block(block, chunk)
 
-    def _close(self, ended: FinishReason) -> Iterable[dict[str, Any]]:
-        if self._is_open:
-            self._is_open = False
-            self.blocks[-1].is_whole = ended is FinishReason.STOP
-            yield from self.closed(self.blocks[-1])
+    def _close_block(self, reason: FinishReason) -> Iterable[dict[str, Any]]:
+        if self._is_block_open:
+            self._is_block_open = False
+            self.blocks[-1].is_whole = reason is FinishReason.STOP
+            yield from self.end_block(self.blocks[-1])
 
 
 def read_whole(text: str, reader: CallReader | None) -> tuple[str, list[CallPart]]:
-    """The text of a whole answer, and its calls."""
+    """Return the text of a whole answer and its calls."""
     if reader is None:
         return text, []
-    said, parts = reader.push(text)
+    rest, parts = reader.push(text)
     calls = list[CallPart]()
     for part in parts:
         if part.name:
             calls.append(part)
         else:
             calls[-1] = replace(calls[-1], arguments=calls[-1].arguments + part.arguments)
-    return said + reader.flush(), calls
+    return rest + reader.flush(), calls
 
 
 def _delta(part: CallPart) -> CallDelta:
@@ -543,28 +530,31 @@ def _delta(part: CallPart) -> CallDelta:
 
 
 def embeddings_of(finish: Finish, model: str, dimensions: int | None, *, as_base64: bool) -> Embeddings:
-    """The reply with the vectors of a request, cut to `dimensions` and brought back to the length 1 where asked for."""
-    vectors = [_cut(vector, dimensions) if dimensions else vector for vector in finish.vectors]
+    """Return the reply with the embeddings of a request.
+
+    If `dimensions` is given, the vectors are cut to it and scaled back to the length 1.
+    """
+    vectors = [_shorten(vector, dimensions) if dimensions else vector for vector in finish.vectors]
     data = [
-        Embedding(b64encode(vector).decode() if as_base64 else _numbers(vector), index)
+        Embedding(b64encode(vector).decode() if as_base64 else _floats(vector), index)
         for index, vector in enumerate(vectors)
     ]
     tokens = finish.stats.prompt_tokens
     return Embeddings(data, model, EmbeddingUsage(tokens, tokens))
 
 
-def _cut(vector: bytes, dimensions: int) -> bytes:
-    kept = _numbers(vector)[:dimensions]
-    length = hypot(*kept) or 1.0
-    return struct.pack(f"<{len(kept)}f", *(number / length for number in kept))
+def _shorten(vector: bytes, dimensions: int) -> bytes:
+    numbers = _floats(vector)[:dimensions]
+    length = hypot(*numbers) or 1.0
+    return struct.pack(f"<{len(numbers)}f", *(number / length for number in numbers))
 
 
-def _numbers(vector: bytes) -> list[float]:
+def _floats(vector: bytes) -> list[float]:
     return [number for (number,) in struct.iter_unpack("<f", vector)]
 
 
 def usage_of(stats: Stats) -> Usage:
-    """The engine's figures in OpenAI's format."""
+    """Translate the engine's statistics into OpenAI's format."""
     return Usage(
         stats.prompt_tokens,
         stats.output_tokens,
@@ -574,10 +564,10 @@ def usage_of(stats: Stats) -> Usage:
     )
 
 
-def total(usages: Sequence[Usage], each: int) -> Usage:
-    """The sum over several answers, of which `each` in a row have the same prompt."""
-    prompt = sum(usage.prompt_tokens for usage in usages[::each])
-    cached = sum(usage.prompt_tokens_details.cached_tokens for usage in usages[::each])
+def total_usage(usages: Sequence[Usage], answers_per_prompt: int) -> Usage:
+    """Return the sum over several answers; `answers_per_prompt` in a row have the same prompt."""
+    prompt = sum(usage.prompt_tokens for usage in usages[::answers_per_prompt])
+    cached = sum(usage.prompt_tokens_details.cached_tokens for usage in usages[::answers_per_prompt])
     details = [usage.completion_tokens_details for usage in usages]
     accepted = sum(detail.accepted_prediction_tokens for detail in details)
     rejected = sum(detail.rejected_prediction_tokens for detail in details)
@@ -585,57 +575,63 @@ def total(usages: Sequence[Usage], each: int) -> Usage:
     return Usage(prompt, written, prompt + written, PromptDetails(cached), CompletionDetails(accepted, rejected))
 
 
-def joined(replies: Sequence[Any]) -> object:
-    """One reply of those of several answers: the choices of all, and the usage of the last, which is that of all."""
+def merge_replies(replies: Sequence[Any]) -> object:
+    """Join the replies of several answers: the choices of all, and the usage of the last, which counts all."""
     if len(replies) == 1:
         return replies[0]
     choices = [choice for reply in replies for choice in reply.choices]
     return replace(replies[-1], choices=choices)
 
 
-def _ending(ended: FinishReason | None) -> dict[str, Any]:
-    """Why an answer ended, in OpenAI's words: every limit is a length. OpenAI has no word for a repetition."""
+def _finish_fields(reason: FinishReason | None) -> dict[str, Any]:
+    """Return the fields that say why an answer ended.
+
+    OpenAI's reason is `length` for every limit. OpenAI has no word for a repetition.
+    """
     return {
-        "finish_reason": ended and ("stop" if ended is FinishReason.STOP else "length"),
-        "stop_reason": "repetition" if ended is FinishReason.REPETITION else UNSET,
+        "finish_reason": reason and ("stop" if reason is FinishReason.STOP else "length"),
+        "stop_reason": "repetition" if reason is FinishReason.REPETITION else UNSET,
     }
 
 
-def _chat_logprobs(said: Said | None) -> ChatLogprobs | None:
-    return None if said is None or said.scored is None else ChatLogprobs(logprobs_of(said.scored))
+def _chat_logprobs(chunk: AnswerChunk | None) -> ChatLogprobs | None:
+    return None if chunk is None or chunk.scored is None else ChatLogprobs(logprobs_of(chunk.scored))
 
 
 def logprobs_of(scored: Iterable[Scored]) -> list[TokenLogprob]:
-    """Tokens in OpenAI's format."""
-    return [TokenLogprob(*_told(each.token), [Logprob(*_told(other)) for other in each.likeliest]) for each in scored]
+    """Translate tokens and their probabilities into OpenAI's format."""
+    return [
+        TokenLogprob(*_logprob_fields(each.token), [Logprob(*_logprob_fields(other)) for other in each.likeliest])
+        for each in scored
+    ]
 
 
-def _text_logprobs(said: Said) -> TextLogprobs | None:
-    if said.scored is None:
+def _text_logprobs(chunk: AnswerChunk) -> TextLogprobs | None:
+    if chunk.scored is None:
         return None
     return TextLogprobs(
-        [each.start for each in said.scored],
-        [None if isnan(each.token.logprob) else each.token.logprob for each in said.scored],
-        [_named(each.token) for each in said.scored],
+        [each.start for each in chunk.scored],
+        [None if isnan(each.token.logprob) else each.token.logprob for each in chunk.scored],
+        [_token_name(each.token) for each in chunk.scored],
         [
             None
             if isnan(each.token.logprob)
-            else {_named(other): other.logprob for other in (*each.likeliest, each.token)}
-            for each in said.scored
+            else {_token_name(other): other.logprob for other in (*each.likeliest, each.token)}
+            for each in chunk.scored
         ],
     )
 
 
-def _told(likelihood: Likelihood) -> tuple[str, float, list[int]]:
-    return _text(likelihood, ""), likelihood.logprob, list(likelihood.spelling)
+def _logprob_fields(likelihood: Likelihood) -> tuple[str, float, list[int]]:
+    return _token_text(likelihood, ""), likelihood.logprob, list(likelihood.spelling)
 
 
-def _named(likelihood: Likelihood) -> str:
-    """OpenAI's older API has no field for bytes, so it marks them in the text."""
-    return _text(likelihood, "bytes:")
+def _token_name(likelihood: Likelihood) -> str:
+    """Return the text of a token. The older API has no field for bytes, so bytes get a mark in the text."""
+    return _token_text(likelihood, "bytes:")
 
 
-def _text(likelihood: Likelihood, mark: str) -> str:
+def _token_text(likelihood: Likelihood, mark: str) -> str:
     try:
         return bytes(likelihood.spelling).decode()
     except UnicodeDecodeError:

@@ -1,13 +1,13 @@
-"""OpenAI's requests, as far as they can be answered here, and the engine's requests made of them.
+"""Requests of OpenAI's API, and their translation into requests to the engine.
 
 Unknown fields are ignored: most have no meaning on your own computer. A field that would change the answer and is not
-supported is declared here, so that it can be refused.
+supported stands in a table of unsupported fields, so that it can be refused.
 """
 
 import json
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -16,40 +16,40 @@ from msgspec import Meta, Struct
 
 from headstart.engine.engine import MOST_LIKELIEST, Call, Message, Request, Sampling, Speculation, Tool, Tools
 from headstart.parameters import Declared, SamplingParams, declared
-from headstart.server.refusal import RefusedError, invalid
+from headstart.server.errors import RefusedError, invalid
 
 _Class = TypeVar("_Class")
-_MOST = 2**31 - 1  # of a whole number
-_Nothing = Annotated[list[Any], Meta(max_length=0, description="Not supported: leave it out.")]
-_Bias = Annotated[
+_MAX_INT = 2**31 - 1  # the largest whole number that a field takes
+# Types of unsupported fields: they take only the values that change nothing.
+_Zero = Annotated[int, Meta(ge=0, le=0, description="Not supported: leave it out.")]
+_ZeroFloat = Annotated[float, Meta(ge=0, le=0, description="Not supported: leave it out.")]
+_OneFloat = Annotated[float, Meta(ge=1, le=1, description="Not supported: leave it out.")]
+_OneInt = Annotated[int, Meta(ge=1, le=1, description="The only answer is the best one.")]
+_EmptyList = Annotated[list[Any], Meta(max_length=0, description="Not supported: leave it out.")]
+_NoText = Annotated[str, Meta(max_length=0, description="Not supported: leave it out.")]
+_NoObject = Annotated[dict[str, Any], Meta(max_length=0, description="Not supported: leave it out.")]
+
+_LogitBias = Annotated[
     dict[Annotated[str, Meta(pattern="^[0-9]{1,9}$")], Annotated[float, Meta(ge=-100, le=100)]],
     Meta(description="What is added to the logits of tokens, by id.", examples=[{}]),
 ]
-_One = Annotated[int, Meta(ge=1, le=1, description="The only answer is the best one.")]
-MOST_ANSWERS = 16  # to one request
-_Several = Annotated[
-    int, Meta(ge=1, le=MOST_ANSWERS, description="Answers to each prompt, of a seed and those after it.")
-]
-TokenId = Annotated[int, Meta(ge=0, le=_MOST)]
-_Ids = Annotated[list[TokenId], Meta(min_length=1)]
-MOST_TEXTS = 2048  # of one request for vectors, and tokens of one that is sent as such; as OpenAI has it
+MAX_ANSWERS = 16  # per request
+_N = Annotated[int, Meta(ge=1, le=MAX_ANSWERS, description="Answers to each prompt, of a seed and those after it.")]
+TokenId = Annotated[int, Meta(ge=0, le=_MAX_INT)]
+_TokenIds = Annotated[list[TokenId], Meta(min_length=1)]
+MAX_TEXTS = 2048  # texts of a request for embeddings, or tokens of a text sent as tokens, as in OpenAI's API
 _Prompts = Annotated[list[str | TokenId | list[TokenId]], Meta(min_length=1)]
-_READ_ALONE = "0: the prompt is read, and stays in memory for the next request that begins like it. -1: the default."
-_Count = Annotated[int, Meta(ge=-1, le=_MOST, description=f"{_READ_ALONE} Default: 16.")]
-Length = Annotated[int, Meta(ge=-1, le=_MOST, description=f"{_READ_ALONE} Default: half the context.")]
+_ZERO_TOKENS = "0: the prompt is read, and stays in memory for the next request that begins like it. -1: the default."
+_CompletionLength = Annotated[int, Meta(ge=-1, le=_MAX_INT, description=f"{_ZERO_TOKENS} Default: 16.")]
+Length = Annotated[int, Meta(ge=-1, le=_MAX_INT, description=f"{_ZERO_TOKENS} Default: half the context.")]
 _Text = Annotated[str, Meta(min_length=1)]
-_None = Annotated[int, Meta(ge=0, le=0, description="Not supported: leave it out.")]
-_Off = Annotated[float, Meta(ge=0, le=0, description="Not supported: leave it out.")]
-_Whole = Annotated[float, Meta(ge=1, le=1, description="Not supported: leave it out.")]
-NoText = Annotated[str, Meta(max_length=0, description="Not supported: leave it out.")]
-NoObject = Annotated[dict[str, Any], Meta(max_length=0, description="Not supported: leave it out.")]
 Object = Annotated[dict[str, Any], Meta(examples=[{"type": "object"}])]
 _Grammar = Annotated[_Text, Meta(description="In Lark's notation or llama.cpp's.", examples=['start: "yes" | "no"'])]
 _Choice = Annotated[list[_Text], Meta(min_length=1)]
 _Pattern = Annotated[_Text, Meta(examples=["[a-z]+"])]
 Name = Annotated[str, Meta(pattern=r"^[a-zA-Z0-9_.-]{1,64}$")]
 _Stops = Annotated[list[_Text], Meta(max_length=16)]
-_Repetition = Annotated[
+_StopOnRepetition = Annotated[
     bool,
     Meta(
         description="End an answer that repeats itself; its `finish_reason` is then `length`, and its `stop_reason` is "
@@ -69,7 +69,7 @@ _Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, description=_REPEATS)]
 
 @dataclass(frozen=True)
 class TextPart:
-    """A part of a message; the Responses API has two more names for it."""
+    """A part of a message. The Responses API has two more names for its type."""
 
     type: Literal["text", "input_text", "output_text"]
     text: str
@@ -80,7 +80,7 @@ Content = str | Annotated[list[TextPart], Meta(min_length=1)]
 
 @dataclass(frozen=True)
 class CalledFunction:
-    """What was called; `arguments` is a JSON object as text."""
+    """The function of a call; `arguments` is a JSON object as text."""
 
     name: Name
     arguments: str = ""
@@ -96,32 +96,32 @@ class ToolCall:
 
 
 class SystemMessage(Struct, frozen=True, tag_field="role", tag="system"):
-    """What holds for the whole conversation."""
+    """Instructions for the whole conversation."""
 
     content: Content
 
 
 class DeveloperMessage(Struct, frozen=True, tag_field="role", tag="developer"):
-    """The same."""
+    """Instructions for the whole conversation."""
 
     content: Content
 
 
 class UserMessage(Struct, frozen=True, tag_field="role", tag="user"):
-    """What is asked."""
+    """A message of the user."""
 
     content: Content
 
 
 class AssistantMessage(Struct, frozen=True, tag_field="role", tag="assistant"):
-    """An earlier answer; the last message is continued, unless it calls."""
+    """An earlier answer. The last message is continued, unless it has calls."""
 
     content: Content | None = None
     tool_calls: list[ToolCall] | None = None
 
 
 class ToolMessage(Struct, frozen=True, tag_field="role", tag="tool"):
-    """The result of a call; results stand in the order of their calls."""
+    """The result of a call. Results stand in the order of their calls."""
 
     content: Content
     tool_call_id: str | None = None
@@ -173,7 +173,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """How an answer is streamed."""
+    """Options of a streamed answer."""
 
     include_usage: bool | None = None
 
@@ -188,17 +188,17 @@ class JsonSchema:
     strict: bool | None = None
 
 
-class AnyText(Struct, frozen=True, tag_field="type", tag="text"):
+class TextFormat(Struct, frozen=True, tag_field="type", tag="text"):
     """An answer of any form."""
 
 
-class AnyObject(Struct, frozen=True, tag_field="type", tag="json_object"):
-    """An answer that is a JSON object; `schema`, as llama.cpp has it, says more."""
+class JsonObjectFormat(Struct, frozen=True, tag_field="type", tag="json_object"):
+    """An answer that is a JSON object, or follows `schema` if there is one, as in llama.cpp."""
 
     schema: Object | None = None
 
 
-class OfSchema(Struct, frozen=True, tag_field="type", tag="json_schema"):
+class JsonSchemaFormat(Struct, frozen=True, tag_field="type", tag="json_schema"):
     """An answer that follows a JSON schema."""
 
     json_schema: JsonSchema
@@ -206,33 +206,33 @@ class OfSchema(Struct, frozen=True, tag_field="type", tag="json_schema"):
 
 @dataclass(frozen=True)
 class StructuredOutputs:
-    """What an answer must keep to, as vLLM has it: one of these."""
+    """The form that an answer must have, as in vLLM. Exactly one field is set."""
 
     json: Object | None = None
     json_object: bool | None = None
     regex: _Pattern | None = None
     choice: _Choice | None = None
     grammar: _Grammar | None = None
-    structural_tag: NoText | None = None
+    structural_tag: _NoText | None = None
 
 
-ResponseFormat = AnyText | AnyObject | OfSchema
+ResponseFormat = TextFormat | JsonObjectFormat | JsonSchemaFormat
 
 
 def with_parameters(cls: type[_Class], params: type[object] = SamplingParams) -> type[_Class]:
-    """Adds to a body a field for each sampling parameter that it does not declare itself."""
+    """Add a field to a body for each sampling parameter that it does not declare itself."""
     for each in declared(params):
         if each.name not in cls.__annotations__:
-            cls.__annotations__[each.name] = Annotated[each.kind, _bounds(each)] | None
+            cls.__annotations__[each.name] = Annotated[each.kind, _meta(each)] | None
             setattr(cls, each.name, None)
     return cls
 
 
-def _bounds(parameter: Declared) -> Meta:
+def _meta(parameter: Declared) -> Meta:
     about = parameter.about
     low, high = about.openai or (about.low, about.high)
     if parameter.kind is int and high is None:
-        high = _MOST
+        high = _MAX_INT
     left_out = " Default: the model's own value." if about.is_models_own else ""
     description = f"{about.meaning}{left_out}"
     return (
@@ -242,10 +242,103 @@ def _bounds(parameter: Declared) -> Meta:
     )
 
 
+# Fields that would change the answer and are not supported, with the type of the values that change nothing and the
+# sentence that refuses every other value.
+Unsupported = Mapping[str, tuple[Any, str]]
+_UNSUPPORTED: Unsupported = {
+    "min_tokens": (_Zero, "An answer has no least length here: leave out `min_tokens`."),
+    "ignore_eos": (Literal[False], "An answer ends where the model ends it: leave out `ignore_eos`."),
+    "mirostat": (_Zero, "Mirostat is not supported: leave out `mirostat`, and use `top_p` or `min_p`."),
+    "typical_p": (_OneFloat, "`typical_p` is not supported: leave it out."),
+    "dynatemp_range": (_ZeroFloat, "`dynatemp_range` is not supported: leave it out."),
+    "xtc_probability": (_ZeroFloat, "`xtc_probability` is not supported: leave it out."),
+    "dry_multiplier": (_ZeroFloat, "`dry_multiplier` is not supported: leave it out."),
+    "use_beam_search": (Literal[False], "`use_beam_search` is not supported: leave it out."),
+    "stop_token_ids": (_EmptyList, "`stop_token_ids` is not supported: leave it out."),
+    "allowed_token_ids": (_EmptyList, "`allowed_token_ids` is not supported: leave it out."),
+    "bad_words": (_EmptyList, "`bad_words` is not supported: leave it out."),
+    "include_stop_str_in_output": (Literal[False], "`include_stop_str_in_output` is not supported: leave it out."),
+    "options": (_NoObject, "`options` are not read here: send what is in them beside `messages`."),
+    "chat_template_kwargs": (
+        _NoObject,
+        "The chat template takes no values of its own here: leave out `chat_template_kwargs`.",
+    ),
+    "modalities": (list[Literal["text"]], "This model writes text only: leave out `modalities`."),
+}
+_UNSUPPORTED_IN_CHAT: Unsupported = {
+    "functions": (_EmptyList, "Functions of the older form are not called here: send them as `tools`."),
+    "function_call": (
+        Literal["none", "auto"],
+        "Functions of the older form are not called here: send `tool_choice`.",
+    ),
+}
+_UNSUPPORTED_IN_TEXT: Unsupported = {
+    "best_of": (_OneInt, "The best of several answers is not chosen here: leave out `best_of`, or ask for `n`."),
+}
+UNSUPPORTED_IN_RESPONSES: Unsupported = {
+    "previous_response_id": (
+        _NoText,
+        "Nothing is stored here: leave out `previous_response_id`, and send the whole conversation as `input`.",
+    ),
+    "conversation": (_NoText | _NoObject, "Nothing is stored here: leave out `conversation`, and send it as `input`."),
+    "background": (Literal[False], "An answer is not kept for later here: leave out `background`."),
+}
+UNSUPPORTED_IN_MESSAGES: Unsupported = {
+    "output_format": (
+        _NoObject,
+        "This route keeps to no schema: leave out `output_format`, or use /v1/chat/completions.",
+    ),
+    "output_config": (
+        _NoObject,
+        "This route keeps to no schema: leave out `output_config`, or use /v1/chat/completions.",
+    ),
+}
+UNSUPPORTED_IN_TOKENIZE: Unsupported = {
+    "parse_special": (
+        Literal[True],
+        "The names of control tokens are always read as such here: leave out `parse_special`.",
+    ),
+    "with_pieces": (Literal[False], "Only the ids of tokens are told: leave out `with_pieces`."),
+    "return_token_strs": (Literal[False], "Only the ids of tokens are told: leave out `return_token_strs`."),
+}
+_REFUSALS = {
+    # Wrong values of supported fields.
+    "structured_outputs": "`structured_outputs` takes one of `json`, `json_object`, `regex`, `choice` and `grammar`: "
+    "correct it.",
+    "stop": "`stop` takes a text, or a list of up to 16 that are not empty: correct it.",
+    "n": f"A request may ask for 1 to {MAX_ANSWERS} answers: correct `n`, and ask again for more.",
+    "logit_bias": "`logit_bias` takes numbers from -100 to 100 by token id: correct it.",
+} | {
+    name: sentence
+    for table in (
+        _UNSUPPORTED,
+        _UNSUPPORTED_IN_CHAT,
+        _UNSUPPORTED_IN_TEXT,
+        UNSUPPORTED_IN_RESPONSES,
+        UNSUPPORTED_IN_MESSAGES,
+        UNSUPPORTED_IN_TOKENIZE,
+    )
+    for name, (_, sentence) in table.items()
+}
+
+
+def with_unsupported(fields: Unsupported) -> Callable[[type[_Class]], type[_Class]]:
+    """Return a decorator that adds unsupported fields to a body. They take only the values that change nothing."""
+
+    def add(cls: type[_Class]) -> type[_Class]:
+        for name, (neutral, _) in fields.items():
+            cls.__annotations__[name] = neutral | None
+            setattr(cls, name, None)
+        return cls
+
+    return add
+
+
 @dataclass(frozen=True, kw_only=True)
 @with_parameters
+@with_unsupported(_UNSUPPORTED)
 class AnswerRequest:
-    """The fields of both kinds of requests, and the sampling parameters.
+    """Fields that all kinds of requests for an answer share, and the sampling parameters.
 
     None means the value given to `headstart serve`, or else the model's own value.
     """
@@ -254,10 +347,10 @@ class AnswerRequest:
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     stop: str | _Stops | None = None
-    top_k: Annotated[int, Meta(ge=-1, le=_MOST, description="-1 and 0 take all.")] | None = None
+    top_k: Annotated[int, Meta(ge=-1, le=_MAX_INT, description="-1 and 0 take all.")] | None = None
     seed: _Seed | None = None
-    stop_on_repetition: _Repetition | None = None
-    logit_bias: _Bias | None = None
+    stop_on_repetition: _StopOnRepetition | None = None
+    logit_bias: _LogitBias | None = None
     repeat_penalty: Annotated[float, Meta(gt=0, le=10, description="The same as `repetition_penalty`.")] | None = None
     guided_json: Object | None = None
     guided_regex: _Pattern | None = None
@@ -267,37 +360,21 @@ class AnswerRequest:
     json_schema: Object | None = None
     grammar: _Grammar | None = None
     format: Literal["json"] | Object | None = None
-    min_tokens: _None | None = None
-    ignore_eos: Literal[False] | None = None
-    mirostat: _None | None = None
-    typical_p: _Whole | None = None
-    dynatemp_range: _Off | None = None
-    xtc_probability: _Off | None = None
-    dry_multiplier: _Off | None = None
-    use_beam_search: Literal[False] | None = None
-    stop_token_ids: _Nothing | None = None
-    allowed_token_ids: _Nothing | None = None
-    bad_words: _Nothing | None = None
-    include_stop_str_in_output: Literal[False] | None = None
-    options: NoObject | None = None
-    chat_template_kwargs: NoObject | None = None
-    modalities: list[Literal["text"]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
+@with_unsupported(_UNSUPPORTED_IN_CHAT)
 class ChatRequest(AnswerRequest):
     """Body of POST /v1/chat/completions."""
 
     messages: Annotated[list[ChatMessage], Meta(min_length=1)]
-    n: _Several | None = None
+    n: _N | None = None
     max_tokens: Length | None = None
     max_completion_tokens: Length | None = None
     n_predict: Length | None = None
     tools: list[OfferedTool] | None = None
     tool_choice: Literal["none", "auto", "required"] | ChosenTool | None = None
     parallel_tool_calls: Parallel | None = None
-    functions: _Nothing | None = None
-    function_call: Literal["none", "auto"] | None = None
     logprobs: bool | None = None
     top_logprobs: Likeliest | None = None
     response_format: ResponseFormat | None = None
@@ -305,15 +382,15 @@ class ChatRequest(AnswerRequest):
 
 
 @dataclass(frozen=True, kw_only=True)
+@with_unsupported(_UNSUPPORTED_IN_TEXT)
 class TextRequest(AnswerRequest):
     """Body of POST /v1/completions."""
 
     prompt: Annotated[str | _Prompts, Meta(description="A text, its tokens, or a list of texts or of lists of tokens.")]
-    n: _Several | None = None
-    max_tokens: _Count | None = None
-    n_predict: _Count | None = None
+    n: _N | None = None
+    max_tokens: _CompletionLength | None = None
+    n_predict: _CompletionLength | None = None
     echo: Annotated[bool, Meta(description="Begin each answer with its prompt, and its `logprobs`.")] | None = None
-    best_of: _One | None = None
     suffix: Annotated[str, Meta(description="The answer fills the gap before it, if the model can.")] | None = None
     logprobs: Likeliest | None = None
 
@@ -324,24 +401,24 @@ class EmbeddingRequest:
 
     model: str
     input: Annotated[
-        _Text | Annotated[list[_Text | TokenId | _Ids], Meta(min_length=1, max_length=MOST_TEXTS)],
+        _Text | Annotated[list[_Text | TokenId | _TokenIds], Meta(min_length=1, max_length=MAX_TEXTS)],
         Meta(description="A text, its tokens, or a list of texts or of lists of tokens."),
     ]
     encoding_format: Literal["float", "base64"] | None = None
-    dimensions: Annotated[int, Meta(ge=1, le=_MOST)] | None = None
+    dimensions: Annotated[int, Meta(ge=1, le=_MAX_INT)] | None = None
     user: str | None = None
 
 
 _Body = TypeVar("_Body")
-_NO_SCHEMA: Mapping[str, dict[str, Any] | None] = {}
+_NO_SCHEMAS: Mapping[str, dict[str, Any] | None] = {}
 _NO_PARAMETERS = {"type": "object", "properties": {}, "additionalProperties": False}
-_USUAL_TEXT = 16  # tokens of a completion, as in OpenAI's API
-_FIELD = re.compile(r"`\$\.(\w+)")
-_OTHER_PART = re.compile(r"\.content\[\.\.\.\]\.type|\.content\[\d+\]\.type")
-_EXPECTED = re.compile(r"Expected `([^`]+)`(.*?)(?:, got `([^`]+)`)?", re.DOTALL)
-_LACKS = re.compile(r"Object missing required field `([^`]+)`")
-_CHOSEN = re.compile(r"Invalid enum value (.+)", re.DOTALL)
-_KINDS = {
+_COMPLETION_TOKENS = 16  # default length of a completion, as in OpenAI's API
+_FIELD_PATH = re.compile(r"`\$\.(\w+)")
+_OTHER_PART_TYPE = re.compile(r"\.content\[\.\.\.\]\.type|\.content\[\d+\]\.type")
+_WRONG_TYPE = re.compile(r"Expected `([^`]+)`(.*?)(?:, got `([^`]+)`)?", re.DOTALL)
+_MISSING_FIELD = re.compile(r"Object missing required field `([^`]+)`")
+_WRONG_CHOICE = re.compile(r"Invalid enum value (.+)", re.DOTALL)
+_TYPE_NAMES = {
     "str": "a text",
     "int": "a whole number",
     "float": "a number",
@@ -349,64 +426,24 @@ _KINDS = {
     "array": "a list",
     "object": "an object",
 }
-_UNSUPPORTED = (
-    "typical_p",
-    "dynatemp_range",
-    "xtc_probability",
-    "dry_multiplier",
-    "use_beam_search",
-    "stop_token_ids",
-    "allowed_token_ids",
-    "bad_words",
-    "include_stop_str_in_output",
-)
-_REFUSALS = {
-    **{name: f"`{name}` is not supported: leave it out." for name in _UNSUPPORTED},
-    "options": "`options` are not read here: send what is in them beside `messages`.",
-    "structured_outputs": "`structured_outputs` takes one of `json`, `json_object`, `regex`, `choice` and `grammar`: "
-    "correct it.",
-    "stop": "`stop` takes a text, or a list of up to 16 that are not empty: correct it.",
-    "output_format": "This route keeps to no schema: leave out `output_format`, or use /v1/chat/completions.",
-    "output_config": "This route keeps to no schema: leave out `output_config`, or use /v1/chat/completions.",
-    "functions": "Functions of the older form are not called here: send them as `tools`.",
-    "function_call": "Functions of the older form are not called here: send `tool_choice`.",
-    "n": f"A request may ask for 1 to {MOST_ANSWERS} answers: correct `n`, and ask again for more.",
-    "best_of": "The best of several answers is not chosen here: leave out `best_of`, or ask for `n`.",
-    "logit_bias": "`logit_bias` takes numbers from -100 to 100 by token id: correct it.",
-    "min_tokens": "An answer has no least length here: leave out `min_tokens`.",
-    "ignore_eos": "An answer ends where the model ends it: leave out `ignore_eos`.",
-    "mirostat": "Mirostat is not supported: leave out `mirostat`, and use `top_p` or `min_p`.",
-    "chat_template_kwargs": "The chat template takes no values of its own here: leave out `chat_template_kwargs`.",
-    "modalities": "This model writes text only: leave out `modalities`.",
-    "previous_response_id": "Nothing is stored here: leave out `previous_response_id`, and send the whole conversation "
-    "as `input`.",
-    "conversation": "Nothing is stored here: leave out `conversation`, and send it as `input`.",
-    "parse_special": "The names of control tokens are always read as such here: leave out `parse_special`.",
-    "with_pieces": "Only the ids of tokens are told: leave out `with_pieces`.",
-    "return_token_strs": "Only the ids of tokens are told: leave out `return_token_strs`.",
-    "background": "An answer is not kept for later here: leave out `background`.",
-}
 
 
 @dataclass(frozen=True)
 class Defaults:
-    """Values for what a request leaves open. `seed` None: another one for each request.
-
-    `length`: the longest answer to a conversation, in tokens; 0: half the context.
-    """
+    """Values for the fields that a request leaves out."""
 
     sampling: Sampling = field(default_factory=Sampling)
     speculation: Speculation = field(default_factory=Speculation)
-    seed: int | None = None
-    length: int = 0
+    seed: int | None = None  # None: a new seed for each request
+    length: int = 0  # maximum length of an answer to a conversation, in tokens; 0: half the context
 
 
-def parsed(body: bytes, kind: type[_Body]) -> _Body:
-    """The request in `body`. Raises RefusedError, which names the wrong field."""
+def parse_request(data: bytes, body_type: type[_Body]) -> _Body:
+    """Decode a request. Raises RefusedError, which names the wrong field."""
     try:
-        return msgspec.convert(_with_whole_numbers(msgspec.json.decode(body)), kind)
+        return msgspec.convert(_with_whole_numbers(msgspec.json.decode(data)), body_type)
     except msgspec.ValidationError as error:
-        raise _misfit(str(error)) from None
+        raise _validation_error(str(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise invalid(f"The body is not JSON ({error}): send one object.") from None
     except RecursionError:
@@ -414,25 +451,26 @@ def parsed(body: bytes, kind: type[_Body]) -> _Body:
 
 
 def _with_whole_numbers(data: object) -> object:
-    """JSON has one kind of number: 5.0 is a whole number."""
+    """Turn 5.0 into 5 in the fields of a request: JSON has only one kind of number."""
     if not isinstance(data, dict):
         return data
     return {key: int(item) if isinstance(item, float) and item.is_integer() else item for key, item in data.items()}
 
 
-def chat_order(asked: ChatRequest, defaults: Defaults) -> Request:
-    """The engine's request for a conversation."""
-    length = first_length(asked.max_completion_tokens, asked.max_tokens, asked.n_predict, defaults.length)
-    schema = {"response_format": schema_of(asked.response_format)}
+def chat_to_request(body: ChatRequest, defaults: Defaults) -> Request:
+    """Translate a request for an answer to a conversation. Raises RefusedError."""
+    length = first_length(body.max_completion_tokens, body.max_tokens, body.n_predict, defaults.length)
+    schemas = {"response_format": schema_of(body.response_format)}
+    has_logprobs = body.top_logprobs is not None if body.logprobs is None else body.logprobs
     return replace(
-        order_of(asked, defaults, messages_of(asked.messages), length, _tools(asked), schema),
-        prediction=text_of(asked.prediction.content) if asked.prediction else "",
-        likeliest=_likeliest(asked),
+        to_request(body, defaults, messages_of(body.messages), length, _tools(body), schemas),
+        prediction=text_of(body.prediction.content) if body.prediction else "",
+        likeliest=body.top_logprobs or 0 if has_logprobs else None,
     )
 
 
 def messages_of(turns: Sequence[ChatMessage]) -> tuple[Message, ...]:
-    """The engine's form of a conversation. Raises RefusedError."""
+    """Translate a conversation into the engine's messages. Raises RefusedError."""
     return tuple(_message(turn, f"messages[{place}]") for place, turn in enumerate(turns))
 
 
@@ -453,7 +491,7 @@ def _message(turn: ChatMessage, place: str) -> Message:
 
 
 def arguments_of(text: str, place: str) -> str:
-    """The arguments of an earlier call. Raises RefusedError for what is no JSON object."""
+    """Return the arguments of an earlier call. Raises RefusedError if they are no JSON object."""
     try:
         if isinstance(msgspec.json.decode(text or "{}"), dict):
             return text or "{}"
@@ -464,27 +502,27 @@ def arguments_of(text: str, place: str) -> str:
     )
 
 
-def _tools(asked: ChatRequest) -> Tools | None:
-    choice = asked.tool_choice
-    offered = tuple(tool_of(tool.function) for tool in asked.tools or ())
+def _tools(body: ChatRequest) -> Tools | None:
+    choice = body.tool_choice
+    offered = tuple(tool_of(tool.function) for tool in body.tools or ())
     if choice == "none":
         return None
     only = choice.function.name if isinstance(choice, ChosenTool) else ""
-    return tools_of(offered, required=choice == "required", only=only, parallel=bool(asked.parallel_tool_calls))
+    return tools_of(offered, required=choice == "required", only=only, parallel=bool(body.parallel_tool_calls))
 
 
-def tool_of(asked: FunctionTool) -> Tool:
-    """The engine's form of a tool. Raises RefusedError."""
-    parameters = asked.parameters or _NO_PARAMETERS
+def tool_of(function: FunctionTool) -> Tool:
+    """Translate a tool into the engine's form. Raises RefusedError."""
+    parameters = function.parameters or _NO_PARAMETERS
     parameters = parameters if "type" in parameters else {"type": "object", **parameters}
     if parameters["type"] != "object":
-        raise invalid(f"The parameters of the tool {asked.name!r} must be of the type `object`.", "tools")
+        raise invalid(f"The parameters of the tool {function.name!r} must be of the type `object`.", "tools")
     schema = msgspec.json.encode(parameters).decode()
-    return Tool(asked.name, schema, asked.description or "", strict=bool(asked.strict))
+    return Tool(function.name, schema, function.description or "", strict=bool(function.strict))
 
 
 def tools_of(offered: tuple[Tool, ...], *, required: bool, only: str, parallel: bool) -> Tools | None:
-    """What an answer may call, and how. Raises RefusedError."""
+    """Return the tools that an answer may call, and how; None if there are none. Raises RefusedError."""
     names = [tool.name for tool in offered]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
@@ -496,70 +534,75 @@ def tools_of(offered: tuple[Tool, ...], *, required: bool, only: str, parallel: 
     return Tools(offered, required or bool(only), only, parallel) if offered else None
 
 
-def text_orders(asked: TextRequest, defaults: Defaults) -> list[Request]:
-    """The engine's requests for the texts to continue. Raises RefusedError."""
-    prompts = _prompts(asked)
-    if len(prompts) * (asked.n or 1) > MOST_ANSWERS:
-        raise invalid(f"A request may ask for {MOST_ANSWERS} answers at most: send fewer prompts at a time.", "prompt")
-    if asked.echo and asked.suffix:
+def text_to_requests(body: TextRequest, defaults: Defaults) -> list[Request]:
+    """Translate a request to continue texts: one engine request for each answer. Raises RefusedError."""
+    prompts = _prompts(body)
+    if len(prompts) * (body.n or 1) > MAX_ANSWERS:
+        raise invalid(f"A request may ask for {MAX_ANSWERS} answers at most: send fewer prompts at a time.", "prompt")
+    if body.echo and body.suffix:
         raise invalid("What fills a gap is told alone: leave out `echo` or `suffix`.", "echo")
-    length = first_length(asked.max_tokens, asked.n_predict, _USUAL_TEXT)
-    orders = (order_of(asked, defaults, (), length, prompt=prompt, suffix=asked.suffix or "") for prompt in prompts)
-    told = (replace(order, likeliest=asked.logprobs, echo=bool(asked.echo)) for order in orders)
-    return [each for order in told for each in several(order, asked.n)]
+    length = first_length(body.max_tokens, body.n_predict, _COMPLETION_TOKENS)
+    requests = list[Request]()
+    for prompt in prompts:
+        request = to_request(body, defaults, (), length, prompt=prompt, suffix=body.suffix or "")
+        requests += fan_out(replace(request, likeliest=body.logprobs, echo=bool(body.echo)), body.n)
+    return requests
 
 
-def embedding_order(asked: EmbeddingRequest) -> Request:
-    """The engine's request for the vectors of texts. Raises RefusedError."""
-    return Request((), inputs=tuple(_texts(asked.input, "input")))
+def embedding_to_request(body: EmbeddingRequest) -> Request:
+    """Translate a request for the embeddings of texts. Raises RefusedError."""
+    return Request((), inputs=tuple(_texts(body.input, "input")))
 
 
-def _prompts(asked: TextRequest) -> list[str | tuple[int, ...]]:
-    prompts = _texts(asked.prompt, "prompt")
-    if not asked.suffix and not all(prompts):
+def _prompts(body: TextRequest) -> list[str | tuple[int, ...]]:
+    prompts = _texts(body.prompt, "prompt")
+    if not body.suffix and not all(prompts):
         raise invalid("`prompt` has nothing in it: send at least one character or token.", "prompt")
     return prompts
 
 
-def _texts(given: str | Sequence[str | int | list[int]], name: str) -> list[str | tuple[int, ...]]:
-    """A text, its tokens, or several of them. Raises RefusedError."""
-    given = [given] if isinstance(given, str) else given
-    ids = tuple(each for each in given if isinstance(each, int))
-    if ids and len(ids) < len(given):
+def _texts(values: str | Sequence[str | int | list[int]], name: str) -> list[str | tuple[int, ...]]:
+    """Return the texts of a field that holds a text, its tokens, or several of either. Raises RefusedError."""
+    values = [values] if isinstance(values, str) else values
+    ids = tuple(each for each in values if isinstance(each, int))
+    if ids and len(ids) < len(values):
         raise invalid(f"`{name}` mixes token ids with texts: send a list of one kind.", name)
-    texts = [each if isinstance(each, str) else tuple(each) for each in given if not isinstance(each, int)]
+    texts = [each if isinstance(each, str) else tuple(each) for each in values if not isinstance(each, int)]
     return [ids] if ids else [*texts]
 
 
-def several(order: Request, count: int | None) -> list[Request]:
-    """An order for each of the answers that are asked for; where there is noise, each has its own."""
-    seed = order.sampling.seed
+def fan_out(request: Request, n: int | None) -> list[Request]:
+    """Return a request for each of `n` answers (None: one), with seeds in a row."""
+    seed = request.sampling.seed
     return [
-        replace(order, sampling=replace(order.sampling, seed=(seed + number) % 2**63)) for number in range(count or 1)
+        replace(request, sampling=replace(request.sampling, seed=(seed + number) % 2**63)) for number in range(n or 1)
     ]
 
 
-def order_of(
+def to_request(
     asked: AnswerRequest,
     defaults: Defaults,
     messages: tuple[Message, ...],
     length: int,
     tools: Tools | None = None,
-    schema: Mapping[str, dict[str, Any] | None] = _NO_SCHEMA,
+    schemas: Mapping[str, dict[str, Any] | None] = _NO_SCHEMAS,
     prompt: str | tuple[int, ...] = "",
     suffix: str = "",
 ) -> Request:
-    """What all kinds of requests ask for. `schema`: where else a request may have one, and it. Raises RefusedError."""
+    """Translate the fields that all requests share. Raises RefusedError.
+
+    `schemas`: the JSON schema of each other field that may have one.
+    """
     stops = ((asked.stop,) if asked.stop else ()) if isinstance(asked.stop, str) else tuple(asked.stop or ())
     sampling = _sampling(asked, defaults)
-    kept_to, grammar = _form(asked, schema, has_tools=tools is not None)
+    json_schema, grammar = _constraint(asked, schemas, has_tools=tools is not None)
     return Request(
         messages,
         length,
         sampling,
         defaults.speculation,
         stops,
-        schema=kept_to,
+        schema=json_schema,
         grammar=grammar,
         tools=tools,
         stop_on_repetition=bool(asked.stop_on_repetition),
@@ -570,114 +613,108 @@ def order_of(
 
 
 def first_length(*lengths: int | None) -> int:
-    """The first that was named; 0 is a length, too, and -1 is none."""
+    """Return the first length that is given; 0 is a length, None and -1 are not."""
     return next(length for length in lengths if length is not None and length >= 0)
 
 
-def _likeliest(asked: ChatRequest) -> int | None:
-    """`top_logprobs` alone is enough."""
-    wanted = asked.top_logprobs is not None if asked.logprobs is None else asked.logprobs
-    return asked.top_logprobs or 0 if wanted else None
-
-
-def _form(asked: AnswerRequest, schema: Mapping[str, dict[str, Any] | None], *, has_tools: bool) -> tuple[str, str]:
-    """The JSON schema that an answer keeps to, or the grammar, wherever a request says it. Raises RefusedError."""
-    outputs = asked.structured_outputs or StructuredOutputs()
+def _constraint(
+    body: AnswerRequest, other_schemas: Mapping[str, dict[str, Any] | None], *, has_tools: bool
+) -> tuple[str, str]:
+    """Return the JSON schema and the grammar that an answer keeps to, of which one may be set. Raises RefusedError."""
+    outputs = body.structured_outputs or StructuredOutputs()
     schemas = {
-        **schema,
-        "format": {"type": "object"} if asked.format == "json" else asked.format,
-        "guided_json": asked.guided_json,
-        "json_schema": asked.json_schema,
+        **other_schemas,
+        "format": {"type": "object"} if body.format == "json" else body.format,
+        "guided_json": body.guided_json,
+        "json_schema": body.json_schema,
         "structured_outputs.json": outputs.json,
         "structured_outputs.json_object": {"type": "object"} if outputs.json_object else None,
     }
     grammars = {
-        "grammar": asked.grammar,
-        "guided_grammar": asked.guided_grammar,
+        "grammar": body.grammar,
+        "guided_grammar": body.guided_grammar,
         "structured_outputs.grammar": outputs.grammar,
-        "guided_regex": _of_pattern(asked.guided_regex),
-        "structured_outputs.regex": _of_pattern(outputs.regex),
-        "guided_choice": _of_choice(asked.guided_choice),
-        "structured_outputs.choice": _of_choice(outputs.choice),
+        "guided_regex": _pattern_grammar(body.guided_regex),
+        "structured_outputs.regex": _pattern_grammar(outputs.regex),
+        "guided_choice": _choice_grammar(body.guided_choice),
+        "structured_outputs.choice": _choice_grammar(outputs.choice),
     }
-    named = [name for name, form in (*schemas.items(), *grammars.items()) if form is not None]
+    named = [name for name, constraint in (*schemas.items(), *grammars.items()) if constraint is not None]
     if len(named) > 1:
         first, second, *_ = named
         raise invalid(f"An answer keeps to one form: leave out `{first}` or `{second}`.", first.partition(".")[0])
-    kept_to = next((form for form in schemas.values() if form is not None), None)
-    grammar = next((form for form in grammars.values() if form is not None), "")
+    json_schema = next((constraint for constraint in schemas.values() if constraint is not None), None)
+    grammar = next((constraint for constraint in grammars.values() if constraint is not None), "")
     if grammar and has_tools:
         raise invalid(f"An answer with tools keeps to no grammar: leave out `{named[0]}` or `tools`.", "tools")
-    return "" if kept_to is None else msgspec.json.encode(kept_to).decode(), grammar
+    return "" if json_schema is None else msgspec.json.encode(json_schema).decode(), grammar
 
 
-def _of_pattern(pattern: str | None) -> str | None:
-    """A regular expression as a grammar."""
+def _pattern_grammar(pattern: str | None) -> str | None:
     escaped = re.sub(r"(?<!\\)((?:\\\\)*)/", r"\1\\/", pattern) if pattern else None
     return f"start: /{escaped}/" if escaped else None
 
 
-def _of_choice(choice: list[str] | None) -> str | None:
-    """Some texts as a grammar."""
+def _choice_grammar(choice: list[str] | None) -> str | None:
     return f"start: {' | '.join(json.dumps(text) for text in choice)}" if choice else None
 
 
-def schema_of(asked: ResponseFormat | None) -> dict[str, Any] | None:
-    match asked:
-        case AnyObject(schema=wanted):
-            return wanted or {"type": "object"}
-        case OfSchema(json_schema=wanted):
-            return wanted.schema
+def schema_of(response_format: ResponseFormat | None) -> dict[str, Any] | None:
+    match response_format:
+        case JsonObjectFormat(schema=schema):
+            return schema or {"type": "object"}
+        case JsonSchemaFormat(json_schema=schema):
+            return schema.schema
         case _:
             return None
 
 
-def _sampling(asked: AnswerRequest, defaults: Defaults) -> Sampling:
-    values = {each.field: getattr(asked, each.name) for each in declared(Sampling)}
-    told = {name: value for name, value in values.items() if value is not None}
-    if asked.repeat_penalty is not None:
-        told.setdefault("repetition_penalty", asked.repeat_penalty)
-    if asked.top_k is not None:
-        told["top_k"] = max(0, asked.top_k)
-    told["seed"] = _seed(asked.seed, defaults.seed)
-    left = tuple(name for name in defaults.sampling.automatic if name not in told)
-    return replace(defaults.sampling, **told, automatic=left)
+def _sampling(body: AnswerRequest, defaults: Defaults) -> Sampling:
+    fields = {each.field: getattr(body, each.name) for each in declared(Sampling)}
+    values = {name: value for name, value in fields.items() if value is not None}
+    if body.repeat_penalty is not None:
+        values.setdefault("repetition_penalty", body.repeat_penalty)
+    if body.top_k is not None:
+        values["top_k"] = max(0, body.top_k)
+    values["seed"] = _seed(body.seed, defaults.seed)
+    left = tuple(name for name in defaults.sampling.automatic if name not in values)
+    return replace(defaults.sampling, **values, automatic=left)
 
 
-def _seed(asked: int | None, usual: int | None) -> int:
-    if asked is not None:
-        return asked % 2**63
-    return secrets.randbits(63) if usual is None else usual
+def _seed(seed: int | None, default: int | None) -> int:
+    if seed is not None:
+        return seed % 2**63
+    return secrets.randbits(63) if default is None else default
 
 
 def text_of(content: Content) -> str:
     return content if isinstance(content, str) else "".join(part.text for part in content)
 
 
-def _misfit(error: str) -> RefusedError:
-    found = _FIELD.search(error)
-    name = found.group(1) if found else None
-    if name in {"messages", "input"} and _OTHER_PART.search(error):
+def _validation_error(error: str) -> RefusedError:
+    match = _FIELD_PATH.search(error)
+    name = match.group(1) if match else None
+    if name in {"messages", "input"} and _OTHER_PART_TYPE.search(error):
         return invalid("This model reads text only: leave out images, audio and files.", name, "unsupported_value")
     if name in _REFUSALS:
         return invalid(_REFUSALS[name], name, "unsupported_value")
-    return invalid(f"{_in_our_words(error)}: see /openapi.json.", name)
+    return invalid(f"{_rephrase(error)}: see /openapi.json.", name)
 
 
-def _in_our_words(error: str) -> str:
-    """A sentence of msgspec, as a person would say it."""
-    said, _, place = error.partition(" - at `$")
+def _rephrase(error: str) -> str:
+    """Return a sentence of msgspec in plain words."""
+    message, _, place = error.partition(" - at `$")
     field = place.rstrip("`").removeprefix(".")
     subject = f"`{field}`" if field else "The request"
-    if lacks := _LACKS.fullmatch(said):
-        return f"{subject} lacks `{lacks.group(1)}`"
-    if chosen := _CHOSEN.fullmatch(said):
-        return f"{subject} cannot be {chosen.group(1)}"
-    if expected := _EXPECTED.fullmatch(said):
-        wanted, bounds, got = (part or "" for part in expected.groups())
-        return f"{subject} must be {_kinds(wanted)}{bounds}{got and f', not {_kinds(got)}'}"
-    return f"{subject} is not as it should be ({said})"
+    if missing := _MISSING_FIELD.fullmatch(message):
+        return f"{subject} lacks `{missing.group(1)}`"
+    if choice := _WRONG_CHOICE.fullmatch(message):
+        return f"{subject} cannot be {choice.group(1)}"
+    if mismatch := _WRONG_TYPE.fullmatch(message):
+        expected, bounds, actual = (part or "" for part in mismatch.groups())
+        return f"{subject} must be {_type_names(expected)}{bounds}{actual and f', not {_type_names(actual)}'}"
+    return f"{subject} is not as it should be ({message})"
 
 
-def _kinds(said: str) -> str:
-    return " or ".join(_KINDS.get(kind, kind) for kind in said.split(" | "))
+def _type_names(types: str) -> str:
+    return " or ".join(_TYPE_NAMES.get(name, name) for name in types.split(" | "))

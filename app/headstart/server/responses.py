@@ -1,4 +1,4 @@
-"""OpenAI's Responses API: its requests, as far as they can be answered here, and its replies. Nothing is stored."""
+"""OpenAI's Responses API: requests, replies and events. Nothing is stored."""
 
 import itertools
 import secrets
@@ -11,29 +11,29 @@ import msgspec
 from msgspec import Meta, Struct
 
 from headstart.engine.engine import Call, FinishReason, Message, Request, Scored, Stats, Tools
-from headstart.server.refusal import invalid
-from headstart.server.replies import Block, BlockForm, Said, logprobs_of
+from headstart.server.errors import invalid
+from headstart.server.replies import AnswerChunk, Block, BlockFormatter, logprobs_of
 from headstart.server.requests import (
+    UNSUPPORTED_IN_RESPONSES,
     AnswerRequest,
-    AnyObject,
-    AnyText,
     Content,
     Defaults,
     FunctionTool,
+    JsonObjectFormat,
     Length,
     Likeliest,
     Name,
-    NoObject,
-    NoText,
     Object,
     Parallel,
+    TextFormat,
     arguments_of,
     first_length,
-    order_of,
     schema_of,
     text_of,
+    to_request,
     tool_of,
     tools_of,
+    with_unsupported,
 )
 from headstart.tools.calls import CallReader
 
@@ -42,7 +42,7 @@ _WITH_LOGPROBS = "message.output_text.logprobs"
 
 @dataclass(frozen=True)
 class Item:
-    """A message, a call, the result of a call, or earlier thoughts, which are left out."""
+    """A message, a call, the result of a call, or earlier thoughts, which are ignored."""
 
     type: Literal["message", "function_call", "function_call_output", "reasoning"] = "message"
     role: Literal["user", "assistant", "system", "developer"] | None = None
@@ -80,10 +80,11 @@ class FlatSchema(Struct, frozen=True, tag_field="type", tag="json_schema"):
 class AnswerText:
     """The form of an answer."""
 
-    format: AnyText | AnyObject | FlatSchema | None = None
+    format: TextFormat | JsonObjectFormat | FlatSchema | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
+@with_unsupported(UNSUPPORTED_IN_RESPONSES)
 class ResponsesRequest(AnswerRequest):
     """Body of POST /v1/responses."""
 
@@ -97,25 +98,22 @@ class ResponsesRequest(AnswerRequest):
     include: list[str] | None = None
     top_logprobs: Likeliest | None = None
     metadata: dict[str, str] | None = None
-    previous_response_id: NoText | None = None
-    conversation: NoText | NoObject | None = None
-    background: Literal[False] | None = None
 
 
-def responses_order(asked: ResponsesRequest, defaults: Defaults) -> Request:
-    """The engine's request. Raises RefusedError."""
-    told = [Message("user", asked.input)] if isinstance(asked.input, str) else _messages(asked.input)
-    system = [Message("system", asked.instructions)] if asked.instructions else []
-    length = first_length(asked.max_output_tokens, defaults.length)
-    form = asked.text.format if asked.text else None
-    schema = {"text": form.schema if isinstance(form, FlatSchema) else schema_of(form)}
-    order = order_of(asked, defaults, (*system, *told), length, _tools(asked), schema)
-    with_logprobs = asked.top_logprobs is not None or _WITH_LOGPROBS in (asked.include or ())
-    return replace(order, likeliest=(asked.top_logprobs or 0) if with_logprobs else None)
+def responses_to_request(body: ResponsesRequest, defaults: Defaults) -> Request:
+    """Translate a request. Raises RefusedError."""
+    messages = [Message("user", body.input)] if isinstance(body.input, str) else _messages(body.input)
+    system = [Message("system", body.instructions)] if body.instructions else []
+    length = first_length(body.max_output_tokens, defaults.length)
+    format_ = body.text.format if body.text else None
+    schemas = {"text": format_.schema if isinstance(format_, FlatSchema) else schema_of(format_)}
+    request = to_request(body, defaults, (*system, *messages), length, _tools(body), schemas)
+    with_logprobs = body.top_logprobs is not None or _WITH_LOGPROBS in (body.include or ())
+    return replace(request, likeliest=(body.top_logprobs or 0) if with_logprobs else None)
 
 
 def _messages(items: Iterable[Item]) -> list[Message]:
-    """Calls belong to the answer before them."""
+    """Translate the items of a conversation. A call belongs to the answer before it. Raises RefusedError."""
     messages = list[Message]()
     for place, item in enumerate(items):
         match item:
@@ -136,24 +134,24 @@ def _messages(items: Iterable[Item]) -> list[Message]:
     return messages
 
 
-def _tools(asked: ResponsesRequest) -> Tools | None:
-    choice = asked.tool_choice
-    offered = tuple(map(tool_of, asked.tools or ()))
+def _tools(body: ResponsesRequest) -> Tools | None:
+    choice = body.tool_choice
+    offered = tuple(map(tool_of, body.tools or ()))
     only = choice.name if isinstance(choice, FlatChoice) else ""
-    tools = tools_of(offered, required=choice == "required", only=only, parallel=bool(asked.parallel_tool_calls))
+    tools = tools_of(offered, required=choice == "required", only=only, parallel=bool(body.parallel_tool_calls))
     return None if choice == "none" else tools
 
 
-class ResponsesForm(BlockForm):
-    """Replies to one request: a response with items of text and calls, or events that build it."""
+class ResponsesFormatter(BlockFormatter):
+    """Formatter of an answer as a response with items of text and calls, or as the events that build it."""
 
-    def __init__(self, asked: ResponsesRequest, order: Request, reader: CallReader | None) -> None:
-        """`order` was made of `asked`; `reader` finds the calls, where there may be some."""
+    def __init__(self, body: ResponsesRequest, request: Request, reader: CallReader | None) -> None:
+        """`request` is the translation of `body`; `reader` finds calls, None if there cannot be any."""
         super().__init__(reader)
         self._numbers = itertools.count()
         self._id = secrets.token_hex(12)
-        told = {name: getattr(asked, name) for name in ("model", "instructions", "temperature", "top_p", "metadata")}
-        self._response: dict[str, Any] = msgspec.to_builtins(told) | {
+        echoed = {name: getattr(body, name) for name in ("model", "instructions", "temperature", "top_p", "metadata")}
+        self._response: dict[str, Any] = msgspec.to_builtins(echoed) | {
             "id": f"resp_{self._id}",
             "object": "response",
             "created_at": int(time.time()),
@@ -165,17 +163,16 @@ class ResponsesForm(BlockForm):
             "store": False,
             "background": False,
             "previous_response_id": None,
-            "max_output_tokens": order.max_new_tokens,
-            "text": msgspec.to_builtins(asked.text or AnswerText(AnyText())),
-            "tools": msgspec.to_builtins(asked.tools or []),
-            "tool_choice": msgspec.to_builtins(asked.tool_choice or "auto"),
-            "parallel_tool_calls": bool(asked.parallel_tool_calls),
+            "max_output_tokens": request.max_new_tokens,
+            "text": msgspec.to_builtins(body.text or AnswerText(TextFormat())),
+            "tools": msgspec.to_builtins(body.tools or []),
+            "tool_choice": msgspec.to_builtins(body.tool_choice or "auto"),
+            "parallel_tool_calls": bool(body.parallel_tool_calls),
             "truncation": "disabled",
         }
 
-    def reply(self, ended: FinishReason, stats: Stats) -> dict[str, Any]:
-        """The whole response."""
-        is_whole = ended is FinishReason.STOP
+    def reply(self, reason: FinishReason, stats: Stats) -> dict[str, Any]:
+        is_whole = reason is FinishReason.STOP
         return self._response | {
             "status": _status(is_whole=is_whole),
             "incomplete_details": None if is_whole else {"reason": "max_output_tokens"},
@@ -183,13 +180,11 @@ class ResponsesForm(BlockForm):
             "usage": _usage(stats),
         }
 
-    def begun(self) -> Iterable[object]:
-        """The first events."""
+    def start(self) -> Iterable[object]:
         yield {"type": "response.created", "response": self._response}
         yield {"type": "response.in_progress", "response": self._response}
 
-    def opened(self, block: Block) -> Iterable[dict[str, Any]]:
-        """An item begins."""
+    def start_block(self, block: Block) -> Iterable[dict[str, Any]]:
         item = self._item(block, "in_progress")
         if block.name:
             yield {"type": "response.output_item.added", "output_index": block.index, "item": item}
@@ -197,16 +192,14 @@ class ResponsesForm(BlockForm):
             yield {"type": "response.output_item.added", "output_index": block.index, "item": item | {"content": []}}
             yield {"type": "response.content_part.added", **self._place(block), "part": _part(block)}
 
-    def grown(self, block: Block, said: Said) -> Iterable[dict[str, Any]]:
-        """More of it."""
-        place = {**self._place(block), "delta": said.text}
+    def extend_block(self, block: Block, chunk: AnswerChunk) -> Iterable[dict[str, Any]]:
+        place = {**self._place(block), "delta": chunk.text}
         if block.name:
             yield {"type": "response.function_call_arguments.delta", **place}
         else:
-            yield {"type": "response.output_text.delta", **place, "logprobs": _logprobs(said.scored or ())}
+            yield {"type": "response.output_text.delta", **place, "logprobs": _logprobs(chunk.scored or ())}
 
-    def closed(self, block: Block) -> Iterable[dict[str, Any]]:
-        """It ends."""
+    def end_block(self, block: Block) -> Iterable[dict[str, Any]]:
         place, item = self._place(block), self._item(block, _status(is_whole=block.is_whole))
         if block.name:
             arguments = {"name": block.name, "arguments": block.text}
@@ -218,14 +211,13 @@ class ResponsesForm(BlockForm):
             yield {"type": "response.content_part.done", **place, "part": part}
         yield {"type": "response.output_item.done", "output_index": block.index, "item": item}
 
-    def ending(self, ended: FinishReason, stats: Stats) -> Iterable[dict[str, Any]]:
-        """The response ends."""
-        response = self.reply(ended, stats)
+    def end_reply(self, reason: FinishReason, stats: Stats) -> Iterable[dict[str, Any]]:
+        response = self.reply(reason, stats)
         yield {"type": f"response.{response['status']}", "response": response}
 
-    def sent(self, event: object) -> bytes:
-        """An event with its name and number."""
-        return super().sent(msgspec.to_builtins(event) | {"sequence_number": next(self._numbers)})
+    def encode(self, event: object) -> bytes:
+        """Return an event with its name and number as bytes of the stream."""
+        return super().encode(msgspec.to_builtins(event) | {"sequence_number": next(self._numbers)})
 
     def _item(self, block: Block, status: str) -> dict[str, Any]:
         if block.name:

@@ -1,4 +1,4 @@
-"""One answer as an HTTP reply, whole or streamed; it ends when its client disconnects."""
+"""An answer as an HTTP response, whole or streamed. It ends when its client disconnects."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, MutableMapping, Sequence
@@ -11,74 +11,81 @@ from starlette.types import Receive, Scope, Send
 
 from headstart.engine.engine import Event, Finish, FinishReason, Prefill, Step
 from headstart.errors import HeadstartError
-from headstart.server.refusal import FaultBody, refused, stopping
-from headstart.server.replies import Form, Said, joined
+from headstart.server.errors import FaultBody, stopping, to_refusal
+from headstart.server.replies import AnswerChunk, ReplyFormatter, merge_replies
 from headstart.server.worker import Answer, Waiting
 
-ANSWERS = "headstart.answers"  # where a reply puts its answers in the scope of its request
-_WHOLE = [(b"content-type", b"application/json")]
-_STREAM = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
+ANSWERS = "headstart.answers"  # key in the scope of a request: the answers to it
+_JSON_HEADERS = [(b"content-type", b"application/json")]
+_STREAM_HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
 
 
-class Reported(Response):
-    """Sends an answer, or several in a row, while it is written, or when it is complete."""
+class AnswerResponse(Response):
+    """A response that sends one answer, or several in a row, while they are written or when they are complete.
+
+    A refusal before the first token becomes an HTTP status, unless the answer has to wait in the queue.
+    """
 
     def __init__(
         self,
         answers: Sequence[Answer],
-        forms: Sequence[Form],
-        patience: float,
+        formatters: Sequence[ReplyFormatter],
+        send_seconds: float,
         *,
         streamed: bool,
         with_tokens: bool = False,
     ) -> None:
-        """Nothing is sent yet: a refusal before the first token becomes an HTTP status, unless the answer has to wait.
+        """`formatters` has one for each answer; `send_seconds` is the limit for sending a part of it.
 
-        `forms`: one for each answer. `patience`: seconds for each part. `with_tokens`: send the probability of each
-        token, too.
+        `with_tokens`: send the probability of each token, too.
         """
         super().__init__()
-        self._answers, self._forms, self._patience = answers, forms, patience
+        self._answers, self._formatters, self._send_seconds = answers, formatters, send_seconds
         self._streamed, self._with_tokens = streamed, with_tokens
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it. Raises a HeadstartError only while nothing has been sent."""
+        """Send the answers. Raises HeadstartError only while nothing has been sent."""
         scope[ANSWERS] = self._answers
-        async with _ended_by_leaving(receive, self._answers):
+        async with _cancelled_on_disconnect(receive, self._answers):
             if self._streamed:
                 await self._stream(send)
             else:
-                replies = [await self._whole(*each) for each in zip(self._answers, self._forms, strict=True)]
-                await self._pass(send, {"type": "http.response.start", "status": 200, "headers": _WHOLE})
-                await self._pass(send, {"type": "http.response.body", "body": msgspec.json.encode(joined(replies))})
+                replies = [await self._complete(*each) for each in zip(self._answers, self._formatters, strict=True)]
+                await self._send(send, {"type": "http.response.start", "status": 200, "headers": _JSON_HEADERS})
+                await self._send(
+                    send, {"type": "http.response.body", "body": msgspec.json.encode(merge_replies(replies))}
+                )
 
-    async def _whole(self, answer: Answer, form: Form) -> object:
+    async def _complete(self, answer: Answer, formatter: ReplyFormatter) -> object:
         steps = list[Step]()
         async with aclosing(answer.events()) as events:
             async for event in events:
                 if isinstance(event, Step):
                     steps.append(event)
                 elif isinstance(event, Finish):
-                    return form.whole(self._said(*steps), _ended(event, answer), event.stats)
+                    return formatter.complete(self._chunk(*steps), _finish_reason(event, answer), event.stats)
         raise stopping()
 
     async def _stream(self, send: Send) -> None:
-        async with aclosing(self._parts()) as parts:
+        async with aclosing(self._events()) as parts:
             first = await anext(parts)
             try:
-                await self._pass(send, {"type": "http.response.start", "status": 200, "headers": _STREAM})
-                await self._pass(send, {"type": "http.response.body", "body": first, "more_body": True})
+                await self._send(send, {"type": "http.response.start", "status": 200, "headers": _STREAM_HEADERS})
+                await self._send(send, {"type": "http.response.body", "body": first, "more_body": True})
                 async for part in parts:
-                    await self._pass(send, {"type": "http.response.body", "body": part, "more_body": True})
-                await self._pass(send, {"type": "http.response.body", "body": b""})
+                    await self._send(send, {"type": "http.response.body", "body": part, "more_body": True})
+                await self._send(send, {"type": "http.response.body", "body": b""})
             except TimeoutError:
-                return  # the client reads nothing more; its answer stays cut off
+                return  # the client stopped reading; its answer stays cut off
 
-    async def _parts(self) -> AsyncGenerator[bytes]:
-        """The stream's events, and comments while it waits. Once there was one, an error is an event."""
+    async def _events(self) -> AsyncGenerator[bytes]:
+        """Yield the events of the stream, and comments while it waits.
+
+        Errors after the first of them become an event.
+        """
         has_begun = False
         try:
-            for answer, form in zip(self._answers, self._forms, strict=True):
+            for answer, formatter in zip(self._answers, self._formatters, strict=True):
                 async with aclosing(answer.events()) as events:
                     event = await anext(events, None)
                     has_begun |= event is not None
@@ -87,52 +94,52 @@ class Reported(Response):
                         event = await anext(events, None)
                     if event is None:
                         raise stopping()
-                    for told in [*map(form.sent, form.begun()), *self._told(event, answer, form)]:
-                        yield told
+                    for data in [*map(formatter.encode, formatter.start()), *self._encode(event, answer, formatter)]:
+                        yield data
                     async for more in events:
-                        for told in self._told(more, answer, form):
-                            yield told
-            yield self._forms[-1].last
+                        for data in self._encode(more, answer, formatter):
+                            yield data
+            yield self._formatters[-1].last
         except HeadstartError as error:
             if not has_begun:
                 raise
-            yield self._forms[-1].sent(FaultBody(refused(error).fault))
+            yield self._formatters[-1].encode(FaultBody(to_refusal(error).fault))
 
-    def _told(self, event: Event | Waiting, answer: Answer, form: Form) -> list[bytes]:
+    def _encode(self, event: Event | Waiting, answer: Answer, formatter: ReplyFormatter) -> list[bytes]:
         match event:
             case Prefill(done, total):
                 return [_comment(f"read {done} of {total} tokens")]
             case Waiting(why):
                 return [_comment(why)]
             case Step(text, scored=scored):
-                told = form.more(self._said(event)) if text or scored else ()
+                reply_events = formatter.extend(self._chunk(event)) if text or scored else ()
             case Finish():
-                told = form.end(_ended(event, answer), event.stats)
-        return [form.sent(each) for each in told]
+                reply_events = formatter.finish(_finish_reason(event, answer), event.stats)
+        return [formatter.encode(each) for each in reply_events]
 
-    def _said(self, *steps: Step) -> Said:
+    def _chunk(self, *steps: Step) -> AnswerChunk:
         scored = tuple(each for step in steps for each in step.scored) if self._with_tokens else None
-        return Said("".join(step.text for step in steps), scored)
+        return AnswerChunk("".join(step.text for step in steps), scored)
 
-    async def _pass(self, send: Send, message: MutableMapping[str, Any]) -> None:
-        async with asyncio.timeout(self._patience):
+    async def _send(self, send: Send, message: MutableMapping[str, Any]) -> None:
+        async with asyncio.timeout(self._send_seconds):
             await send(message)
 
 
-def _ended(finish: Finish, answer: Answer) -> FinishReason:
+def _finish_reason(finish: Finish, answer: Answer) -> FinishReason:
     if finish.reason is FinishReason.CANCELLED and not answer.out_of_time:
         raise stopping()
     return finish.reason
 
 
 def _comment(text: str) -> bytes:
-    """Clients skip it; it keeps the connection alive."""
+    """Return a comment of the stream. Clients skip it; it keeps the connection alive."""
     return f": {text}\n\n".encode()
 
 
 @asynccontextmanager
-async def _ended_by_leaving(receive: Receive, answers: Sequence[Answer]) -> AsyncIterator[None]:
-    """While inside, a disconnect of the client ends the answers; so does to go outside."""
+async def _cancelled_on_disconnect(receive: Receive, answers: Sequence[Answer]) -> AsyncIterator[None]:
+    """Cancel the answers when the client disconnects, and at the end of the block."""
 
     def cancel() -> None:
         for answer in answers:
@@ -143,9 +150,9 @@ async def _ended_by_leaving(receive: Receive, answers: Sequence[Answer]) -> Asyn
             pass
         cancel()
 
-    watching = asyncio.create_task(watch())
+    watcher = asyncio.create_task(watch())
     try:
         yield
     finally:
-        watching.cancel()
+        watcher.cancel()
         cancel()

@@ -1,21 +1,30 @@
-"""Texts as tokens and back, by the names that llama.cpp's server and vLLM have for them."""
+"""Translation of texts into tokens and back, under the names of llama.cpp's server and of vLLM."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta
 
 from headstart.engine.engine import Request, Tools
-from headstart.server.refusal import invalid
-from headstart.server.requests import ChatMessage, OfferedTool, TokenId, messages_of, tool_of
+from headstart.server.errors import invalid
+from headstart.server.requests import (
+    UNSUPPORTED_IN_TOKENIZE,
+    ChatMessage,
+    OfferedTool,
+    TokenId,
+    messages_of,
+    tool_of,
+    with_unsupported,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
+@with_unsupported(UNSUPPORTED_IN_TOKENIZE)
 class TokenizeRequest:
     """Body of POST /tokenize: `content` (llama.cpp), `prompt` or `messages` (vLLM).
 
-    What the model expects before any text comes with `add_special` or `add_special_tokens`. Default: as in the program
-    whose name the text has, so it comes with a `prompt`.
+    `add_special` or `add_special_tokens` adds the tokens that the model expects before any text. Default: as in the
+    program whose name the text has, so `prompt` gets them and `content` does not.
     """
 
     model: str | None = None
@@ -25,9 +34,6 @@ class TokenizeRequest:
     tools: list[OfferedTool] | None = None
     add_special: bool | None = None
     add_special_tokens: bool | None = None
-    parse_special: Literal[True] | None = None
-    with_pieces: Literal[False] | None = None
-    return_token_strs: Literal[False] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +46,7 @@ class DetokenizeRequest:
 
 @dataclass(frozen=True)
 class Tokenized:
-    """Reply to POST /tokenize. `max_model_len`: of the context."""
+    """Reply to POST /tokenize. `max_model_len` is the context in tokens."""
 
     tokens: list[int]
     count: int
@@ -49,20 +55,20 @@ class Tokenized:
 
 @dataclass(frozen=True)
 class Detokenized:
-    """Reply to POST /detokenize: the text by both names."""
+    """Reply to POST /detokenize: the text under both names."""
 
     content: str
     prompt: str
 
 
-def tokens_order(asked: TokenizeRequest) -> Request:
-    """The engine's request. Raises RefusedError."""
-    given = [each for each in (asked.content, asked.prompt, asked.messages) if each]
-    if len(given) != 1:
+def tokenize_to_request(body: TokenizeRequest) -> Request:
+    """Translate a request for tokens. Raises RefusedError."""
+    prompts = [each for each in (body.content, body.prompt, body.messages) if each]
+    if len(prompts) != 1:
         raise invalid("Send one of `content`, `prompt` and `messages`, with something in it.", "prompt")
-    if asked.messages:
-        offered = tuple(tool_of(tool.function) for tool in asked.tools or ())
-        return Request(messages_of(asked.messages), tools=Tools(offered) if offered else None, tokens_only=True)
-    wanted = (asked.add_special, asked.add_special_tokens)
-    add_special = next((each for each in wanted if each is not None), asked.prompt is not None)
-    return Request((), prompt=asked.content or asked.prompt or "", add_special=add_special, tokens_only=True)
+    if body.messages:
+        tools = tuple(tool_of(tool.function) for tool in body.tools or ())
+        return Request(messages_of(body.messages), tools=Tools(tools) if tools else None, tokens_only=True)
+    options = (body.add_special, body.add_special_tokens)
+    add_special = next((option for option in options if option is not None), body.prompt is not None)
+    return Request((), prompt=body.content or body.prompt or "", add_special=add_special, tokens_only=True)

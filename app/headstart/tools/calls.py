@@ -1,4 +1,4 @@
-"""Calls of tools in the text of an answer, as far as it has come."""
+"""Calls of tools in the text of an answer in progress."""
 
 import itertools
 import re
@@ -18,60 +18,63 @@ from headstart.engine.engine import (
     written_call,
 )
 
-_BLOCK = "```json\n"  # models that are bad at the format put the JSON of a call in one
+_BLOCK = "```json\n"  # models that are bad at the format put a call into such a block
 _HEAD_BEGINS, _HEAD_ENDS = '{"name": "', '", "arguments": '
 _HEAD = re.compile(rf'\s*(?:{_BLOCK})?{re.escape(_HEAD_BEGINS)}([^"]*)(".*)', re.DOTALL)
 
 
 def events(generate: Callable[[Request], Iterator[Event]], request: Request) -> Iterator[Event]:
-    """The events of an answer that `generate` writes. Raises what that raises.
+    """Yield the events of an answer that `generate` writes. Raises what `generate` raises.
 
-    Models that are bad at the format call again and again where they should speak. A call without its mark that was
-    answered already is not told: the model then answers the same conversation without seeing the tools.
+    Models that are bad at the format call again and again instead of answering. If a call without its mark was answered
+    before, it is dropped, and the model answers the same conversation without seeing the tools.
     """
-    tools, answered = request.tools, _answered(request.messages)
+    tools, answered = request.tools, _answered_calls(request.messages)
     if tools is None or tools.required or request.schema or not answered:
         yield from generate(request)
         return
-    steps, held, text, again = generate(request), list[Event](), "", False
+    steps, held_back, text, is_repeated = generate(request), list[Event](), "", False
     for event in steps:
         if isinstance(event, Prefill):
             yield event
             continue
-        held.append(event)
+        held_back.append(event)
         if isinstance(event, Step):
             text += event.text
-            written = _squeezed(text)
+            written = _without_space(text)
             if any(call.startswith(written[: len(call)]) for call in answered):
                 continue
-        elif event.reason is FinishReason.STOP and any(_squeezed(text).startswith(call) for call in answered):
-            again = True
+        elif event.reason is FinishReason.STOP and any(_without_space(text).startswith(call) for call in answered):
+            is_repeated = True
             continue
         break
-    if again:
+    if is_repeated:
         yield from generate(replace(request, tools=replace(tools, hidden=True)))
         return
-    yield from held
+    yield from held_back
     yield from steps
 
 
-def _answered(messages: Sequence[Message]) -> list[str]:
-    """The calls since the user has spoken, alone and in a block, without blanks; none where no result comes last."""
+def _answered_calls(messages: Sequence[Message]) -> list[str]:
+    """Return the calls since the last message of the user, alone and in a block, without white space.
+
+    Return none if the last message is no result.
+    """
     if not messages or messages[-1].role != "tool":
         return []
     turns = itertools.takewhile(lambda turn: turn.role != "user", reversed(messages))
     calls = (written_call(call) for turn in turns for call in turn.calls)
     bare = [call.removeprefix(CALL_BEGINS).removesuffix(CALL_ENDS) for call in calls]
-    return [_squeezed(f"{before}{call}") for call in bare for before in ("", _BLOCK)]
+    return [_without_space(f"{before}{call}") for call in bare for before in ("", _BLOCK)]
 
 
-def _squeezed(text: str) -> str:
+def _without_space(text: str) -> str:
     return "".join(text.split())
 
 
 @dataclass(frozen=True)
 class CallPart:
-    """Some of a call: its name at first, then its arguments in pieces."""
+    """A part of a call: first its name, then its arguments in pieces."""
 
     index: int
     id: str = ""
@@ -81,21 +84,21 @@ class CallPart:
 
 @dataclass
 class CallReader:
-    """Takes an answer in pieces and tells the text apart from the calls.
+    """Reader that separates the text of an answer from its calls, piece by piece.
 
-    The grammar of the answer has made sure that calls have their format; see engine.grammar.
+    The grammar of the answer ensures the format of calls; see engine.grammar.
     """
 
     bare: bool = True  # the answer may begin with the JSON of a call
     calls: int = 0
-    _held: str = ""  # what may belong to a mark that is not whole yet
+    _held: str = ""  # may belong to a mark that is not complete yet
     _place: str = "start"
     _depth: int = 0
     _quoted: bool = False
     _escaped: bool = False
 
     def push(self, piece: str) -> tuple[str, list[CallPart]]:
-        """The text and the parts of calls that are certain now."""
+        """Add a piece. Return the text and the parts of calls that are certain now."""
         self._held += piece
         text, parts = "", list[CallPart]()
         while True:
@@ -113,12 +116,12 @@ class CallReader:
                 return text, parts
 
     def flush(self) -> str:
-        """The rest of the text, once the answer has ended."""
+        """Return the rest of the text, after the end of the answer."""
         held, self._held = self._held, ""
         return held if self._place in {"start", "text"} and not self.calls else ""
 
     def _begin(self) -> None:
-        """An answer may begin with a call that has no mark."""
+        """Find out whether the answer begins with a call that has no mark."""
         stripped = self._held.lstrip()
         beginnings = (_HEAD_BEGINS, f"{_BLOCK}{_HEAD_BEGINS}") if self.bare else ()
         if stripped.startswith(beginnings):
@@ -131,23 +134,23 @@ class CallReader:
         if mark:
             self._held, self._place = rest, "head"
         else:
-            kept = next((n for n in range(len(CALL_BEGINS) - 1, 0, -1) if text.endswith(CALL_BEGINS[:n])), 0)
-            text, self._held = text[: len(text) - kept], text[len(text) - kept :]
-        return "" if self.calls else text  # between calls stands nothing but marks
+            num_held = next((n for n in range(len(CALL_BEGINS) - 1, 0, -1) if text.endswith(CALL_BEGINS[:n])), 0)
+            text, self._held = text[: len(text) - num_held], text[len(text) - num_held :]
+        return "" if self.calls else text  # between calls there are only marks
 
     def _take_head(self) -> list[CallPart]:
-        found = _HEAD.match(self._held)
-        if found is None or (_HEAD_ENDS.startswith(found[2]) and found[2] != _HEAD_ENDS):
+        match = _HEAD.match(self._held)
+        if match is None or (_HEAD_ENDS.startswith(match[2]) and match[2] != _HEAD_ENDS):
             return []
-        if not found[2].startswith(_HEAD_ENDS):  # JSON that is no call
+        if not match[2].startswith(_HEAD_ENDS):  # JSON that is no call
             self._place = "text"
             return []
-        self._held, self._place = found[2].removeprefix(_HEAD_ENDS), "arguments"
+        self._held, self._place = match[2].removeprefix(_HEAD_ENDS), "arguments"
         self.calls += 1
-        return [CallPart(self.calls - 1, f"call_{secrets.token_hex(12)}", found[1])]
+        return [CallPart(self.calls - 1, f"call_{secrets.token_hex(12)}", match[1])]
 
     def _take_arguments(self) -> list[CallPart]:
-        """Up to the end of the JSON object."""
+        """Return the arguments up to the end of the JSON object."""
         for at, character in enumerate(self._held):
             self._count(character)
             if not self._depth and not self._quoted:

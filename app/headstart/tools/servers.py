@@ -1,4 +1,4 @@
-"""MCP servers on this computer: those of mcp.json, their processes, what they offer, and calls of it."""
+"""MCP servers on this computer: the entries of mcp.json, their processes, their tools, and calls of these."""
 
 import asyncio
 import json
@@ -27,14 +27,14 @@ FILE_NAME = "mcp.json"
 START_SECONDS = 30.0  # npx and uvx may have to unpack a server first
 CALL_SECONDS = 60.0
 _STOP_SECONDS = 8.0  # a server gets two to end by itself, then two more
-_LONGEST_NAME = 64  # of a tool, as OpenAI's API has it
-_SHORTEST_SECRET = 4  # characters; what is shorter is a flag such as 1
+_MAX_NAME_LENGTH = 64  # of a tool, as in OpenAI's API
+_MIN_SECRET_LENGTH = 4  # shorter values are flags such as 1
 _Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True)
 class Server:
-    """A program that offers tools. `env` may hold keys and passwords, so it is in no text made of this."""
+    """A program with tools. `env` may hold keys and passwords, so it is not in the repr."""
 
     name: str
     command: str
@@ -44,29 +44,29 @@ class Server:
 
     @property
     def line(self) -> str:
-        """What is run."""
+        """The command line."""
         return " ".join((self.command, *self.args))
 
 
 @dataclass(frozen=True)
 class Offer:
-    """A tool of a server. What it may do is what the server says of it, which nobody checks."""
+    """A tool of a server. Its effects are those that the server declares; nobody checks them."""
 
-    tool: Tool  # as the model calls it
+    tool: Tool  # under the name that the model calls
     server: str
-    name: str  # as the server calls it
+    name: str  # on the server
     reads_only: bool = False
     destroys: bool = True
-    reaches_out: bool = True  # into the world beyond the server, such as the network
+    reaches_out: bool = True  # beyond the server, for instance into the network
 
     @property
     def key(self) -> tuple[str, str]:
-        """What a person allows: another server's tool of that name is another tool."""
+        """The key of a permission: a tool of the same name on another server is another tool."""
         return self.server, self.name
 
 
 def effects(offer: Offer) -> Translatable:
-    """What a tool may do, in few words, as its server says."""
+    """Return the possible effects of a tool in few words, as its server declares them."""
     if offer.reads_only:
         here, out = Translatable("only reads"), Translatable("only reads, perhaps from the network")
     elif offer.destroys:
@@ -77,12 +77,12 @@ def effects(offer: Offer) -> Translatable:
 
 
 def default_path() -> Path:
-    """Where people write their servers."""
+    """Return the path of the file with your servers."""
     return paths.config_folder() / FILE_NAME
 
 
 def configured(path: Path | None = None) -> tuple[tuple[Server, ...], tuple[ToolError, ...]]:
-    """The servers of the file, and what is wrong with others in it. Raises ToolError where it cannot be read."""
+    """Return the servers of the file, and the errors of its other entries. Raises ToolError if it cannot be read."""
     path = path or default_path()
     try:
         content = json.loads(path.read_text(encoding="utf-8-sig"))
@@ -97,7 +97,7 @@ def configured(path: Path | None = None) -> tuple[tuple[Server, ...], tuple[Tool
             "{path} cannot be read ({reason}); make it readable for you.", path=path, reason=error.strerror
         ) from error
     except (ValueError, RecursionError) as error:
-        # What json says of the file holds none of its values.
+        # The message of json holds no values of the file.
         raise ToolError("{path} is invalid JSON ({error}); mend it there.", path=path, error=error) from None
     entries = content.get("mcpServers") if isinstance(content, dict) else None
     if not isinstance(entries, dict) or not entries:
@@ -129,58 +129,58 @@ def _server(name: str, entry: object) -> Server:
 
 
 class ToolServers:
-    """Runs the servers of a file, from `start` to `close`. Its methods block, so call them beside a window."""
+    """The running servers of a file, from `start` to `close`. The methods block, so a window calls them in a thread."""
 
     def __init__(self, path: Path | None = None, *, start: float = START_SECONDS, call: float = CALL_SECONDS) -> None:
-        """Nothing runs yet. `start` and `call`: seconds that a server has for each."""
-        self._path, self._patience = path, (start, call)
+        """`start` and `call` are the seconds that a server has for each."""
+        self._path, self._timeouts = path, (start, call)
         self._connections: dict[str, _Connection] = {}  # by the name of their server
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self.faults: tuple[HeadstartError, ...] = ()  # of servers that offer nothing
+        self.faults: tuple[HeadstartError, ...] = ()  # of servers that did not start
 
     @property
     def offers(self) -> tuple[Offer, ...]:
-        """The tools of all servers, each with a name of its own."""
-        return _told_apart(offer for each in self._running for offer in each.offers)
+        """The tools of all servers, with unique names."""
+        return _with_unique_names(offer for each in self._running for offer in each.offers)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The servers that run."""
+        """The names of the running servers."""
         return tuple(each.server.name for each in self._running)
 
     def start(self, cancel: CancelEvent | None = None, *, failed: bool = True) -> None:
-        """Start every server of the file that does not run, all at once, and end those that are no longer in it.
+        """Start all servers of the file that do not run, at once, and end those that are no longer in it.
 
-        `failed`: also those that have failed to start before.
+        `failed` includes servers that failed to start before.
         """
         try:
             servers, faults = configured(self._path)
         except ToolError as error:
             servers, faults = (), (error,)
-        for known in [each for each in self._connections.values() if each.server not in servers]:
-            self._end(known)
-        # Another thread may be reading the old ones.
-        kept = {each.server.name: each for each in self._connections.values() if each.server in servers}
-        rest = {name for name, each in kept.items() if each.is_running or (each.fault and not failed)}
-        begun = {each.name: _Connection(each, self._patience) for each in servers if each.name not in rest}
-        self._connections = kept | begun
-        if begun:
+        for connection in [each for each in self._connections.values() if each.server not in servers]:
+            self._end(connection)
+        # Another thread may be reading the old dictionary.
+        current = {each.server.name: each for each in self._connections.values() if each.server in servers}
+        settled = {name for name, each in current.items() if each.is_running or (each.fault and not failed)}
+        starting = {each.name: _Connection(each, self._timeouts) for each in servers if each.name not in settled}
+        self._connections = current | starting
+        if starting:
             with suppress(CancelledError):
-                self._ask(_all(each.start() for each in begun.values()), cancel)
+                self._run_on_loop(_all(each.start() for each in starting.values()), cancel)
         self.faults = (*faults, *(each.fault for each in self._connections.values() if each.fault))
 
     def offer(self, name: str) -> Offer | None:
-        """The tool that the model calls so."""
+        """Return the tool with this name for the model; None if there is none."""
         return next((offer for offer in self.offers if offer.tool.name == name), None)
 
     def call(self, offer: Offer, arguments: str, cancel: CancelEvent | None = None) -> Result:
-        """What a tool gives for a JSON object of arguments. What goes wrong is a Result, too; `cancel` gives it up."""
+        """Call a tool with a JSON object of arguments. A failure is a Result, too; `cancel` ends the call."""
         connection = self._connections.get(offer.server)
         if connection is None:  # it is no longer in the file
-            return _lost(offer.server, "ended")
+            return _failure(offer.server, "ended")
         try:
-            return self._ask(connection.call(offer.name, json.loads(arguments)), cancel)
+            return self._run_on_loop(connection.call(offer.name, json.loads(arguments)), cancel)
         except CancelledError:
             return STOPPED
 
@@ -201,98 +201,98 @@ class ToolServers:
         return tuple(each for each in self._connections.values() if each.is_running)
 
     def _end(self, connection: "_Connection") -> None:
-        self._ask(connection.close())
+        self._run_on_loop(connection.close())
 
-    def _ask(self, work: Coroutine[Any, Any, _Value], cancel: CancelEvent | None = None) -> _Value:
-        """On the loop of the servers, whose thread begins here."""
+    def _run_on_loop(self, work: Coroutine[Any, Any, _Value], cancel: CancelEvent | None = None) -> _Value:
+        """Run a coroutine on the loop of the servers, whose thread begins here."""
         if self._loop is None:
             logging.getLogger("mcp").addHandler(logging.NullHandler())
-            logging.getLogger("mcp").propagate = False  # it quotes what servers say, and so what people wrote
+            logging.getLogger("mcp").propagate = False  # it quotes servers, and so your texts
             self._loop = asyncio.new_event_loop()
             self._thread = threading.Thread(target=self._loop.run_forever, name="mcp", daemon=True)
             self._thread.start()
-        waiting = asyncio.run_coroutine_threadsafe(work, self._loop)
-        with (cancel or CancelEvent()).calling(waiting.cancel):
-            return waiting.result()
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        with (cancel or CancelEvent()).calling(future.cancel):
+            return future.result()
 
 
-def _lost(server: str, what: str) -> Result:
+def _failure(server: str, what: str) -> Result:
     return Result(f"The server {server} {what}.", failed=True)
 
 
-async def _all(works: Iterable[Coroutine[Any, Any, None]]) -> None:
-    await asyncio.gather(*works)
+async def _all(coroutines: Iterable[Coroutine[Any, Any, None]]) -> None:
+    await asyncio.gather(*coroutines)
 
 
 class _Connection:
-    """A server's process and what is said with it. All of it happens on one loop."""
+    """The process of a server and the connection to it. Everything happens on one loop."""
 
-    def __init__(self, server: Server, patience: tuple[float, float]) -> None:
+    def __init__(self, server: Server, timeouts: tuple[float, float]) -> None:
         self.server = server
-        self._patience = patience
+        self._timeouts = timeouts
         self.offers: tuple[Offer, ...] = ()
         self.fault: ToolError | None = None
         self._client: Client | None = None
         self._task: asyncio.Task[None] | None = None
-        self._begun, self._ending = asyncio.Event(), asyncio.Event()
+        self._started, self._ending = asyncio.Event(), asyncio.Event()
 
     @property
     def is_running(self) -> bool:
         return self._client is not None
 
     async def start(self) -> None:
-        """Returns when the server has told what it offers, or when it has failed."""
+        """Start the server, and wait until it has listed its tools or has failed."""
         self._task = asyncio.create_task(self._run())
-        await self._begun.wait()
+        await self._started.wait()
 
     async def close(self) -> None:
-        """End it, by force if need be."""
+        """End the server, by force if need be."""
         self._client = None
         self._ending.set()
         if self._task:
-            if not self._begun.is_set():
+            if not self._started.is_set():
                 self._task.cancel()
             await asyncio.wait([self._task], timeout=_STOP_SECONDS)
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Result:
-        from mcp import MCPError  # noqa: PLC0415 - only those who use tools need it
+        from mcp import MCPError  # noqa: PLC0415 - only needed for tools
         from mcp.types import CONNECTION_CLOSED  # noqa: PLC0415
 
         if self._client is None:
-            return _lost(self.server.name, "ended")
+            return _failure(self.server.name, "ended")
         try:
-            async with asyncio.timeout(self._patience[1]):
+            async with asyncio.timeout(self._timeouts[1]):
                 return _result(await self._client.call_tool(name, arguments))
         except TimeoutError:
-            return self._lost(f"did not answer within {self._patience[1]:.0f} seconds and was ended")
+            return self._disconnect(f"did not answer within {self._timeouts[1]:.0f} seconds and was ended")
         except MCPError as error:
             if error.code == CONNECTION_CLOSED:
-                return self._lost("ended while it was called")
+                return self._disconnect("ended while it was called")
             return Result(f"The tool {name} failed: {error.message}", failed=True)
-        except (ValueError, RuntimeError, OSError):  # of the package, for what is no result; it quotes it
+        except (ValueError, RuntimeError, OSError):  # raised by the package for an invalid result, which they quote
             return Result(f"The server {self.server.name} sent no valid result for {name}.", failed=True)
 
-    def _lost(self, what: str) -> Result:
-        """It is started again with the next answer."""
+    def _disconnect(self, what: str) -> Result:
+        """Give up the server. The next answer starts it again."""
         self._client = None
         self._ending.set()
-        return _lost(self.server.name, what)
+        return _failure(self.server.name, what)
 
     async def _run(self) -> None:
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
             try:
                 async with AsyncExitStack() as stack:
-                    async with asyncio.timeout(self._patience[0]):
+                    async with asyncio.timeout(self._timeouts[0]):
                         client = await stack.enter_async_context(self._connect(errors))
                         self.offers = await _offers(client, self.server.name)
                     self._client = client
-                    self._begun.set()
+                    self._started.set()
                     await self._ending.wait()
             except TimeoutError:
                 template = Translatable(
                     "The server {name} did not answer within {seconds} s{said}; “{line}” may be no MCP server."
                 )
-                self.fault = self._fault(template, errors, seconds=f"{self._patience[0]:.0f}")
+                self.fault = self._fault(template, errors, seconds=f"{self._timeouts[0]:.0f}")
             except FileNotFoundError:
                 self.fault = ToolError(
                     "The server {name} cannot be started: there is no program {program}.",
@@ -302,10 +302,10 @@ class _Connection:
             except Exception as error:  # noqa: BLE001 - a foreign program; whatever it does, the chat goes on
                 logging.getLogger(__name__).warning("the server %s ended: %s", self.server.name, type(error).__name__)
                 template = Translatable("The server {name} did not start{said}; try “{line}” in a terminal.")
-                self.fault = None if self._begun.is_set() else self._fault(template, errors)
+                self.fault = None if self._started.is_set() else self._fault(template, errors)
             finally:
                 self._client = None
-                self._begun.set()
+                self._started.set()
 
     def _connect(self, errors: IO[str]) -> "Client":
         from mcp import Client, StdioServerParameters  # noqa: PLC0415 - it takes a second
@@ -313,31 +313,31 @@ class _Connection:
         from mcp.types import Implementation  # noqa: PLC0415
 
         server = self.server
-        started = StdioServerParameters(
+        parameters = StdioServerParameters(
             command=server.command, args=list(server.args), env=dict(server.env), cwd=server.cwd
         )
-        told = Implementation(name="headstart", version=__version__)
-        return Client(stdio_client(started, errlog=errors), client_info=told)  # type: ignore[arg-type]
+        client_info = Implementation(name="headstart", version=__version__)
+        return Client(stdio_client(parameters, errlog=errors), client_info=client_info)  # type: ignore[arg-type]
 
     def _fault(self, template: str, errors: IO[str], **values: object) -> ToolError:
-        """With the last line that the server wrote, but no secret of it."""
+        """Return an error with the last line that the server wrote, without its secrets."""
         errors.seek(0)
         last = next((line.strip() for line in reversed(errors.read()[-4000:].splitlines()) if line.strip()), "")
         for secret in self.server.env.values():
-            last = last.replace(secret, "…") if len(secret) >= _SHORTEST_SECRET else last
-        said = f" ({last[:200]})" if last else ""
-        return ToolError(template, name=self.server.name, said=said, line=self.server.line, **values)
+            last = last.replace(secret, "…") if len(secret) >= _MIN_SECRET_LENGTH else last
+        quote = f" ({last[:200]})" if last else ""
+        return ToolError(template, name=self.server.name, said=quote, line=self.server.line, **values)
 
 
 async def _offers(client: "Client", server: str) -> tuple[Offer, ...]:
-    found, cursor = list[Offer](), None
+    offers, cursor = list[Offer](), None
     while True:
         page = await client.list_tools(cursor=cursor)
         for each in page.tools:
             hints = each.annotations
             schema = json.dumps(each.input_schema, ensure_ascii=False)
             reads_only = bool(hints and hints.read_only_hint)
-            found.append(
+            offers.append(
                 Offer(
                     Tool(each.name, schema, each.description or ""),
                     server,
@@ -349,31 +349,34 @@ async def _offers(client: "Client", server: str) -> tuple[Offer, ...]:
             )
         cursor = page.next_cursor
         if not cursor:
-            return tuple(found)
+            return tuple(offers)
 
 
-def _told_apart(offers: Iterable[Offer]) -> tuple[Offer, ...]:
-    """Names that every model and server takes; where two are equal, the server's comes first."""
-    found: dict[str, Offer] = {}
+def _with_unique_names(offers: Iterable[Offer]) -> tuple[Offer, ...]:
+    """Return the tools under names that every model and server accepts.
+
+    If two names are equal, the later one begins with its server's name.
+    """
+    by_name: dict[str, Offer] = {}
     for offer in offers:
         name, number = _plain(offer.name), 2
-        if name in found:
+        if name in by_name:
             name = _plain(f"{offer.server}_{offer.name}")
-        while name in found:
+        while name in by_name:
             name, number = f"{name[:60]}_{number}", number + 1
         tool = Tool(name, offer.tool.parameters, offer.tool.description)
-        found[name] = Offer(tool, offer.server, offer.name, offer.reads_only, offer.destroys, offer.reaches_out)
-    return tuple(found.values())
+        by_name[name] = Offer(tool, offer.server, offer.name, offer.reads_only, offer.destroys, offer.reaches_out)
+    return tuple(by_name.values())
 
 
 def _plain(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:_LONGEST_NAME] or "_"
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:_MAX_NAME_LENGTH] or "_"
 
 
-def _result(found: "CallToolResult") -> Result:
-    """Its texts; pictures and sounds are only named."""
-    texts = [each.text if each.type == "text" else f"(a part of the kind {each.type})" for each in found.content]
-    if not texts and found.structured_content is not None:
-        texts = [json.dumps(found.structured_content, ensure_ascii=False)]
+def _result(result: "CallToolResult") -> Result:
+    """Return the texts of a result; images and sounds are only named."""
+    texts = [each.text if each.type == "text" else f"(a part of the kind {each.type})" for each in result.content]
+    if not texts and result.structured_content is not None:
+        texts = [json.dumps(result.structured_content, ensure_ascii=False)]
     text = "\n".join(texts).strip()
-    return Result(text or "(no text)", failed=bool(found.is_error))
+    return Result(text or "(no text)", failed=bool(result.is_error))

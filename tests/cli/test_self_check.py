@@ -3,12 +3,12 @@
 import pytest
 
 from headstart import pdf_text
-from headstart.cli import trials
+from headstart.cli import self_check
 
 
 @pytest.mark.slow
 def test_every_trial_passes_here() -> None:
-    assert list(trials.faults()) == []
+    assert list(self_check.faults()) == []
 
 
 def test_failing_trial_is_told_and_the_rest_runs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -16,7 +16,7 @@ def test_failing_trial_is_told_and_the_rest_runs(monkeypatch: pytest.MonkeyPatch
         raise RuntimeError("no\nword")
 
     monkeypatch.setattr(pdf_text, "pages", lambda *_: iter(["Hello lion"]))
-    monkeypatch.setattr(trials.Echo, "generate", silent)
-    server, pdf = trials.faults()
+    monkeypatch.setattr(self_check.EchoEngine, "generate", silent)
+    server, pdf = self_check.faults()
     assert server.startswith("The server fails: it answered ")
     assert pdf == "Reading a PDF file fails: it reads ['Hello lion']"

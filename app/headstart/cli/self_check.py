@@ -1,4 +1,4 @@
-"""Trials of the parts that a packed program may lack: server, JSON schema, tools, key ring, PDF, encryption, GenAI."""
+"""Checks of the parts that a packed program may lack: server, JSON schema, tools, key ring, PDF, encryption, GenAI."""
 
 import asyncio
 import importlib
@@ -17,10 +17,10 @@ from headstart.errors import HeadstartError
 from headstart.library import Model
 
 _WORD, _PASSPHRASE = "tiger", "three blind mice"
-_TIMEOUT = 60.0  # seconds for what takes less than one
+_TIMEOUT_SECONDS = 60.0  # for a trial that takes less than one
 _END = "<end>"
 _LETTERS = "".join(map(chr, range(33, 127)))
-# A page that shows one word, with wrong offsets that a reader must find again.
+# A page that shows one word. Its offsets are wrong, and a reader must find the right ones.
 _PDF = f"""%PDF-1.4
 1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
 2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
@@ -34,15 +34,16 @@ startxref
 0
 %%EOF
 """
-_RINGS = ("SecretService", "kwallet", "libsecret", "Windows", "macOS", "chainer")  # that keyring finds by their names
+# Names by which keyring finds its backends.
+_KEYRING_BACKENDS = ("SecretService", "kwallet", "libsecret", "Windows", "macOS", "chainer")
 
 
 class _TrialError(HeadstartError):
-    """A part works, but wrongly."""
+    """A part that gives a wrong result."""
 
 
 def faults() -> Iterator[str]:
-    """A sentence for each part that fails."""
+    """Yield a sentence for each part that fails."""
     trials: dict[str, Callable[[], None]] = {
         "The server": _serve,
         "An answer that keeps to a JSON schema": _keep_to_schema,
@@ -59,44 +60,43 @@ def faults() -> Iterator[str]:
             yield f"{name} fails: {' '.join(str(error).split())[:500] or repr(error)}"
 
 
-class Echo:
+class EchoEngine:
     """An engine that repeats the last message."""
 
     def generate(self, request: Request, _cancel: CancelEvent | None = None) -> Iterator[Event]:
-        """See Engine.generate."""
         token = Token(0, Origin.UNKNOWN)
         yield Step(request.messages[-1].content, Round((token,), 0, 0, Origin.TARGET, Timing()))
         yield Finish(FinishReason.STOP, nothing(), (token.id,))
 
     def close(self) -> None:
-        """See Engine.close."""
+        """Nothing to free."""
 
 
 def _serve() -> None:
-    """Like `headstart serve`, with an echo instead of a model."""
+    """Ask a server that repeats the message instead of loading a model."""
     import httpx  # noqa: PLC0415
 
-    asked = {"model": "echo", "messages": [{"role": "user", "content": _WORD}]}
-    with _serving() as (url, key), httpx.Client(trust_env=False, timeout=_TIMEOUT) as client:
+    body = {"model": "echo", "messages": [{"role": "user", "content": _WORD}]}
+    with _serving() as (url, key), httpx.Client(trust_env=False, timeout=_TIMEOUT_SECONDS) as client:
         try:
-            reply = client.post(f"{url}/chat/completions", headers={"Authorization": f"Bearer {key}"}, json=asked)
-            refused = client.get(f"{url}/models")
+            reply = client.post(f"{url}/chat/completions", headers={"Authorization": f"Bearer {key}"}, json=body)
+            unauthorised = client.get(f"{url}/models")
         except httpx.HTTPError as error:
             raise _TrialError(f"{error!r}") from None
-    _require(reply.status_code == httpx.codes.OK and _WORD in reply.text, f"it answered {reply.text[:200]}")
-    _require(refused.status_code == httpx.codes.UNAUTHORIZED, "it let in a program without the key")
+    _check(reply.status_code == httpx.codes.OK and _WORD in reply.text, f"it answered {reply.text[:200]}")
+    _check(unauthorised.status_code == httpx.codes.UNAUTHORIZED, "it let in a program without the key")
 
 
 @contextmanager
 def _serving() -> Iterator[tuple[str, str]]:
-    """Address and key of a server in front of an echo."""
+    """Context manager that gives the address and the key of a server in front of an echo."""
     from headstart.server import keys  # noqa: PLC0415
     from headstart.server.models import OneModel, Served  # noqa: PLC0415
     from headstart.server.server import Server, listen, url  # noqa: PLC0415
 
     key, listener = keys.new(), listen("127.0.0.1", 0)
-    order = StartServer("echo", (keys.digest(key),), "127.0.0.1", 0)
-    server = Server(order, listener, OneModel(Served("echo"), Echo()), lambda _: None)
+    config = StartServer("echo", (keys.digest(key),), "127.0.0.1", 0)
+    server = Server(config, listener, OneModel(Served("echo"), EchoEngine()), lambda _: None)
     address = url(listener)
     server.start()
     try:
@@ -106,7 +106,7 @@ def _serving() -> Iterator[tuple[str, str]]:
 
 
 def _keep_to_schema() -> None:
-    """In a vocabulary of letters, only one letter may follow, and then only the end."""
+    """Check that in a vocabulary of letters only one letter may follow, and then only the end."""
     from headstart.engine import grammar  # noqa: PLC0415
     from headstart.engine.grammar import Spelling  # noqa: PLC0415
 
@@ -114,11 +114,11 @@ def _keep_to_schema() -> None:
     with tempfile.TemporaryDirectory(prefix="headstart-check-") as folder:
         (Path(folder) / vocabulary.FILE_NAME).write_text(json.dumps(_tokenizer(ids)), encoding="utf-8")
         form = grammar.form('{"enum": [7]}', Spelling(Path(folder), len(ids), [ids[_END]]))
-    for wanted in ("7", _END):
+    for expected in ("7", _END):
         allowed = form.allowed([])
-        found = [] if allowed is None else [text for text, number in ids.items() if allowed[number]]
-        _require(found == [wanted], f"after the schema {found} may follow in place of {wanted!r}")
-        form.commit(ids[wanted])
+        actual = [] if allowed is None else [text for text, number in ids.items() if allowed[number]]
+        _check(actual == [expected], f"after the schema {actual} may follow in place of {expected!r}")
+        form.commit(ids[expected])
 
 
 def _tokenizer(ids: dict[str, int]) -> dict[str, object]:
@@ -134,7 +134,7 @@ def _tokenizer(ids: dict[str, int]) -> dict[str, object]:
 
 
 def _call_tool() -> None:
-    """Of an MCP server in this process: there need not be another program that is one."""
+    """Call a tool of an MCP server in this process, so that no other program is needed."""
     from mcp import Client  # noqa: PLC0415
     from mcp.server import MCPServer  # noqa: PLC0415
 
@@ -148,18 +148,18 @@ def _call_tool() -> None:
         async with Client(server) as client:
             return str(await client.call_tool("echo", {"word": _WORD}))
 
-    found = asyncio.run(call())
-    _require(_WORD in found, f"it gives {found}")
+    result = asyncio.run(call())
+    _check(_WORD in result, f"it gives {result}")
 
 
 def _look_for_key_ring() -> None:
-    """The desktop decides whether there is a key ring; the program must be able to ask each kind."""
+    """Check that each kind of key ring can be asked. The desktop decides whether there is one."""
     import keyring  # noqa: PLC0415
 
     keyring.get_keyring()
     native = ("secretstorage",) if sys.platform.startswith("linux") else ()
-    for module in (*native, *(f"keyring.backends.{name}" for name in _RINGS)):
-        importlib.import_module(module)  # noqa: TID251 - of the key ring's
+    for module in (*native, *(f"keyring.backends.{name}" for name in _KEYRING_BACKENDS)):
+        importlib.import_module(module)  # noqa: TID251 - modules of the key ring
 
 
 def _read_pdf() -> None:
@@ -168,8 +168,8 @@ def _read_pdf() -> None:
     with tempfile.TemporaryDirectory(prefix="headstart-check-") as folder:
         path = Path(folder) / "check.pdf"
         path.write_text(_PDF, encoding="ascii")
-        found = list(pages(path, open_pdf(path)))
-    _require(found == [f"Hello {_WORD}"], f"it reads {found}")
+        texts = list(pages(path, open_pdf(path)))
+    _check(texts == [f"Hello {_WORD}"], f"it reads {texts}")
 
 
 def _encrypt() -> None:
@@ -183,21 +183,23 @@ def _encrypt() -> None:
         encryption.encrypt(folder, _PASSPHRASE)
         with closing(open_store(folder, encryption.unlock(folder, _PASSPHRASE))) as store:
             titles = [chat.title for chat in store.chats()]
-        _require(encryption.is_encrypted(folder) and titles == [_WORD], f"it reads {titles}")
+        _check(encryption.is_encrypted(folder) and titles == [_WORD], f"it reads {titles}")
 
 
 def _ask_genai() -> None:
-    """Asks the model that came with the program, if there is one."""
+    """Ask the model that came with the program, if there is one."""
     from headstart.engine.engine import EngineKind, Finish, LoadOptions, Message, Request  # noqa: PLC0415
     from headstart.engine.opening import load  # noqa: PLC0415
 
-    came = paths.bundled_models_folder()
-    for model in (entry for entry in library.installed() if isinstance(entry, Model) and entry.folder.parent == came):
+    bundled = paths.bundled_models_folder()
+    for model in (
+        entry for entry in library.installed() if isinstance(entry, Model) and entry.folder.parent == bundled
+    ):
         with closing(load(LoadOptions(model.folder, engine=EngineKind.GENAI))) as engine:
             *_, last = engine.generate(Request((Message("user", "Hello"),), max_new_tokens=8))
-        _require(isinstance(last, Finish) and len(last.token_ids) > 0, "it wrote nothing")
+        _check(isinstance(last, Finish) and len(last.token_ids) > 0, "it wrote nothing")
 
 
-def _require(holds: bool, otherwise: str) -> None:
-    if not holds:
-        raise _TrialError(otherwise)
+def _check(condition: bool, sentence: str) -> None:
+    if not condition:
+        raise _TrialError(sentence)

@@ -15,7 +15,7 @@ _RETRY = {"retry-after": "1"}
 
 @dataclass(frozen=True)
 class Fault:
-    """What went wrong. `message` is one sentence with the remedy; `param` is the wrong field."""
+    """Description of an error. `message` is one sentence with the remedy; `param` is the wrong field."""
 
     message: str
     type: str
@@ -25,14 +25,14 @@ class Fault:
 
 @dataclass(frozen=True)
 class FaultBody:
-    """The body of every refusal; `type` is for Anthropic's clients."""
+    """Body of every refusal; `type` is for Anthropic's clients."""
 
     error: Fault
     type: Literal["error"] = "error"
 
 
 class RefusedError(HeadstartError):
-    """A request that is not answered, and why."""
+    """A request that the server does not answer."""
 
     def __init__(self, status: int, fault: Fault, headers: Mapping[str, str] | None = None) -> None:
         """`headers` are sent with the reply."""
@@ -43,27 +43,25 @@ class RefusedError(HeadstartError):
 
     @property
     def body(self) -> bytes:
-        """The object as JSON."""
         return msgspec.json.encode(FaultBody(self.fault))
 
     def response(self) -> Response:
-        """The reply to the client."""
         return Response(self.body, self.status, self.headers, "application/json")
 
 
 def invalid(message: str, param: str | None = None, code: str | None = None) -> RefusedError:
-    """A request that cannot be answered as it is."""
+    """Return the refusal of a request that cannot be answered as it is."""
     return RefusedError(400, Fault(message, INVALID, param, code))
 
 
 def stopping() -> RefusedError:
-    """The server is shutting down."""
+    """Return the refusal of every request while the server is shutting down."""
     sentence = "The server is being stopped: ask again after it has been started again."
     return RefusedError(503, Fault(sentence, SERVER, code="stopping"))
 
 
-def refused(error: HeadstartError) -> RefusedError:
-    """`error` as a reply."""
+def to_refusal(error: HeadstartError) -> RefusedError:
+    """Return the refusal that tells a client about `error`."""
     match error:
         case RefusedError():
             return error
