@@ -84,9 +84,9 @@ def _exchange(program: Program) -> None:
     chat = program.chat_controller.session.chat.id
     files = [paths.data_folder() / f"chat{ending}" for ending in (".md", ".html", ".pdf", ".headstart.json")]
     for file in files:
-        program.commands._exchange.write(chat, file)
+        program.commands._import_export.write(chat, file)
         _until(partial(_is_written, file))
-    program.bring_in(str(files[-1]))
+    program.import_file(str(files[-1]))
     assert len(program.store.chats()) == 2
 
 

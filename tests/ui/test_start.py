@@ -91,7 +91,7 @@ def test_the_chats_of_a_file_come_in_and_the_first_is_open(qtbot: QtBot, app: Pr
     former = app.chat_controller.session.chat.id
     file = tmp_path / "hello.headstart.json"
     file.write_text(to_json([(app.store.chats()[0], app.store.conversation(former))]), encoding="utf-8")
-    app.bring_in(str(file))
+    app.import_file(str(file))
     assert app.chat_controller.session.chat.id != former
     assert app.chat_controller.session.path[0].text == "hello"
     assert len(app.store.chats()) == 2

@@ -200,7 +200,7 @@ def catch_errors(path: Path) -> None:
 
 def _tell(summary: str, text: str, path: Path) -> None:
     sentence = QCoreApplication.translate(
-        "Diary", "Something went wrong inside Headstart. Your chats are saved. Details are in {}."
+        "Application", "Something went wrong inside Headstart. Your chats are saved. Details are in {}."
     ).format(path)
     box = QMessageBox(
         QMessageBox.Icon.Warning, "Headstart", f"{sentence}\n\n{summary}", parent=QApplication.activeWindow()
@@ -239,7 +239,7 @@ def _run(application: QApplication, instance: SingleInstance, file: Path | None,
     """One window after another, as long as the last one asks to be reopened: widgets cannot change their language."""
     translation, again, key, work = Translation(application), "", None, None
     while True:
-        translation.speak(settings_file.load().language)
+        translation.install(settings_file.load().language)
         Appearance(application, settings_file.load())  # for questions before there is a window
         recovery = Recovery(paths.history_folder(), key)
         instance.raise_requested.connect(recovery.come_forward)
@@ -250,9 +250,9 @@ def _run(application: QApplication, instance: SingleInstance, file: Path | None,
         program = Program(application, store)
         instance.raise_requested.connect(program.come_forward)
         instance.quick_requested.connect(program.quick.ask)
-        instance.open_requested.connect(program.bring_in)
+        instance.open_requested.connect(program.import_file)
         if file:
-            QTimer.singleShot(0, program, partial(program.bring_in, str(file)))
+            QTimer.singleShot(0, program, partial(program.import_file, str(file)))
         if work:
             tell = program.chat_controller.say if work.failed else program.chat_controller.advise
             QTimer.singleShot(0, program, partial(tell, work.sentence))

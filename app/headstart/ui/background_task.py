@@ -6,7 +6,7 @@ from typing import Any
 from PySide6.QtCore import QObject, QThreadPool, Signal, Slot
 
 from headstart.errors import HeadstartError
-from headstart.ui.translation import said
+from headstart.ui.translation import translate_error
 
 
 class BackgroundTask(QObject):
@@ -51,6 +51,6 @@ class BackgroundTask(QObject):
         if self._cancelled:
             return
         if isinstance(result, HeadstartError):
-            self.failed.emit(said(result))
+            self.failed.emit(translate_error(result))
         else:
             self.done.emit(result)

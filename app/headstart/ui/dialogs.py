@@ -34,7 +34,7 @@ from headstart.ui.main_window import MainWindow
 from headstart.ui.models.model_choices import ModelChoices
 from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.settings_controller import CurrentSettings, SettingsController
-from headstart.ui.translation import chosen, spoken
+from headstart.ui.translation import choose_locale, language_of
 from headstart.ui.widgets import stylesheet
 from headstart.ui.widgets.labels import Heading, button, label
 from headstart.ui.widgets.layouts import Dialog, stacked, two_columns
@@ -272,7 +272,7 @@ class Dialogs(QObject):
     def _change(self, dialog: PreferencesDialog, values: dict[str, object]) -> None:
         before = self._settings.now.language
         self._settings.change(**values)
-        if spoken(chosen(self._settings.now.language)) != spoken(chosen(before)):
+        if language_of(choose_locale(self._settings.now.language)) != language_of(choose_locale(before)):
             self._offer_restart(dialog)
 
     def _offer_restart(self, dialog: PreferencesDialog) -> None:

@@ -62,8 +62,8 @@ from headstart.engine.tuning.messages import (
     TuneRequest,
 )
 from headstart.errors import EngineLostError, HeadstartError, OutOfMemoryError, ProtocolVersionError
-from headstart.ui.spelling import sentences
-from headstart.ui.translation import said
+from headstart.ui.formatting import sentences
+from headstart.ui.translation import translate_error
 
 _SHOWN, _HIDDEN = 33, 100  # ms between two `steps`
 # Orders whose failure is not shown: the answer will say what is wrong, and loading the model what is wrong with that.
@@ -374,12 +374,12 @@ class EngineLink(QObject):
         if isinstance(told, Ended):
             self._end(*(self._fault or (self._sentence(told), True)))
         elif isinstance(told, EngineLostError):  # it could not even be started
-            self._end(said(told), hopeful=False)
+            self._end(translate_error(told), hopeful=False)
         elif self._fault or not self._process:
             return
         elif isinstance(told, HeadstartError):  # nothing that it says can be trusted any more
             self.journal.write(str(told))
-            self._kill(said(told), hopeful=not isinstance(told, ProtocolVersionError))
+            self._kill(translate_error(told), hopeful=not isinstance(told, ProtocolVersionError))
         else:
             self._process.note(told)
             if not (self._process.is_idle or self._looking.isActive()):
@@ -451,7 +451,7 @@ class EngineLink(QObject):
         lacks_memory = report.kind == OutOfMemoryError.__name__
         if report.order == Turn.__name__:  # who asked the server was told
             if lacks_memory:
-                self._kill(said(report.sentence))
+                self._kill(translate_error(report.sentence))
             return
         if report.order in _UNTOLD:
             return
@@ -464,7 +464,7 @@ class EngineLink(QObject):
             self._renew()
         if report.generation is not None or not report.order:  # an unreadable order may have been that for the answer
             self._end_answer()
-        self.failed.emit(said(report.sentence), report)
+        self.failed.emit(translate_error(report.sentence), report)
 
     def _renew(self) -> None:
         """What ran out of memory is not trusted any more, and gives none back."""
@@ -488,7 +488,7 @@ class EngineLink(QObject):
         assert self._process
         silence = self._process.look()
         if silence:  # a model that was being loaded would be waited for as long once more
-            self._kill(said(silence.sentence), hopeful=silence.doing not in (Doing.START, Doing.LOAD))
+            self._kill(translate_error(silence.sentence), hopeful=silence.doing not in (Doing.START, Doing.LOAD))
         elif self._process.is_idle:
             self._looking.stop()
 

@@ -30,7 +30,7 @@ class Ending:
 class LineProcess(QObject):
     """At most one process at a time."""
 
-    said = Signal(str)  # a line with something in it
+    line_read = Signal(str)  # a line with something in it
     ended = Signal(object)  # Ending
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -95,7 +95,7 @@ class LineProcess(QObject):
         self._rest += bytes(self._process.readAllStandardOutput().data()).decode("utf-8", "replace")
         *lines, self._rest = self._rest.replace("\r", "\n").split("\n")
         for line in filter(str.strip, lines):
-            self.said.emit(line.rstrip())
+            self.line_read.emit(line.rstrip())
 
     @Slot(QProcess.ProcessError)
     def _note_error(self, error: QProcess.ProcessError) -> None:
@@ -106,7 +106,7 @@ class LineProcess(QObject):
     def _finish(self, code: int, status: QProcess.ExitStatus) -> None:
         self._read()
         if self._rest.strip():
-            self.said.emit(self._rest.rstrip())
+            self.line_read.emit(self._rest.rstrip())
         self._end(Ending(code, crashed=status != QProcess.ExitStatus.NormalExit))
 
     def _end(self, ending: Ending) -> None:

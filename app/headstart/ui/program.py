@@ -192,9 +192,9 @@ class Program(QObject):
             self._choose(chat_id, None)
 
     @Slot(str)
-    def bring_in(self, file: str) -> None:
+    def import_file(self, file: str) -> None:
         """Add the chats of an exported file."""
-        self.commands.bring_in(Path(file))
+        self.commands.import_file(Path(file))
 
     def restart(self, order: Order | None = None) -> None:
         """Close the window and the history, carry out the order, and open both again."""

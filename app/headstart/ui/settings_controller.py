@@ -11,7 +11,7 @@ from headstart.settings_file import load, save
 from headstart.ui.models.model_choices import ModelChoices
 from headstart.ui.models.models_page import Placement
 from headstart.ui.settings.settings_form import SettingsForm
-from headstart.ui.translation import telling
+from headstart.ui.translation import showing_errors
 
 
 class CurrentSettings(QObject):
@@ -27,7 +27,7 @@ class CurrentSettings(QObject):
 
     def change(self, **values: object) -> None:
         """Change some and save them; `changed` follows, or `refused`."""
-        with telling(self.refused.emit):
+        with showing_errors(self.refused.emit):
             changed = dataclasses.replace(self.now, **values)  # type: ignore[arg-type]
             save(changed)
             self.now = changed

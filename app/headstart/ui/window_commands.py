@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QLineEdit, QPlainTextEdit
 from headstart.chat.conversation import Role
 from headstart.chat.store import Store
 from headstart.ui.chat.chat_controller import ChatController
-from headstart.ui.exchange import Exchange
+from headstart.ui.import_export import ImportExport
 from headstart.ui.main_window import MainWindow
 from headstart.ui.settings_controller import CurrentSettings
 from headstart.ui.sidebar.chats_controller import ChatsController
@@ -37,9 +37,9 @@ class WindowCommands(QObject):
         self._window, self._store, self._chats = window, store, chats
         self._chat_controller, self._settings, self._undo_stack = chat_controller, settings, undo_stack
         self._actions: dict[str, QAction] = window.actions_by_name
-        self._exchange = Exchange(window.chat, store, self)
-        self._exchange.imported.connect(chats.refresh)
-        self._window.sidebar.export_requested.connect(lambda ids: self._exchange.export(*ids))
+        self._import_export = ImportExport(window.chat, store, self)
+        self._import_export.imported.connect(chats.refresh)
+        self._window.sidebar.export_requested.connect(lambda ids: self._import_export.export(*ids))
         self._leaving = QShortcut(QKeySequence(Qt.Key.Key_Escape), window, self._escape)  # while nothing is stopped
         for name, act in self._commands().items():
             self._actions[name].triggered.connect(act)
@@ -73,15 +73,15 @@ class WindowCommands(QObject):
         self._actions["enter_sends"].setChecked(settings.enter_sends)
         self._actions[f"theme_{settings.theme}"].setChecked(True)
 
-    def bring_in(self, file: Path) -> None:
+    def import_file(self, file: Path) -> None:
         """Add the chats of an exported file and open the first of them."""
-        added = self._exchange.read(file)
+        added = self._import_export.read(file)
         if added:
             self._chats.open(added[0])
 
     def close(self) -> None:
         """Cancel the PDF that is being written."""
-        self._exchange.cancel()
+        self._import_export.cancel()
 
     def _commands(self) -> dict[str, Callable[[], object]]:
         chats, sidebar, controller = self._chats, self._window.sidebar, self._chat_controller
@@ -92,8 +92,8 @@ class WindowCommands(QObject):
             "pin": lambda: chats.pin(*self._chat_ids(), pinned=self._actions["pin"].isChecked()),
             "tags": lambda: sidebar.open_tag_menu([chat for chat in map(self._store.chat, self._chat_ids()) if chat]),
             "delete": lambda: chats.delete(*self._chat_ids()),
-            "export": lambda: self._exchange.export(*self._chat_ids()),
-            "import": self._exchange.bring_in,
+            "export": lambda: self._import_export.export(*self._chat_ids()),
+            "import": self._import_export.import_file,
             "undo": self._undo,
             "copy_last": controller.copy_last,
             "copy_chat": self._copy_chat,

@@ -16,7 +16,7 @@ from headstart.chat.key_file import SHORTEST
 from headstart.chat.store import Store
 from headstart.errors import HistoryError
 from headstart.ui.background_task import BackgroundTask
-from headstart.ui.translation import said
+from headstart.ui.translation import translate_error
 from headstart.ui.widgets.labels import StatusLine, button, label, muted
 from headstart.ui.widgets.layouts import Card, Dialog, TitledField, row, stacked
 from headstart.ui.widgets.progress import BusyBar
@@ -326,5 +326,5 @@ def _missing() -> str:
     try:
         database.require_cipher()
     except HistoryError as error:
-        return said(error)
+        return translate_error(error)
     return ""

@@ -15,7 +15,7 @@ from headstart.chat.store import Store, open_store
 from headstart.errors import DamagedHistoryError, HistoryError, LockedHistoryError
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.history.encryption import PassphraseForm, Wanted
-from headstart.ui.translation import said
+from headstart.ui.translation import translate_error
 from headstart.ui.widgets.labels import muted
 from headstart.ui.widgets.layouts import Dialog, stacked
 from headstart.ui.widgets.stylesheet import dress
@@ -117,9 +117,11 @@ class Recovery(QObject):
             except LockedHistoryError:
                 go_on = self._unlock()
             except DamagedHistoryError as error:
-                go_on = self._replace(said(error))
+                go_on = self._replace(translate_error(error))
             except HistoryError as error:
-                go_on = self._ask(said(error), {_Choice.TRY_AGAIN: self.tr("Try Again")}) is _Choice.TRY_AGAIN
+                go_on = (
+                    self._ask(translate_error(error), {_Choice.TRY_AGAIN: self.tr("Try Again")}) is _Choice.TRY_AGAIN
+                )
             if not go_on:
                 return None
 
@@ -152,7 +154,7 @@ class Recovery(QObject):
             assert backup, "an empty history is not damaged"
             self._broken = self.tr("The backup of {} is damaged too.").format(_time(backup))
         except HistoryError as error:
-            return self._ask(said(error), {_Choice.TRY_AGAIN: self.tr("Try Again")}) is _Choice.TRY_AGAIN
+            return self._ask(translate_error(error), {_Choice.TRY_AGAIN: self.tr("Try Again")}) is _Choice.TRY_AGAIN
         return True
 
     def _put(self, backup: Backup | None) -> None:

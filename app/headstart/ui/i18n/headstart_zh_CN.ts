@@ -1615,7 +1615,7 @@
     </message>
 </context>
 <context>
-    <name>Diary</name>
+    <name>Application</name>
     <message>
         <source>Something went wrong inside Headstart. Your chats are saved. Details are in {}.</source>
         <translation>Headstart 内部出现错误。您的对话已保存。详情请见 {}。</translation>
@@ -1895,7 +1895,7 @@
     </message>
 </context>
 <context>
-    <name>Exchange</name>
+    <name>ImportExport</name>
     <message>
         <source>Writing {}</source>
         <translation>正在写入 {}</translation>
@@ -6140,7 +6140,7 @@ The model is loaded a second time there and takes its memory again.</source>
     </message>
 </context>
 <context>
-    <name>Spelling</name>
+    <name>Formatting</name>
     <message>
         <source>{} %</source>
         <translation>{}%</translation>

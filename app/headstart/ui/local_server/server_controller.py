@@ -23,7 +23,7 @@ from headstart.server import keys
 from headstart.settings import Settings
 from headstart.ui.local_server.server_page import ServedModel, ServerPage, ServerState, ServerView
 from headstart.ui.models.model_loader import ModelLoader
-from headstart.ui.translation import said
+from headstart.ui.translation import translate_error
 from headstart.ui.widgets.layouts import confirms
 
 LOG = "server.log"
@@ -123,7 +123,7 @@ class ServerController(QObject):
             self._set(ServerState.STARTING)
             self._loader.require(settings)
         except HeadstartError as error:
-            self._end(said(error))
+            self._end(translate_error(error))
             return
         if self._loader.is_ready:
             self._serve(settings)
@@ -133,7 +133,7 @@ class ServerController(QObject):
         try:
             kept = keys.read(paths.server_key()) or ""
         except HeadstartError as error:
-            self._end(said(error))
+            self._end(translate_error(error))
             return
         self._served = ServedModel(self._loader.model, settings.sampling, settings.guessing)
         self._page.requests.clear()
@@ -268,7 +268,7 @@ class ServerController(QObject):
         try:
             self._make_key()
         except HeadstartError as error:
-            self._set(ServerState.FAILED if self.state.is_down else self.state, said(error))
+            self._set(ServerState.FAILED if self.state.is_down else self.state, translate_error(error))
             return
         if self.state.is_on:
             self._stop(again=True)

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QWidget
 
 from headstart.engine.engine import Sampling, Speculation
 from headstart.engine.protocol import Answered, Asked
+from headstart.ui.formatting import decimal, whole
 from headstart.ui.settings.settings_form import NumberEditor
-from headstart.ui.spelling import decimal, whole
 from headstart.ui.widgets.figure_table import FigureTable
 from headstart.ui.widgets.labels import CopiedLine, StatusLine, button, muted
 from headstart.ui.widgets.layouts import Card, Page, add, beside

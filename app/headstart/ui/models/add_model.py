@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QComboBox, QFileDialog, QGridLayout, QLabel, QLine
 
 from headstart import exporter
 from headstart.exporter import FETCHED, SIZE, install_command
-from headstart.ui.spelling import amount
+from headstart.ui.formatting import format_size
 from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import Fold, button, muted
 from headstart.ui.widgets.layouts import Card, add, beside, file_place, keep_place, row, stacked
@@ -40,7 +40,7 @@ class ExporterNote(Card):
             "model, which takes Python 3.11 or newer with venv and the network. It fetches about {fetched}, which take "
             "{size} on the disk, and much more where PyTorch comes with libraries for graphics cards, as it usually "
             "does on Linux. Nothing is fetched before you choose a model."
-        ).format(fetched=amount(FETCHED), size=amount(SIZE))
+        ).format(fetched=format_size(FETCHED), size=format_size(SIZE))
 
 
 class AddModel(QWidget):

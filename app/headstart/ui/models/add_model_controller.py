@@ -15,7 +15,7 @@ from headstart.exporter import PROGRAM
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.line_process import Ending, LineProcess
 from headstart.ui.models.catalogue import recipes
-from headstart.ui.translation import said, translate
+from headstart.ui.translation import translate, translate_error
 from headstart.ui.widgets.progress import WorkCard
 
 _GRACE_MS = 3000
@@ -29,7 +29,7 @@ _LEFTOVERS = ".headstart-export-*"  # folders in which the exporter works, with 
 class ExportRun(QObject):
     """At most one export at a time."""
 
-    said = Signal(str)  # a line
+    line_read = Signal(str)  # a line
     stepped = Signal(str)  # what is done now
     fetching = Signal(bool)  # whether the step is a download, which can end at any time and go on later
     progressed = Signal(object, object)  # bytes of this step, of how many
@@ -43,7 +43,7 @@ class ExportRun(QObject):
         self._pid = 0
         self._last = ""
         self._cancelled = False
-        self._child.said.connect(self._take)
+        self._child.line_read.connect(self._take)
         self._child.ended.connect(self._finish)
 
     @property
@@ -75,7 +75,7 @@ class ExportRun(QObject):
         if line.startswith("{") and self._take_result(line):
             return
         self._last = line.strip().removeprefix(f"{PROGRAM}: ")
-        self.said.emit(line)
+        self.line_read.emit(line)
         if step := _STEP.match(line):
             self.stepped.emit(step[1])
             self.fetching.emit(False)  # noqa: FBT003 - Qt's own signature
@@ -90,7 +90,7 @@ class ExportRun(QObject):
         """Whether this is the exporter's JSON: where the model lies, or what went wrong."""
         try:
             result = json.loads(line)
-            self._last = result.get("output") or said(Translatable.from_data(result["error"]))
+            self._last = result.get("output") or translate_error(Translatable.from_data(result["error"]))
         except (ValueError, KeyError):
             return False
         return True
@@ -137,7 +137,7 @@ _STEPS = (
 class ExporterSetup(QObject):
     """One at a time."""
 
-    said = Signal(str)  # a line
+    line_read = Signal(str)  # a line
     stepped = Signal(str)  # what is done now
     progressed = Signal(object, object)  # bytes of this file, of how many
     ended = Signal(bool, str)  # whether it can be used, and if not why
@@ -184,7 +184,7 @@ class ExporterSetup(QObject):
 
     def note_line(self, line: str) -> None:
         """From the thread of the set-up, as the next two."""
-        self.said.emit(line)
+        self.line_read.emit(line)
 
     def note_step(self, template: str, *values: object) -> None:
         """In the window's language."""
@@ -232,7 +232,7 @@ class AddModelController(QObject):
         self._fetching = self._is_cancelled = self._is_paused = False
         self._copy: BackgroundTask | None = None
         for part in (self._run, self._setup):
-            part.said.connect(card.append)
+            part.line_read.connect(card.append)
             part.stepped.connect(card.show_step)
             part.progressed.connect(card.show_progress)
         self._run.fetching.connect(card.set_pausable)

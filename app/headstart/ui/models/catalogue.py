@@ -10,8 +10,8 @@ import msgspec
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QLineEdit, QVBoxLayout, QWidget
 
+from headstart.ui.formatting import format_size, sentences
 from headstart.ui.models.add_model import AddModel
-from headstart.ui.spelling import amount, sentences
 from headstart.ui.translation import translate
 from headstart.ui.widgets.labels import Fold, Heading, button, muted, section
 from headstart.ui.widgets.layouts import Card, add, row, stacked
@@ -121,14 +121,16 @@ def facts(recipe: Recipe, free: int) -> str:
         "Licence: {licence} · downloads up to {download}, takes up to {result} on the disk ({result_int4} in 4 bits)",
     ).format(
         licence=recipe.licence,
-        download=amount(recipe.download),
-        result=amount(recipe.result),
-        result_int4=amount(recipe.result_int4),
+        download=format_size(recipe.download),
+        result=format_size(recipe.result),
+        result_int4=format_size(recipe.result_int4),
     )
     if free:
         fits = translate("Catalogue", " · fits your memory: about {needed}")
         exceeds = translate("Catalogue", " · too large: needs about {needed} of memory, {free} is free")
-        words += (fits if recipe.memory <= free else exceeds).format(needed=amount(recipe.memory), free=amount(free))
+        words += (fits if recipe.memory <= free else exceeds).format(
+            needed=format_size(recipe.memory), free=format_size(free)
+        )
     if any(note.startswith(_GATED) for note in recipe.notes):
         gated = translate("Catalogue", "Accept its licence on huggingface.co first, and log in with the hub's program.")
         words = f"{words}\n{gated}"

@@ -9,9 +9,9 @@ from headstart import remotes
 from headstart.engine.engine import Remote
 from headstart.library import Broken, Entry, Model, Pair
 from headstart.manifest import Precision
+from headstart.ui.formatting import decimal, format_size, whole
 from headstart.ui.models import model_choices
-from headstart.ui.spelling import amount, decimal, whole
-from headstart.ui.translation import said, translate
+from headstart.ui.translation import translate, translate_error
 from headstart.ui.widgets.labels import ElidedLabel, StatusLine, button, label, muted
 from headstart.ui.widgets.layouts import Card, add, beside, row
 from headstart.ui.widgets.stylesheet import dress
@@ -130,7 +130,7 @@ class ModelCard(NamedCard):
     def show_memory(self, needed: int, free: int) -> None:
         """Bytes that it takes when loaded, against those that it could take."""
         words = self.tr("Takes about {needed} of memory; {free} is free.").format(
-            needed=amount(needed), free=amount(free)
+            needed=format_size(needed), free=format_size(free)
         )
         self._memory.say(words, bad=needed > free)
 
@@ -153,16 +153,16 @@ class ModelCard(NamedCard):
 def _badges(entry: Entry) -> list[str]:
     if isinstance(entry, Broken):
         return [translate("ModelCard", "cannot be used")]
-    facts = [_precision(entry), amount(model_choices.size_of(entry)), _licences(entry)]
+    facts = [_precision(entry), format_size(model_choices.size_of(entry)), _licences(entry)]
     return [translate("ModelCard", "pair"), *facts] if isinstance(entry, Pair) else facts
 
 
 def _lines(entry: Entry) -> list[tuple[str, str, str]]:
     """Text, kind of label, and what its tooltip says besides."""
     if isinstance(entry, Broken):
-        return [(said(entry.reason), "danger", "")]
+        return [(translate_error(entry.reason), "danger", "")]
     models = model_choices.models_of(entry)
-    faults = [(said(model.misreading), "danger", "") for model in models if model.misreading]
+    faults = [(translate_error(model.misreading), "danger", "") for model in models if model.misreading]
     return [*((_part(model, entry), "muted", _quality_details(model)) for model in models), *faults]
 
 

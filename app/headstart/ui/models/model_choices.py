@@ -15,9 +15,9 @@ from headstart.engine.memory import need
 from headstart.library import ELSEWHERE, NO_DRAFT, Broken, Entry, Model, Pair
 from headstart.settings import Settings, about, defaults
 from headstart.ui.background_task import BackgroundTask
+from headstart.ui.formatting import format_size, listed, sentences, whole
 from headstart.ui.settings.settings_form import Choices, word
-from headstart.ui.spelling import amount, listed, sentences, whole
-from headstart.ui.translation import said, translate
+from headstart.ui.translation import translate, translate_error
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ def kv_note(models: Sequence[Model], settings: Settings) -> str:
         "LoadingChoices", "With {tokens} tokens of context: {full} of memory in 16 bits, {small} in 8 bits."
     )
     tokens = whole(memory.context_of(known[0], settings.context))
-    return words.format(tokens=tokens, full=amount(full), small=amount(small))
+    return words.format(tokens=tokens, full=format_size(full), small=format_size(small))
 
 
 def _against_ours(models: Sequence[Model], settings: Settings) -> str:
@@ -292,9 +292,9 @@ class ModelChoices(QObject):
         choices: Choices = [("", named, "")]
         for entry in self.entries:
             if isinstance(entry, Broken):
-                choices.append((entry.name, entry.name, said(entry.reason)))
+                choices.append((entry.name, entry.name, translate_error(entry.reason)))
             else:
-                size = self.tr("{name} ({size} on disk)").format(name=entry.name, size=amount(size_of(entry)))
+                size = self.tr("{name} ({size} on disk)").format(name=entry.name, size=format_size(size_of(entry)))
                 choices.append((entry.name, size, ""))
         for server in self.servers:
             choices.append((remotes.model_name(server), model_words(server), ""))
@@ -332,9 +332,9 @@ class ModelChoices(QObject):
         if difference is None:
             return self.tr("comparing the tokenizers…")
         if difference:
-            return self.tr("different tokenizer: {}").format(said(difference))
+            return self.tr("different tokenizer: {}").format(translate_error(difference))
         lack = self.lack((target, draft), settings)
-        return self.tr("needs {} more memory").format(amount(lack)) if lack else ""
+        return self.tr("needs {} more memory").format(format_size(lack)) if lack else ""
 
 
 _NAME_WIDTH = 280
@@ -380,5 +380,5 @@ class ModelSwitch(QObject):
     def _need(self, entry: Model | Pair) -> str:
         models = models_of(entry)
         lack = self._choices.lack(models, self.settings)
-        needed = self.tr("{} of memory").format(amount(memory_of(models, self.settings)))
-        return self.tr("{}, {} too much").format(needed, amount(lack)) if lack else needed
+        needed = self.tr("{} of memory").format(format_size(memory_of(models, self.settings)))
+        return self.tr("{}, {} too much").format(needed, format_size(lack)) if lack else needed

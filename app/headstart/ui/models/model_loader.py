@@ -12,7 +12,7 @@ from headstart.errors import EngineBusyError, HeadstartError, MemoryBudgetError
 from headstart.settings import Settings
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.engine_request import Find, Loadable
-from headstart.ui.spelling import titled, whole
+from headstart.ui.formatting import titled, whole
 from headstart.ui.translation import translate
 
 _TICK = 1000  # ms: the seconds are shown

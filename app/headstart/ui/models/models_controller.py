@@ -14,14 +14,14 @@ from headstart.settings import Settings
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.engine_request import Find
+from headstart.ui.formatting import format_size, sentences, short_path
 from headstart.ui.models import model_choices
 from headstart.ui.models.add_model_controller import AddModelController
 from headstart.ui.models.model_choices import ModelChoices
 from headstart.ui.models.model_loader import LoadTest
 from headstart.ui.models.models_page import ModelsPage
 from headstart.ui.models.remote_servers import RemoteServersController
-from headstart.ui.spelling import amount, place, sentences
-from headstart.ui.translation import said, telling
+from headstart.ui.translation import showing_errors, translate_error
 from headstart.ui.widgets.layouts import confirms
 
 
@@ -129,7 +129,7 @@ class ModelsController(QObject):
         """List what is installed; `current` is the model of new chats, which have these settings."""
         self._settings = settings
         self._show_exporter()
-        self._page.show_entries(self.choices.entries, current, place(paths.models_folder()))
+        self._page.show_entries(self.choices.entries, current, short_path(paths.models_folder()))
         names = [entry.name for entry in self.choices.usable]
         self._page.serve.show_model(current if current in names else next(iter(names), ""))
         self.servers.show(self.choices.servers, settings)
@@ -197,7 +197,7 @@ class ModelsController(QObject):
         entry, card = self._entry(name), self._page.card(name)
         if entry is None or isinstance(entry, Broken) or card is None or name in self._verifications:
             return
-        with telling(partial(card.show_state, bad=True)):
+        with showing_errors(partial(card.show_state, bad=True)):
             options = self._find(replace(self._settings, model=name, draft="")).options
             card.set_busy(True)
             self._verifications[name] = made = Verification(entry, options, self._make_link, self)
@@ -218,7 +218,11 @@ class ModelsController(QObject):
         if card:
             card.set_busy(False)
             sound = self.tr("Every file is as it was exported; it loads and answers.")
-            lines = [*map(said, faults), self.tr("Remove it and add it again.")] if faults else [trouble or sound]
+            lines = (
+                [*map(translate_error, faults), self.tr("Remove it and add it again.")]
+                if faults
+                else [trouble or sound]
+            )
             card.show_state("\n".join(lines), bad=bool(faults or trouble))
 
     def _show_folder(self, name: str) -> None:
@@ -237,7 +241,7 @@ class ModelsController(QObject):
         self.changed.emit()
 
     def _confirms(self, entry: Entry) -> bool:
-        size = "" if isinstance(entry, Broken) else f" ({amount(model_choices.size_of(entry))})"
+        size = "" if isinstance(entry, Broken) else f" ({format_size(model_choices.size_of(entry))})"
         question = self.tr("Remove {name}{size} from this computer? Chats written with it stay.").format(
             name=entry.name, size=size
         )

@@ -8,13 +8,13 @@ from PySide6.QtWidgets import QWidget
 
 from headstart.library import Entry
 from headstart.settings import Settings
+from headstart.ui.formatting import format_size
 from headstart.ui.models import model_choices
 from headstart.ui.models.add_model import ExporterNote
 from headstart.ui.models.catalogue import FIRST, Catalogue, Welcome
 from headstart.ui.models.model_card import ModelCard
 from headstart.ui.models.remote_servers import RemoteServersList
 from headstart.ui.settings.settings_form import Choices, SettingsForm
-from headstart.ui.spelling import amount
 from headstart.ui.widgets.labels import button, muted
 from headstart.ui.widgets.layouts import Card, Page, add, row, stacked
 from headstart.ui.widgets.progress import WorkCard
@@ -57,7 +57,7 @@ class Placement(Card):
     def show_memory(self, free: int) -> None:
         """Bytes that a model could take now."""
         self._memory.setText(
-            self.tr("{} of memory is free for a model, that of the one in use included.").format(amount(free))
+            self.tr("{} of memory is free for a model, that of the one in use included.").format(format_size(free))
         )
 
 

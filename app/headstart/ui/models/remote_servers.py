@@ -23,7 +23,7 @@ from headstart.ui.engine_link import EngineLink
 from headstart.ui.models import model_choices
 from headstart.ui.models.model_card import RemoteServerCard
 from headstart.ui.models.model_loader import LoadTest
-from headstart.ui.translation import said, telling
+from headstart.ui.translation import showing_errors, translate_error
 from headstart.ui.widgets.labels import Heading, StatusLine, button, muted
 from headstart.ui.widgets.layouts import Card, add, beside, confirms, file_place, keep_place, stacked
 from headstart.ui.widgets.theme import MEDIUM, SMALL
@@ -202,7 +202,7 @@ class RemoteServersController(QObject):
         if fault:
             form.say(fault, bad=True)
             return
-        with telling(partial(form.say, bad=True)):
+        with showing_errors(partial(form.say, bad=True)):
             server = remotes.checked(new.server)
             remotes.add(server)
             form.clear()
@@ -269,7 +269,7 @@ class RemoteServersController(QObject):
         if name in self._checks:
             self._checks.pop(name).close()
         self.removing.emit(name)
-        with telling(partial(self._view.form.say, bad=True)):
+        with showing_errors(partial(self._view.form.say, bad=True)):
             remotes.remove(name)
             self._keeping = BackgroundTask(lambda _: keys.forget(name), self)
             self._keeping.start()
@@ -319,4 +319,4 @@ def _key(name: str) -> keys.Key | str | None:
     try:
         return keys.find(name)
     except SettingsError as error:
-        return said(error)
+        return translate_error(error)

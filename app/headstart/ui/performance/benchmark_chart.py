@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from headstart.engine.bench.race import NGRAM_ONLY
 from headstart.engine.bench.result import ALL, Advice, BenchResult, PromptResult
-from headstart.ui.spelling import decimal, listed
+from headstart.ui.formatting import decimal, listed
 from headstart.ui.translation import translate
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, current, scaled
 

@@ -21,12 +21,12 @@ from headstart.engine.protocol import (
 )
 from headstart.errors import ExchangeError
 from headstart.settings import Settings
+from headstart.ui.formatting import decimal, listed
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.performance import benchmark_chart, benchmark_page
 from headstart.ui.performance.benchmark_chart import contestant_word, kind_word
 from headstart.ui.performance.benchmark_page import CSV, PNG, BenchmarkPage, BenchmarkRecord
 from headstart.ui.performance.engine_job import EngineJob
-from headstart.ui.spelling import decimal, listed
 from headstart.ui.widgets.layouts import file_place, keep_place
 from headstart.ui.widgets.progress import tell_saved
 

@@ -20,10 +20,10 @@ from headstart.engine.bench.race import AUTO, USUAL
 from headstart.engine.bench.result import ALL, BenchResult, advice
 from headstart.engine.protocol import BenchSize
 from headstart.engine.wire import from_data
+from headstart.ui.formatting import decimal, listed, titled, whole
 from headstart.ui.performance import benchmark_chart
 from headstart.ui.performance.benchmark_chart import BenchmarkChart, Group, advice_word, contestant_word, kind_word
 from headstart.ui.performance.engine_job import NOTHING, JobPage, number_field
-from headstart.ui.spelling import decimal, listed, titled, whole
 from headstart.ui.widgets.figure_table import FigureTable
 from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import button, label, muted, section

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QSpinBox, QWidget
 from headstart.engine.protocol import Failed, Load
 from headstart.settings import Settings
 from headstart.ui.models.model_loader import ModelLoader, no_model
-from headstart.ui.translation import telling
+from headstart.ui.translation import showing_errors
 from headstart.ui.widgets.focus import ends, pass_wheel
 from headstart.ui.widgets.labels import button, muted
 from headstart.ui.widgets.layouts import Page, add, beside
@@ -168,7 +168,7 @@ class EngineJob(QObject):
             return
         self._page.notice.hide()
         self._loader.occupy(self._occupation())
-        with telling(partial(self._end, bad=True)):
+        with showing_errors(partial(self._end, bad=True)):
             self._start(request)
 
     def _ends(self, failed: Failed) -> bool:

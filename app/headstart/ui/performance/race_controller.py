@@ -11,12 +11,12 @@ from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal, Slot
 
 from headstart.engine.engine import Finish, FinishReason, Message, Mode, Numerics, Request, Sampling, Speculation, Step
 from headstart.settings import Settings
+from headstart.ui.formatting import titled
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.performance.engine_job import EngineJob
 from headstart.ui.performance.race_page import Lane, RaceLane, RacePage, RaceRequest, RaceResult
 from headstart.ui.settings.settings_form import word
-from headstart.ui.spelling import titled
-from headstart.ui.translation import telling
+from headstart.ui.translation import showing_errors
 
 _REPLAY_TICK = 33  # ms
 
@@ -286,7 +286,7 @@ class RaceController(EngineJob):
         is_there = self._loader.is_ready or bool(self._loader.status)
         if self._is_exact and is_there and not self._loader.occupation:
             self._is_exact = False
-            with telling(partial(self._page.notice.say, bad=True)):
+            with showing_errors(partial(self._page.notice.say, bad=True)):
                 self._loader.require(self._settings())
 
     def _lane(self) -> RaceLane:

@@ -23,11 +23,11 @@ from headstart.library import Model
 from headstart.settings import Settings
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.engine_request import Loadable
+from headstart.ui.formatting import sentences, whole
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.performance.engine_job import EngineJob
 from headstart.ui.performance.tuning_page import TuningPage, doing
-from headstart.ui.spelling import sentences, whole
-from headstart.ui.translation import telling
+from headstart.ui.translation import showing_errors
 
 _TICK = 500  # ms between two looks at the clock
 
@@ -203,7 +203,7 @@ class TuningController(EngineJob):
 
     def _load_anew(self) -> None:
         """With what counts now."""
-        with telling(partial(self._page.notice.say, bad=True)):
+        with showing_errors(partial(self._page.notice.say, bad=True)):
             self._loader.reload(self._settings())
 
 

@@ -19,9 +19,9 @@ from headstart.engine.tuning.messages import (
     Stage,
     TuningStep,
 )
+from headstart.ui.formatting import decimal, listed, titled
 from headstart.ui.performance.engine_job import NOTHING, JobPage, number_field
-from headstart.ui.spelling import decimal, listed, titled
-from headstart.ui.translation import said, translate
+from headstart.ui.translation import translate, translate_error
 from headstart.ui.widgets.figure_table import FigureTable
 from headstart.ui.widgets.labels import button, label, muted
 from headstart.ui.widgets.layouts import Card, TitledField, add, flowing
@@ -82,7 +82,7 @@ def outcome(row: Row) -> str:
     if row.chosen:
         return translate("Tuning", "chosen")
     if row.failure:
-        return said(row.failure)
+        return translate_error(row.failure)
     return translate("Tuning", "no time left") if row.untimed and row.name != DEFAULT else ""
 
 

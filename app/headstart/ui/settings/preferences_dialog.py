@@ -17,10 +17,10 @@ from PySide6.QtWidgets import (
 )
 
 from headstart.settings import in_section
+from headstart.ui.formatting import short_path
 from headstart.ui.history.encryption import EncryptionPage
 from headstart.ui.settings.settings_form import SettingsForm
 from headstart.ui.settings.side_panel import SAMPLING
-from headstart.ui.spelling import place
 from headstart.ui.translation import translate
 from headstart.ui.widgets.labels import button, muted
 from headstart.ui.widgets.layouts import Dialog, beside, scrolled
@@ -115,7 +115,7 @@ def _folders(folders: Mapping[str, Path], parent: PreferencesDialog) -> QWidget:
         show.setEnabled(folder.is_dir())
         show.clicked.connect(lambda _=False, folder=folder: QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))))
         grid.addWidget(QLabel(title, page), row, 0)
-        grid.addWidget(muted(place(folder), page, selectable=True), row, 1)
+        grid.addWidget(muted(short_path(folder), page, selectable=True), row, 1)
         grid.addWidget(show, row, 2)
     grid.setColumnStretch(1, 1)
     grid.setRowStretch(len(folders), 1)

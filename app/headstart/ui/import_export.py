@@ -42,13 +42,13 @@ from headstart.settings import about
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.chat_page import ChatPage
 from headstart.ui.chat.message import attached_blocks, split
+from headstart.ui.formatting import titled
 from headstart.ui.markdown.blocks import Block, Code, Paragraph, Place, Rule, Span, Style
 from headstart.ui.markdown.document import DocumentWriter, Formats
 from headstart.ui.markdown.highlighting import Highlighter
 from headstart.ui.markdown.markdown import parse, parse_literal
 from headstart.ui.settings.settings_form import title, word
-from headstart.ui.spelling import titled
-from headstart.ui.translation import telling, translate
+from headstart.ui.translation import showing_errors, translate
 from headstart.ui.widgets import theme
 from headstart.ui.widgets.layouts import dress_dialog, file_place, keep_place
 from headstart.ui.widgets.progress import Cause, tell_saved
@@ -266,7 +266,7 @@ OWN_ENDING = ".headstart.json"  # a desktop that was told of it opens such files
 _JOINABLE = (".md", ".html", OWN_ENDING)  # formats that hold several chats
 
 
-class Exchange(QObject):
+class ImportExport(QObject):
     """Exports chats into files and imports them, with dialogs and error messages."""
 
     imported = Signal()
@@ -315,7 +315,7 @@ class Exchange(QObject):
         """Write the chat, a PDF after this returns; unknown endings get Markdown."""
         ending = path.suffix.lower()
         self._page.notice.retract(Cause.FILE)
-        with telling(self._say):
+        with showing_errors(self._say):
             if ending == ".pdf":
                 self._write_pdf(chat_id, path)
             else:
@@ -324,7 +324,7 @@ class Exchange(QObject):
     def write_several(self, chat_ids: Sequence[str], path: Path) -> None:
         """Write chats into one file: to be read, or with unknown endings one that can be imported again."""
         self._page.notice.retract(Cause.FILE)
-        with telling(self._say):
+        with showing_errors(self._say):
             found = [chat for chat in map(self._store.chat, chat_ids) if chat]
             chats = [(chat, self._store.conversation(chat.id)) for chat in found]
             self._write(path, self._joined(chats, path.suffix.lower()))
@@ -356,7 +356,7 @@ class Exchange(QObject):
                 share = next(self._pdf)
         except StopIteration as made:
             self._end()
-            with telling(self._say):
+            with showing_errors(self._say):
                 self._write(self._path, made.value)
         else:
             self._page.work.show_progress(round(share * 1000), 1000)
@@ -423,7 +423,7 @@ class Exchange(QObject):
         dialog.setDefaultSuffix(kinds.get(kind, ""))
         dialog.selectFile(stem + kinds.get(kind, ""))
 
-    def bring_in(self) -> None:
+    def import_file(self) -> None:
         """Ask for a file and add its chats."""
         kinds = self.tr("Chats of Headstart or ChatGPT (*.json)")
         chosen, _ = QFileDialog.getOpenFileName(self._page.composer, self.tr("Import chats"), file_place(), kinds)
@@ -435,7 +435,7 @@ class Exchange(QObject):
         """Add the chats of a file. Returns their ids."""
         added: list[str] = []
         self._page.notice.retract(Cause.FILE)
-        with telling(self._say):
+        with showing_errors(self._say):
             found = read_file(path)
             self._store.import_projects(found.projects)
             for chat, conversation in found.chats:

@@ -21,10 +21,10 @@ def whole(value: float) -> str:
 
 def percent(share: float, places: int = 0) -> str:
     """Of a share from 0 to 1."""
-    return translate("Spelling", "{} %").format(decimal(share * 100, places))
+    return translate("Formatting", "{} %").format(decimal(share * 100, places))
 
 
-def amount(size_bytes: float) -> str:
+def format_size(size_bytes: float) -> str:
     """Such as "1.42 GB"."""
     return f"{decimal(size_bytes / 1e9, 2)} GB" if size_bytes >= 1e9 else f"{decimal(size_bytes / 1e6, 0)} MB"
 
@@ -32,20 +32,20 @@ def amount(size_bytes: float) -> str:
 def listed(parts: Iterable[str]) -> str:
     """All in one text; empty for none."""
     several = list(parts)
-    return reduce(translate("Spelling", "{}, {}").format, several) if several else ""
+    return reduce(translate("Formatting", "{}, {}").format, several) if several else ""
 
 
 def titled(title: str, text: str) -> str:
     """A title and what it is about."""
-    return translate("Spelling", "{}: {}").format(title, text)
+    return translate("Formatting", "{}: {}").format(title, text)
 
 
 def sentences(first: str, second: str) -> str:
     """Two sentences in one text."""
-    return translate("Spelling", "{} {}").format(first, second)
+    return translate("Formatting", "{} {}").format(first, second)
 
 
-def place(folder: Path) -> str:
+def short_path(folder: Path) -> str:
     """A folder with the home folder as "~"."""
     home = Path.home()
     return f"~/{folder.relative_to(home).as_posix()}" if folder.is_relative_to(home) else str(folder)
