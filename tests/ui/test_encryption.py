@@ -360,7 +360,7 @@ def test_one_start_encrypts_reopens_and_asks_only_at_the_next(
     monkeypatch.setattr(starting, "_show", show)
     application = QApplication.instance()
     assert isinstance(application, QApplication)
-    monkeypatch.setattr(Translation, "speak", lambda *_: None)  # words would stay for the tests behind this
+    monkeypatch.setattr(Translation, "install", lambda *_: None)  # words would stay for the tests behind this
     instance = SingleInstance(paths.data_folder())
     assert starting._run(application, instance, None, quick=False) == 0
     assert [encrypted for encrypted, _ in seen] == [False, True]

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 from headstart.chat.conversation import Attachment, Chat, Conversation, Outcome
 from headstart.chat.documents import Wording
 from headstart.ui.formatting import short_path
-from headstart.ui.import_export import chat_sections, writing_pdf
+from headstart.ui.import_export import chat_sections, generate_pdf
 from headstart.ui.markdown.blocks import Block, Paragraph
 from headstart.ui.markdown.markdown import parse
 from headstart.ui.program import Program
@@ -25,7 +25,7 @@ WORDS = Wording()
 
 
 def _pdf(blocks: list[Block], locale: QLocale) -> bytes:
-    work = writing_pdf("Tigers", [blocks], locale)
+    work = generate_pdf("Tigers", [blocks], locale)
     while True:
         try:
             next(work)

@@ -257,12 +257,12 @@ def test_a_closed_window_leaves_the_cursor_as_it_was(qapp: QApplication, qtbot: 
 
 def test_the_desktop_is_heard_too(app: Program) -> None:
     app.motion._note_change("org.gnome.desktop.interface", "enable-animations", value=False)
-    assert app.motion.reduced
+    assert app.motion.is_reduced
     assert not _moving(app)
     app.motion._note_change("org.gnome.desktop.interface", "cursor-size", value=True)
-    assert app.motion.reduced
+    assert app.motion.is_reduced
     app.motion._note_change("org.gnome.desktop.interface", "enable-animations", value=True)
-    assert not app.motion.reduced
+    assert not app.motion.is_reduced
 
 
 @pytest.mark.skipif(not shutil.which("dbus-run-session"), reason="no bus can be started")
