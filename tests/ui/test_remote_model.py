@@ -144,4 +144,4 @@ def test_another_computer_is_never_chosen_automatically(headstart_home: Path) ->
 
 def test_what_measures_this_computer_says_so(open_program: Open) -> None:
     app = open_program()
-    assert "choose one of them" in app.loader.obstacle(Settings(model="remote:office"))
+    assert "choose one of them" in app.loader.unavailable_reason(Settings(model="remote:office"))

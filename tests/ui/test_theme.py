@@ -256,12 +256,12 @@ def test_a_closed_window_leaves_the_cursor_as_it_was(qapp: QApplication, qtbot: 
 
 
 def test_the_desktop_is_heard_too(app: Program) -> None:
-    app.motion._note_change("org.gnome.desktop.interface", "enable-animations", value=False)
+    app.motion._on_setting_changed("org.gnome.desktop.interface", "enable-animations", value=False)
     assert app.motion.is_reduced
     assert not _moving(app)
-    app.motion._note_change("org.gnome.desktop.interface", "cursor-size", value=True)
+    app.motion._on_setting_changed("org.gnome.desktop.interface", "cursor-size", value=True)
     assert app.motion.is_reduced
-    app.motion._note_change("org.gnome.desktop.interface", "enable-animations", value=True)
+    app.motion._on_setting_changed("org.gnome.desktop.interface", "enable-animations", value=True)
     assert not app.motion.is_reduced
 
 

@@ -100,7 +100,7 @@ class ModelInUse(QObject):
         models.removing.connect(self._note_removal)
         self._tools.changed.connect(self._show_reach)
         models.adding.busy.connect(lambda _busy: self._show_reach())
-        models.adding.made.connect(self._note_made)
+        models.adding.installed.connect(self._note_made)
         models.adding.chat_requested.connect(self._begin_chat)
         models.servers.chosen.connect(self._choose_model)
         models.servers.changed.connect(self._note_servers)
@@ -113,7 +113,7 @@ class ModelInUse(QObject):
     def show(self) -> None:
         """What answers now, or what keeps it from answering, below the message box."""
         session, loader = self._chats.current, self._loader
-        is_loaded = bool(session and loader.holds(session.settings))
+        is_loaded = bool(session and loader.has_loaded(session.settings))
         is_shown_above = bool(session and session.is_answering)  # below the name of the one that waits for it
         progress = ("", "") if is_shown_above else (loader.loading.step, loader.loading.seconds)
         self._window.chat.composer.show_model(*self._model_words(is_loaded=is_loaded), progress)
@@ -123,7 +123,7 @@ class ModelInUse(QObject):
         self._window.actions_by_name["unload"].setEnabled(loader.is_ready)
         self._show_reach()
         if session:
-            models = self._models.choices.chosen(session.settings)
+            models = self._models.choices.models_for(session.settings)
             parameters = models[0].manifest.parameters if models else None
             self._window.chat.empty.show_model(loader.name(session.settings), parameters)
         self.shown.emit(is_loaded)

@@ -62,7 +62,7 @@ class SettingsController(QObject):
         for form in self._forms:
             form.show_choices(self._choices.by_setting(self._settings))
             form.show_notes(self._choices.notes(self._settings))
-            form.show_settings(self._settings, self._choices.usual(self._settings))
+            form.show_settings(self._settings, self._choices.model_defaults(self._settings))
 
     @Slot(str, object)
     def _on_edited(self, name: str, value: object) -> None:

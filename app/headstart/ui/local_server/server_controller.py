@@ -107,9 +107,9 @@ class ServerController(QObject):
         settings = self._settings()
         if remotes.is_remote(settings.model):
             return self.tr("The model of the open chat is on another computer; choose one of this computer.")
-        if self._loader.holds(settings) and not self._loader.occupation:
+        if self._loader.has_loaded(settings) and not self._loader.occupation:
             return ""
-        return self._loader.obstacle(settings)
+        return self._loader.unavailable_reason(settings)
 
     def _start(self) -> None:
         settings = self._settings()

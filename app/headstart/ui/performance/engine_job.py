@@ -158,7 +158,7 @@ class EngineJob(QObject):
             self._show_more()
 
     def _obstacle(self) -> str:
-        return self._loader.obstacle(self._settings())
+        return self._loader.unavailable_reason(self._settings())
 
     @Slot()
     def _begin(self) -> None:

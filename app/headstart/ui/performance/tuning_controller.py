@@ -75,7 +75,7 @@ class TuningController(EngineJob):
     def _wanted(self) -> Loadable | None:
         """What would be tuned; None where there is nothing, or where it runs on another computer."""
         try:
-            wanted = self._loader.wanted(self._settings())
+            wanted = self._loader.resolve(self._settings())
         except HeadstartError:
             return None
         return wanted if wanted.options.remote is None else None
@@ -100,7 +100,7 @@ class TuningController(EngineJob):
         return self.tr("A tuning is going on; stop it on its page, or wait for its end.")
 
     def _start(self, seconds: int) -> None:
-        wanted = self._loader.wanted(self._settings())
+        wanted = self._loader.resolve(self._settings())
         self._seconds = seconds
         self._looking = BackgroundTask(partial(_drafts, wanted.options), self)
         self._looking.done.connect(self._tune)
