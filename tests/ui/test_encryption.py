@@ -20,7 +20,7 @@ from headstart.errors import HistoryError
 from headstart.ui import application as starting
 from headstart.ui.application import SingleInstance
 from headstart.ui.engine_request import Loadable
-from headstart.ui.history.encryption import EncryptionPage, EncryptionWork, Order, PassphraseForm, Wanted
+from headstart.ui.history.encryption import EncryptionOrder, EncryptionPage, EncryptionWork, FormSpec, PassphraseForm
 from headstart.ui.history.maintenance import PassphraseDialog, Recovery
 from headstart.ui.program import EngineChoice, Program
 from headstart.ui.translation import Translation
@@ -106,14 +106,14 @@ def _opened(recovery: Recovery) -> Store:
 
 def test_another_start_brings_the_question_forward(qtbot: QtBot, encrypted: Path) -> None:
     recovery = Recovery(encrypted)
-    recovery.come_forward()  # nothing is asked yet
+    recovery.bring_to_front()  # nothing is asked yet
     seen: list[bool] = []
 
     def look() -> None:
         dialog = QApplication.activeModalWidget()
         assert isinstance(dialog, PassphraseDialog)
         dialog.showMinimized()
-        recovery.come_forward()
+        recovery.bring_to_front()
         seen.append(dialog.isVisible() and not dialog.isMinimized())
         dialog.leave.click()
 
@@ -186,7 +186,7 @@ def test_a_long_refusal_makes_room_for_itself(qtbot: QtBot) -> None:
 
 
 def test_a_new_passphrase_is_typed_twice_and_consented_to(qtbot: QtBot) -> None:
-    form = PassphraseForm(Wanted(["new", "again"], "Do it", is_new=True, consent="I know"))
+    form = PassphraseForm(FormSpec(["new", "again"], "Do it", is_new=True, consent="I know"))
     qtbot.addWidget(form)
     _type(form, "long enough", "long enougH")
     assert "passphrases differ" in form._state.text()
@@ -236,7 +236,7 @@ def test_the_chats_are_encrypted_when_the_window_is_closed(
     assert PASSPHRASE not in f"{program.order}"
     work = EncryptionWork(program.order, plain, program.store.key)
     work.exec()
-    assert (work.sentence, work.failed) == ("Your chats are encrypted now.", False)
+    assert (work.sentence, work.has_failed) == ("Your chats are encrypted now.", False)
     assert work.key == encryption.unlock(plain, PASSPHRASE)
     assert killing.readable(plain.parent) == set()
     assert not paths.typed_lines().exists()
@@ -253,10 +253,10 @@ def test_a_change_that_fails_is_told_and_changes_nothing(
 
     paths.kept_prompts().mkdir(parents=True)
     monkeypatch.setattr(encryption, "encrypt", fail)
-    work = EncryptionWork(Order(encrypts=True, passphrase=PASSPHRASE), plain, None)
+    work = EncryptionWork(EncryptionOrder(encrypts=True, passphrase=PASSPHRASE), plain, None)
     QTest.keyClick(work, Qt.Key.Key_Escape)
     work.exec()
-    assert (work.sentence, work.failed, work.key) == ("There is no room; make some.", True, None)
+    assert (work.sentence, work.has_failed, work.key) == ("There is no room; make some.", True, None)
 
 
 def test_an_encrypted_chat_is_answered_found_and_kept(
@@ -353,7 +353,7 @@ def test_one_start_encrypts_reopens_and_asks_only_at_the_next(
         copies = [backup.path.name for backup in backups.list_backups(plain)]
         seen.append((program.store.key is not None, copies))
         if len(seen) == 1:
-            program.restart(Order(encrypts=True, passphrase=PASSPHRASE))
+            program.restart(EncryptionOrder(encrypts=True, passphrase=PASSPHRASE))
         program.close()
         return 0
 

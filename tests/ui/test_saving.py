@@ -227,7 +227,7 @@ def test_what_was_written_is_brought_into_the_file_beside_the_window(qtbot: QtBo
     file = history / FILE_NAME
     ask(qtbot, app, "wombats?")
     assert b"wombats" not in file.read_bytes()  # but in the log of changes
-    app.checkpoints.settle()
+    app.checkpoints.write()
     qtbot.waitUntil(lambda: b"You wrote: wombats" in file.read_bytes(), timeout=WAIT)
     app.checkpoints.close()
 

@@ -40,7 +40,7 @@ from headstart.chat.store import open_store
 from headstart.engine import runtime
 from headstart.ui import display
 from headstart.ui.chat.message import MessageContent, MessageState
-from headstart.ui.history.encryption import EncryptionWork, Order
+from headstart.ui.history.encryption import EncryptionOrder, EncryptionWork
 from headstart.ui.history.maintenance import Maintenance, Recovery
 from headstart.ui.program import Program
 from headstart.ui.translation import Translation
@@ -239,19 +239,19 @@ def _run(application: QApplication, instance: SingleInstance, file: Path | None,
         translation.install(settings_file.load().language)
         Appearance(application, settings_file.load())  # for questions before there is a window
         recovery = Recovery(paths.history_folder(), key)
-        instance.raise_requested.connect(recovery.come_forward)
-        instance.quick_requested.connect(recovery.come_forward)
+        instance.raise_requested.connect(recovery.bring_to_front)
+        instance.quick_requested.connect(recovery.bring_to_front)
         store = recovery.open()
         if not store:
             return _FAILED
         program = Program(application, store)
-        instance.raise_requested.connect(program.come_forward)
+        instance.raise_requested.connect(program.bring_to_front)
         instance.quick_requested.connect(program.quick.ask)
         instance.open_requested.connect(program.import_file)
         if file:
             QTimer.singleShot(0, program, partial(program.import_file, str(file)))
         if work:
-            tell = program.chat_controller.say if work.failed else program.chat_controller.advise
+            tell = program.chat_controller.say if work.has_failed else program.chat_controller.advise
             QTimer.singleShot(0, program, partial(tell, work.sentence))
         code = _show(application, program, recovery.outcome, again, quick=quick)
         if program.reopens is None:
@@ -264,7 +264,7 @@ def _run(application: QApplication, instance: SingleInstance, file: Path | None,
             key = work.key
 
 
-def _work(order: Order, key: Key | None) -> EncryptionWork:
+def _work(order: EncryptionOrder, key: Key | None) -> EncryptionWork:
     work = EncryptionWork(order, paths.history_folder(), key)
     work.bar.set_still(still=settings_file.load().reduced_motion)
     work.exec()

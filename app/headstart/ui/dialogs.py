@@ -29,7 +29,7 @@ from headstart.computer import package_versions, processor
 from headstart.licences import Component, components
 from headstart.settings import defaults
 from headstart.ui import actions
-from headstart.ui.history.encryption import EncryptionController, Order
+from headstart.ui.history.encryption import EncryptionController, EncryptionOrder
 from headstart.ui.main_window import MainWindow
 from headstart.ui.models.model_choices import ModelChoices
 from headstart.ui.settings.preferences_dialog import PreferencesDialog
@@ -243,7 +243,7 @@ class Dialogs(QObject):
         settings: CurrentSettings,
         choices: ModelChoices,
         store: Store,
-        restart: Callable[[Order | None], None],
+        restart: Callable[[EncryptionOrder | None], None],
     ) -> None:
         super().__init__(window)
         self._window, self._settings, self._choices = window, settings, choices

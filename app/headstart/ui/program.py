@@ -22,7 +22,7 @@ from headstart.ui.chat.tools import ToolsController
 from headstart.ui.dialogs import Dialogs
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.engine_request import Find, installed_model
-from headstart.ui.history.encryption import Order
+from headstart.ui.history.encryption import EncryptionOrder
 from headstart.ui.history.maintenance import Checkpoints
 from headstart.ui.local_server.server_controller import ServerController
 from headstart.ui.main_window import MainWindow
@@ -95,7 +95,7 @@ class Program(QObject):
     """A history of chats with its window. `close` ends the engine and closes the history."""
 
     reopens: str | None = None  # id of a chat: open the window again and show it
-    order: Order | None = None  # work on the history before that
+    order: EncryptionOrder | None = None  # work on the history before that
     _is_closed = False
 
     def __init__(self, application: QApplication, store: Store, engine: EngineChoice | None = None) -> None:
@@ -177,7 +177,7 @@ class Program(QObject):
         self._apply_settings(before)
 
     @Slot()
-    def come_forward(self) -> None:
+    def bring_to_front(self) -> None:
         """Bring the window to the front, as a second start asks for."""
         _log.info("another start asks for the window")
         self.window.setWindowState(self.window.windowState() & ~Qt.WindowState.WindowMinimized)
@@ -188,7 +188,7 @@ class Program(QObject):
     @Slot(str)
     def _on_chat_requested(self, chat_id: str) -> None:
         """Bring the window to the front, and open a chat if one is named."""
-        self.come_forward()
+        self.bring_to_front()
         if chat_id:
             self._on_chosen(chat_id, None)
 
@@ -197,7 +197,7 @@ class Program(QObject):
         """Import the chats of an exported file."""
         self.commands.import_file(Path(file))
 
-    def restart(self, order: Order | None = None) -> None:
+    def restart(self, order: EncryptionOrder | None = None) -> None:
         """Close the window and the history, carry out the order, and open both again."""
         self.order = order
         self.reopens = self.chats.current.chat.id if self.chats.current else ""
