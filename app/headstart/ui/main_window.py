@@ -166,7 +166,7 @@ class MainWindow(QMainWindow):
             line.page_requested.connect(partial(self._on_page_requested, page))
         self.models.work.dismissed.connect(self._on_work_dismissed)
         for job in (self.race, self.bench, self.tune):
-            job.worked.connect(self.activity[job].follow)
+            job.status_changed.connect(self.activity[job].follow)
         sidebar.models.clicked.connect(commands["models"].trigger)
         self.models.serve.page_requested.connect(commands["server"].trigger)
         for name in ("cut", "copy", "paste", "select_all"):
