@@ -251,8 +251,8 @@ def _run(application: QApplication, instance: SingleInstance, file: Path | None,
         if file:
             QTimer.singleShot(0, program, partial(program.import_file, str(file)))
         if work:
-            tell = program.chat_controller.say if work.has_failed else program.chat_controller.advise
-            QTimer.singleShot(0, program, partial(tell, work.sentence))
+            show = program.chat_controller.say if work.has_failed else program.chat_controller.advise
+            QTimer.singleShot(0, program, partial(show, work.sentence))
         code = _show(application, program, recovery.outcome, again, quick=quick)
         if program.reopens is None:
             return code
@@ -368,7 +368,7 @@ def _ask_engine(program: Program, sentences: list[str], application: QApplicatio
         sentences.append(sentence)
         application.exit()
 
-    program.link.described.connect(lambda found: note(", ".join(device.name for device in found.devices)))
+    program.link.described.connect(lambda description: note(", ".join(device.name for device in description.devices)))
     program.link.failed.connect(lambda sentence, _: note(sentence))
     program.link.describe()
 

@@ -84,13 +84,9 @@ def _answer(text: str, words: Wording) -> Iterator[Block]:
     if parts.thought:
         start, end = parts.thought
         yield _line(f"{words.thinking}:", _REMARK, Style.ITALIC)
-        yield from _quoted(parse(text[start:end], start))
+        for block in parse(text[start:end], start):
+            yield replace(block, place=replace(block.place, quotes=block.place.quotes + 1))
     yield from parse(text[parts.body :], parts.body)
-
-
-def _quoted(blocks: Iterable[Block]) -> Iterator[Block]:
-    for block in blocks:
-        yield replace(block, place=replace(block.place, quotes=block.place.quotes + 1))
 
 
 def _with_own_lists(block: Block, message: int) -> Block:
@@ -326,8 +322,8 @@ class ImportExport(QObject):
         """Write several chats to one file: HTML, Markdown, or for unknown endings JSON that can be imported."""
         self._page.notice.retract(Cause.FILE)
         with showing_errors(self._say):
-            found = [chat for chat in map(self._store.chat, chat_ids) if chat]
-            chats = [(chat, self._store.conversation(chat.id)) for chat in found]
+            stored = [chat for chat in map(self._store.chat, chat_ids) if chat]
+            chats = [(chat, self._store.conversation(chat.id)) for chat in stored]
             self._write(path, self._joined(chats, path.suffix.lower()))
 
     def _write_pdf(self, chat_id: str, path: Path) -> None:
@@ -355,10 +351,10 @@ class ImportExport(QObject):
         try:
             while time.perf_counter() < deadline:
                 share = next(self._pdf)
-        except StopIteration as done:
+        except StopIteration as stop:
             self._end()
             with showing_errors(self._say):
-                self._write(self._path, done.value)
+                self._write(self._path, stop.value)
         else:
             self._page.work.show_progress(round(share * 1000), 1000)
 
@@ -437,9 +433,9 @@ class ImportExport(QObject):
         added: list[str] = []
         self._page.notice.retract(Cause.FILE)
         with showing_errors(self._say):
-            found = read_file(path)
-            self._store.import_projects(found.projects)
-            for chat, conversation in found.chats:
+            imported_file = read_file(path)
+            self._store.import_projects(imported_file.projects)
+            for chat, conversation in imported_file.chats:
                 added.append(self._store.add(chat, conversation).id)
         self.imported.emit()
         return tuple(added)

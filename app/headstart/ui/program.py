@@ -3,6 +3,7 @@
 import gc
 import logging
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, QTimer, Slot
@@ -121,7 +122,8 @@ class Program(QObject):
         self.choices = ModelChoices(lambda: free_memory(self.link.pid), self)
         self.comparing = ComparisonController(self.window.chat, self.chat_controller, self.choices, self)
         self.projects = ProjectsController(store, self.window, self._models, self)
-        self.models = ModelsController(self.window.models, self.choices, self._engine.find, self._another_engine, self)
+        make_link = partial(EngineLink, self._engine.command)  # for another engine
+        self.models = ModelsController(self.window.models, self.choices, self._engine.find, make_link, self)
         self.placement = SettingsController([self.window.models.placement], self.choices, self)
         self.race = RaceController(self.window.race, self.loader, self._chat_settings, self)
         self.panel = SettingsController(self.window.panel.forms, self.choices, self)
@@ -333,9 +335,6 @@ class Program(QObject):
     def _models(self) -> Models:
         """Return the models that a project can choose from."""
         return self.choices.by_setting(self.settings.now)["model"]
-
-    def _another_engine(self) -> EngineLink:
-        return EngineLink(self._engine.command)
 
     @Slot(object)
     def _change_chat(self, values: dict[str, object]) -> None:

@@ -378,11 +378,11 @@ class AddModelController(QObject):
 
 
 def _copy_into_library(folder: Path, task: BackgroundTask) -> str:
-    def go_on(done: int, total: int) -> bool:
+    def should_continue(done: int, total: int) -> bool:
         task.progressed.emit(done, total)
         return not task.is_cancelled
 
     try:
-        return intake.take_in(folder, go_on)
+        return intake.take_in(folder, should_continue)
     except intake.Stopped:
         return ""

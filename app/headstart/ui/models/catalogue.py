@@ -195,9 +195,9 @@ class _RecipeCard(Card):
         super().__init__(parent, title, spacing=spacing)
         self.rows: tuple[RecipeRow, ...] = ()
 
-    def add_rows(self, found: Iterable[Recipe]) -> QVBoxLayout:
+    def add_rows(self, shown_recipes: Iterable[Recipe]) -> QVBoxLayout:
         """Add a row for each recipe, one below the other."""
-        self.rows = tuple(RecipeRow(recipe, self) for recipe in found)
+        self.rows = tuple(RecipeRow(recipe, self) for recipe in shown_recipes)
         for each in self.rows:
             for part, name in ((each.get, each.recipe.name), (each.get_fast, each.recipe.fast_name)):
                 part.clicked.connect(lambda _checked=False, name=name: self.start_requested.emit((name,)))

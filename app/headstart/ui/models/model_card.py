@@ -152,7 +152,8 @@ class ModelCard(NamedCard):
 def _badges(entry: Entry) -> list[str]:
     if isinstance(entry, Broken):
         return [translate("ModelCard", "cannot be used")]
-    facts = [_precision(entry), format_size(model_choices.size_of(entry)), _licences(entry)]
+    licences = dict.fromkeys(model.manifest.licence for model in model_choices.models_of(entry))
+    facts = [_precision(entry), format_size(model_choices.size_of(entry)), ", ".join(licences)]
     return [translate("ModelCard", "pair"), *facts] if isinstance(entry, Pair) else facts
 
 
@@ -172,10 +173,6 @@ def _part_line(model: Model, entry: Model | Pair) -> str:
     return translate("ModelCard", "{role}{parameters} parameters · {quality}").format(
         role=role, parameters=_parameters(model), quality=_quality(model)
     )
-
-
-def _licences(entry: Model | Pair) -> str:
-    return ", ".join(dict.fromkeys(model.manifest.licence for model in model_choices.models_of(entry)))
 
 
 def _precision(entry: Model | Pair) -> str:

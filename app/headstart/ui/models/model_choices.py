@@ -239,13 +239,13 @@ class ModelChoices(QObject):
         self.servers: tuple[Remote, ...] = ()
         self._devices = ["CPU"]
         self._compatibility = DraftCompatibility(self)
-        self._compatibility.found.connect(self.changed)
+        self._compatibility.compared.connect(self.changed)
 
     @property
     def usable(self) -> list[Model | Pair]:
         """Models that are installed and whole, pairs first, as the program prefers them."""
-        found = [entry for entry in self.entries if not isinstance(entry, Broken)]
-        return sorted(found, key=lambda entry: not isinstance(entry, Pair))
+        usable = [entry for entry in self.entries if not isinstance(entry, Broken)]
+        return sorted(usable, key=lambda entry: not isinstance(entry, Pair))
 
     def set_models(self, entries: tuple[Entry, ...], servers: tuple[Remote, ...]) -> None:
         """Set what is installed here, and the servers on other computers."""

@@ -97,7 +97,7 @@ class ModelLoader(QObject):
         self.fault = ""  # why nothing is loaded
         self.occupation = ""  # why chats wait, while a benchmark, a race or a tuning has the engine
         self._options: LoadOptions | None = None
-        self._lost: LoadOptions | None = None
+        self._crashed_options: LoadOptions | None = None
         self._forced: LoadOptions | None = None  # options to be loaded even if memory seems too small
         self.model = ""  # the chosen name of the model that was loaded last
         self.settings = Settings()  # settings that a model was loaded for last
@@ -204,7 +204,7 @@ class ModelLoader(QObject):
 
     @Slot(object)
     def _on_loaded(self, _facts: Facts) -> None:
-        self._options = self._options or self._lost
+        self._options = self._options or self._crashed_options
         self._end()
         self.changed.emit()
 
@@ -224,7 +224,7 @@ class ModelLoader(QObject):
     @Slot(str, object)
     def _on_crashed(self, sentence: str, _generation: int | None) -> None:
         self._end(sentence)
-        self._lost, self._options = self._options, None  # asked for again unless the link restarts by itself
+        self._crashed_options, self._options = self._options, None  # loaded again if the link restarts by itself
         self.changed.emit()
 
 

@@ -60,12 +60,12 @@ class Verification(QObject):
             self._test.close()
 
     def _check(self, task: BackgroundTask) -> list[str]:
-        def go_on(done: int, total: int) -> bool:
+        def should_continue(done: int, total: int) -> bool:
             task.progressed.emit(done, total)
             return not task.is_cancelled
 
         try:
-            return intake.check(self.entry, go_on)
+            return intake.check(self.entry, should_continue)
         except intake.Stopped:
             return []
 

@@ -117,17 +117,17 @@ class ModelsPage(Page):
         """Show what is installed, and which of it new chats use."""
         for card in self._cards.values():
             card.deleteLater()
-        found = tuple(entries)
-        self._cards = {entry.name: self._card(entry) for entry in found}
+        all_entries = tuple(entries)
+        self._cards = {entry.name: self._card(entry) for entry in all_entries}
         for index, (name, card) in enumerate(self._cards.items()):
             self._list.insertWidget(index, card)
             if name == current:
                 card.show_chosen(True)  # noqa: FBT003
         self._folder.setText(self.tr("Models are in {}").format(folder))
-        self.welcome.setVisible(not found)
-        self.setFocusProxy(None if found else self.welcome)  # type: ignore[arg-type] # Qt's own way to have none
+        self.welcome.setVisible(not all_entries)
+        self.setFocusProxy(None if all_entries else self.welcome)  # type: ignore[arg-type] # Qt's own way to have none
         self.catalogue.show_installed(self._cards.keys())
-        self.placement.setVisible(bool(found))
+        self.placement.setVisible(bool(all_entries))
 
     def card(self, name: str) -> ModelCard | None:
         """Return the card of an entry, or None."""

@@ -262,7 +262,10 @@ class RemoteServersController(QObject):
             card.show_state(fault or self.tr("It answers."), bad=bool(fault))
 
     def _remove(self, name: str) -> None:
-        if name not in self._servers or not self._confirms(name):
+        if name not in self._servers:
+            return
+        question = self.tr("Forget the server {} and its key? Chats written with it stay.").format(name)
+        if not confirms(self._view, self.tr("Remove server"), question, self.tr("Remove")):
             return
         if name in self._checks:
             self._checks.pop(name).close()
@@ -273,10 +276,6 @@ class RemoteServersController(QObject):
             self._key_task.start()
             self._view.form.say("")
             self.changed.emit()
-
-    def _confirms(self, name: str) -> bool:
-        question = self.tr("Forget the server {} and its key? Chats written with it stay.").format(name)
-        return confirms(self._view, self.tr("Remove server"), question, self.tr("Remove"))
 
     @Slot()
     def find_keys(self) -> None:
@@ -291,8 +290,8 @@ class RemoteServersController(QObject):
             self._find_task.start()
 
     @Slot(object)
-    def _show_keys(self, found: "dict[str, keys.Key | str | None]") -> None:
-        for name, key in found.items():
+    def _show_keys(self, found_keys: "dict[str, keys.Key | str | None]") -> None:
+        for name, key in found_keys.items():
             card = self._view.card(name)
             if card is None:
                 continue
