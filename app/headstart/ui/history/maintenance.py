@@ -95,7 +95,7 @@ class _Choice(Enum):
 
 
 class Recovery(QObject):
-    """Opens the history once. `outcome` says what replaced a damaged file, if anything did."""
+    """The opening of the history. `outcome` says what replaced a damaged file, if anything did."""
 
     def __init__(self, folder: Path, key: Key | None = None) -> None:
         """`key` opens an encrypted history that was open just now."""
@@ -186,7 +186,7 @@ _INTERVAL_MS = 30_000
 
 
 class Checkpoints(QObject):
-    """Writes a store's changes to disk on another thread.
+    """A timer that writes a store's changes to disk on another thread.
 
     In the window's thread, that would delay an answer by 50 to 80 ms every few minutes.
     """

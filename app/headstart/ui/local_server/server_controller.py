@@ -1,4 +1,4 @@
-"""The page of the local server, joined to the engine's process, its key and the settings of the open chat."""
+"""The controller of the local server, which joins page, engine, key and the settings of the open chat."""
 
 from collections.abc import Callable
 

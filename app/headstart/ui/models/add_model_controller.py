@@ -206,7 +206,7 @@ def _sweep(task: BackgroundTask) -> None:
 
 
 class AddModelController(QObject):
-    """Adds one model at a time and shows it on the card."""
+    """The controller that adds one model at a time and shows it on the card."""
 
     busy = Signal(bool)
     exported = Signal(bool, str)  # whether a model was made, and the last sentence

@@ -40,7 +40,7 @@ class Recipe(msgspec.Struct, frozen=True):
     """A model or pair that can be had by name. Sizes are in bytes, of the largest download and result."""
 
     name: str
-    kind: str  # "model" or "pair", of which the next four are the target's
+    kind: str  # "model" or "pair"; the next four fields of a pair are those of its target
     title: str
     licence: str
     checked: str

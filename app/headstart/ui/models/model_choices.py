@@ -132,7 +132,7 @@ _Key = tuple[str, str]  # of target and draft: fingerprint of the vocabulary and
 
 
 class DraftCompatibility(QObject):
-    """Compares the vocabularies of models and drafts in the background, and remembers the result.
+    """A comparison of the vocabularies of models and drafts, made in the background and remembered.
 
     Models whose fingerprints agree need no comparison.
     """

@@ -1,4 +1,4 @@
-"""Loads the models that a chat's settings ask for, and only when they differ from those loaded."""
+"""The loading of the models that a chat's settings ask for, if others are loaded."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -232,7 +232,7 @@ _QUESTION = Request((Message("user", "Hello"),), max_new_tokens=1)
 
 
 class LoadTest(QObject):
-    """Loads a model in an engine of its own and asks it for one token. Runs once."""
+    """A trial of a model, run once: an engine of its own loads it and asks it for one token."""
 
     ended = Signal(str)  # why it did not answer; "" if it did
 

@@ -1,4 +1,4 @@
-"""The page of models: it lists, chooses, verifies, removes and adds."""
+"""The controller of the page of models: it lists, chooses, verifies, removes and adds."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -26,7 +26,7 @@ from headstart.ui.widgets.layouts import confirms
 
 
 class Verification(QObject):
-    """Compares a model's files with their hashes, then loads it and asks it for one token. Runs once."""
+    """A check of a model, run once: its files are compared with their hashes, and it is loaded and asked for a token."""
 
     progressed = Signal(str, str)  # name, what is going on
     ended = Signal(str, object, str)  # name, faults of its files (list[str]), why it did not answer (or empty)

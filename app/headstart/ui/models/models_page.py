@@ -96,7 +96,7 @@ class ModelsPage(Page):
     """
 
     action_requested = Signal(str, str)  # the action of a card and its entry
-    dropped = Signal(str)  # a path
+    dropped = Signal(str)  # path of a file or folder
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(TEXT_WIDTH, parent)

@@ -156,7 +156,7 @@ class RemoteServersList(QWidget):
 
 
 class RemoteServersController(QObject):
-    """Lists, adds, uses, checks and removes servers."""
+    """The controller that lists, adds, uses, checks and removes servers."""
 
     chosen = Signal(str)  # name of a model, as settings have it
     changed = Signal()  # other servers are known

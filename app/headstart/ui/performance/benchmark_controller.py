@@ -1,4 +1,4 @@
-"""The page of the benchmark: it runs in the engine's process, its result is kept and exported."""
+"""The controller of the benchmark: it runs in the engine's process, and its result is kept and exported."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -35,7 +35,7 @@ _ASSUMED_MS = 100.0  # per token, before anything was measured
 
 
 class BenchmarkController(EngineJob):
-    """Runs the benchmark of the page."""
+    """The controller of the page of the benchmark."""
 
     _page: BenchmarkPage
 

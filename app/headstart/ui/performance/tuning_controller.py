@@ -1,4 +1,4 @@
-"""The page of tuning: it tunes in the engine's process, recalls, forgets, and loads anew."""
+"""The controller of tuning: it tunes in the engine's process, recalls, forgets, and loads again."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -33,7 +33,7 @@ _TICK_MS = 500  # between two looks at the clock
 
 
 class TuningController(EngineJob):
-    """Runs the tuning of the page."""
+    """The controller of the page of tuning."""
 
     _page: TuningPage
 
