@@ -94,7 +94,7 @@ def test_what_was_wrong_with_a_server_is_forgotten_when_it_is_typed_anew(qtbot: 
     form = app.window.models.servers.form
     form.name.setText("no good name/")
     form.address.setText("https://host:8000/v1")
-    form._submit()
+    form._on_submit()
     assert form._state.text()
     QTest.keyClicks(form.name, "x")
     assert form._state.text() == ""

@@ -178,7 +178,7 @@ def test_a_run_can_be_cancelled_and_the_result_before_stays(qtbot: QtBot, open_p
     end(qtbot, app)
     before = cells(page.report.table)
     go(app, tokens=400, repeats=9)
-    qtbot.waitUntil(lambda: app.bench._done > 0, timeout=WAIT)
+    qtbot.waitUntil(lambda: app.bench._num_done > 0, timeout=WAIT)
     page.stop.click()
     assert "Ends with the answer being written" in page.sentence
     end(qtbot, app)
@@ -192,7 +192,7 @@ def test_a_run_can_be_cancelled_and_the_result_before_stays(qtbot: QtBot, open_p
 def test_unloading_the_model_ends_it(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.01)
     page = go(app, tokens=400)
-    qtbot.waitUntil(lambda: app.bench._planned > 0, timeout=WAIT)
+    qtbot.waitUntil(lambda: app.bench._num_planned > 0, timeout=WAIT)
     app.window.actions_by_name["unload"].trigger()
     assert not app.loader.occupation
     assert "Cancelled" in page.notice.text

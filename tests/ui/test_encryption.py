@@ -84,7 +84,7 @@ class Typist:
         if len(self._words) == 0:
             self._timer.stop()
         if not word:
-            dialog.leave.click()
+            dialog.quit_button.click()
         dialog.form.fields[0].setText(word)
         dialog.form.button.click()
 
@@ -115,7 +115,7 @@ def test_another_start_brings_the_question_forward(qtbot: QtBot, encrypted: Path
         dialog.showMinimized()
         recovery.bring_to_front()
         seen.append(dialog.isVisible() and not dialog.isMinimized())
-        dialog.leave.click()
+        dialog.quit_button.click()
 
     QTimer.singleShot(100, recovery, look)
     assert recovery.open() is None

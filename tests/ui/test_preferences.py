@@ -207,9 +207,9 @@ def test_an_absurd_value_is_corrected_and_said(app: Program, name: str, typed: s
     session = app.chats.current
     assert session
     assert getattr(session.settings, name) == value
-    assert editor._bounds.text() == words
+    assert editor._bounds_line.text() == words
     editor._spin.stepDown()
-    assert editor._bounds.text() == ""
+    assert editor._bounds_line.text() == ""
 
 
 def test_the_panel_shows_everyday_settings_and_unfolds_the_rest(app: Program) -> None:

@@ -84,7 +84,6 @@ class MainWindow(QMainWindow):
         return self.models, self.race, self.bench, self.tune, self.server
 
     def set_looks(self, theme: Theme, font: QFont) -> None:
-        """Another theme or font."""
         self._sheet = stylesheet.sheet(theme, font)
         pages = self.other_pages()
         for part in (

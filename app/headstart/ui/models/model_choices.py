@@ -264,7 +264,7 @@ class ModelChoices(QObject):
         """Return the choices of each setting that chooses among models, devices and the like."""
         named = [name for name in (settings.device, settings.draft_device) if name]
         devices: Choices = [(name, name, "") for name in dict.fromkeys([*self._devices, *named])]
-        automatic, models = ("", self.tr("Automatic"), ""), self.named(settings)
+        automatic, models = ("", self.tr("Automatic"), ""), self.models_for(settings)
         return {
             "model": self._models(),
             "draft": self._drafts(settings),

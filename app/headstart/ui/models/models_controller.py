@@ -26,7 +26,7 @@ from headstart.ui.widgets.layouts import confirms
 
 
 class Verification(QObject):
-    """A check of a model, run once: its files are compared with their hashes, and it is loaded and asked for a token."""
+    """A check of a model, run once: its files are compared with their hashes, and it is loaded and asked a word."""
 
     progressed = Signal(str, str)  # name, what is going on
     ended = Signal(str, object, str)  # name, faults of its files (list[str]), why it did not answer (or empty)
