@@ -105,7 +105,7 @@ def chinese(showcase: Showcase, take: _Take) -> None:
     translation = Translation(make_application())
     for language in ("zh_CN", "en"):
         showcase.program.settings.change(language=language)
-        translation.speak(language)
+        translation.install(language)
         showcase.reopen()
         if language == "zh_CN":
             _open_chat(showcase, TALKS[1].title)

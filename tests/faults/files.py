@@ -122,7 +122,7 @@ def files(home: Path) -> tuple[Written, ...]:
         Written(f"history/{FILE_NAME}", _write_history, _read_history),
         Written(
             _BENCHMARK,
-            lambda at: benchmark_page.keep(at / _BENCHMARK, benchmark),
+            lambda at: benchmark_page.save(at / _BENCHMARK, benchmark),
             lambda at: benchmark_page.read(at / _BENCHMARK),
         ),
         Written(

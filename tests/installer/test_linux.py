@@ -11,7 +11,7 @@ from installer.linux import deb, desktop, tarball
 
 from headstart import __version__
 from headstart.cli import COMMANDS
-from headstart.ui.exchange import OWN_ENDING
+from headstart.ui.import_export import OWN_ENDING
 from installer import stamps
 
 EPOCH = 1_700_000_000

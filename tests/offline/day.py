@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QApplication
 from headstart import kept_prompts, paths
 from headstart.chat.conversation import State
 from headstart.chat.store import open_store
-from headstart.ui.application import SingleInstance, keep, make_application
+from headstart.ui.application import SingleInstance, make_application, start_log
 from headstart.ui.program import Program
 
 _LIMIT = 120.0  # seconds for any one thing, on a machine that is traced and loaded
@@ -31,7 +31,7 @@ _TERMINAL = (
 def main() -> None:
     """All of it."""
     application = make_application()
-    keep()
+    start_log()
     instance = SingleInstance(paths.data_folder())
     assert instance.claim()
     program = Program(application, open_store(paths.history_folder()))
@@ -84,9 +84,9 @@ def _exchange(program: Program) -> None:
     chat = program.chat_controller.session.chat.id
     files = [paths.data_folder() / f"chat{ending}" for ending in (".md", ".html", ".pdf", ".headstart.json")]
     for file in files:
-        program.commands._exchange.write(chat, file)
+        program.commands._import_export.write(chat, file)
         _until(partial(_is_written, file))
-    program.bring_in(str(files[-1]))
+    program.import_file(str(files[-1]))
     assert len(program.store.chats()) == 2
 
 

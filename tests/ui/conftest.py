@@ -40,8 +40,8 @@ def engine_in_process(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
 def speak(qapp: QApplication) -> Iterator[Speak]:
     """Has what is built from then on speak another language."""
     translation = Translation(qapp)
-    yield translation.speak
-    translation.fall_silent()
+    yield translation.install
+    translation.remove()
     QLocale.setDefault(QLocale("en_US"))
 
 

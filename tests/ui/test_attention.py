@@ -48,12 +48,12 @@ def away(qapp: QApplication, app: Program, monkeypatch: pytest.MonkeyPatch) -> P
 
 
 def test_notification_names_the_chat_and_not_the_text(away: Program, desktop: Noted) -> None:
-    away.attention.note_answer(CHAT, "secret", LONG - 1)
+    away.attention.on_answered(CHAT, "secret", LONG - 1)
     assert not desktop.shown
-    away.attention.note_answer(CHAT, "secret", LONG)
+    away.attention.on_answered(CHAT, "secret", LONG)
     assert desktop.shown == [("The answer is complete", "a chat")]
     away.settings.change(notification_text=True)
-    away.attention.note_answer(CHAT, "no\nsecret" + "!" * 500, LONG)
+    away.attention.on_answered(CHAT, "no\nsecret" + "!" * 500, LONG)
     assert desktop.shown[-1][1].startswith("no secret!")
     assert len(desktop.shown[-1][1]) == 160
 
@@ -63,13 +63,13 @@ def test_no_notification_for_an_active_window_or_by_setting(
 ) -> None:
     monkeypatch.setattr(qapp, "activeWindow", lambda: app.quick.dialog)
     app.quick.ask()
-    app.attention.call("done")
+    app.attention.notify("done")
     monkeypatch.setattr(qapp, "activeWindow", lambda: None)
     app.settings.change(notifications=False)
-    app.attention.call("done")
+    app.attention.notify("done")
     assert not desktop.shown
     app.settings.change(notifications=True)
-    app.attention.call("done")
+    app.attention.notify("done")
     assert desktop.shown == [("done", "")]
 
 
@@ -84,7 +84,7 @@ def test_answers_and_exports_notify(
 
 
 def test_click_on_a_notification_raises_the_window(qtbot: QtBot, away: Program, desktop: Noted) -> None:
-    away.attention.call("done")
+    away.attention.notify("done")
     away.window.showMinimized()
     desktop.clicked.emit()
     assert not away.window.isMinimized()
@@ -110,7 +110,7 @@ def test_missing_session_bus_is_no_error(
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     assert notifications.desktop_message(None, app) is None
     alone = Attention(qapp, app.window, app.settings.now, lambda: None, app)
-    alone.call("done")
+    alone.notify("done")
 
 
 def test_click_on_a_tray_message_is_reported(qtbot: QtBot, qapp: QApplication) -> None:

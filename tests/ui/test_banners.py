@@ -94,7 +94,7 @@ def test_banner_of_a_wrong_server_ends_with_typing(qtbot: QtBot, app: Program) -
     form = app.window.models.servers.form
     form.name.setText("no good name/")
     form.address.setText("https://host:8000/v1")
-    form._submit()
+    form._on_submit()
     assert form._state.text()
     QTest.keyClicks(form.name, "x")
     assert form._state.text() == ""

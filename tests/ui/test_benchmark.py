@@ -28,7 +28,7 @@ from headstart.engine.bench.result import (
 )
 from headstart.engine.devices import Machine
 from headstart.ui.performance import benchmark_chart, benchmark_page
-from headstart.ui.performance.benchmark_chart import Bar, advice_word
+from headstart.ui.performance.benchmark_chart import Bar, advice_text
 from headstart.ui.performance.benchmark_page import CSV, JSON, PNG, BenchmarkPage
 from headstart.ui.program import Program
 from tests.ui.person import WAIT, ask, cells, press, texts
@@ -82,7 +82,7 @@ def test_kinds_and_contestants_can_be_chosen(qtbot: QtBot, open_program: Open) -
         assert page.form.kinds[kind].isEnabled()
         page.form.kinds[kind].setChecked(False)
     assert not page.form.kinds["code"].isEnabled()
-    assert page.form.size_wanted().kinds == ("code",)
+    assert page.form.bench_size().kinds == ("code",)
     page.form.kinds["math"].setChecked(True)
     assert page.form.kinds["code"].isEnabled()
     assert "2 prompts (code, math), about 16 answers" in page.form._extent.text()
@@ -104,7 +104,7 @@ def test_kinds_and_contestants_can_be_chosen(qtbot: QtBot, open_program: Open) -
     ],
 )
 def test_advice_is_that_of_the_terminal(given: Advice, words: str) -> None:
-    assert advice_word(given) == words == given.words.replace("-8", "–8")
+    assert advice_text(given) == words == given.words.replace("-8", "–8")
 
 
 def test_benchmark_shows_its_progress(qtbot: QtBot, open_program: Open) -> None:
@@ -135,7 +135,7 @@ def test_benchmark_shows_results_and_advice(qtbot: QtBot, open_program: Open) ->
     assert all(float(cell.rstrip("×")) > 0.0 for row in shown for cell in row[1:])
     assert report._headline.text() == f"Automatic: {shown[0][-1]} as fast as without guessing"
     assert "Every setting wrote the same texts" in report._remarks.text()
-    assert "An engine without a model" in report._where.text()
+    assert "An engine without a model" in report._machine.text()
     assert "auto" in report.chart.accessibleDescription()
     assert [row[0] for row in advised] == classes
     assert all(re.fullmatch(r"off|n-gram, [35](–5)?", row[1]) for row in advised)
@@ -156,7 +156,7 @@ def test_quick_benchmark_gives_no_advice(qtbot: QtBot, open_program: Open) -> No
 def test_quick_benchmark_fits_the_speed_of_the_model(app: Program, ms: float, kinds: int, tokens: int) -> None:
     form = app.window.bench.form
     form.ms_per_token = ms
-    size = form.size_wanted()
+    size = form.bench_size()
     assert (len(size.kinds), size.tokens, size.repeats, size.with_peer) == (kinds, tokens, 1, False)
 
 
@@ -164,11 +164,11 @@ def test_last_benchmark_is_shown_after_a_restart(qtbot: QtBot, open_program: Ope
     app = open_program()
     page = go(app)
     end(qtbot, app)
-    before, when = cells(page.report.table), page.report._where.text()
+    before, when = cells(page.report.table), page.report._machine.text()
     again = open_program()
     again.window.actions_by_name["bench"].trigger()
     assert cells(again.window.bench.report.table) == before
-    assert again.window.bench.report._where.text() == when
+    assert again.window.bench.report._machine.text() == when
     assert "at the speed last measured here" in again.window.bench.form._extent.text()
 
 
@@ -178,7 +178,7 @@ def test_cancelled_benchmark_keeps_the_last_result(qtbot: QtBot, open_program: O
     end(qtbot, app)
     before = cells(page.report.table)
     go(app, tokens=400, repeats=9)
-    qtbot.waitUntil(lambda: app.bench._done > 0, timeout=WAIT)
+    qtbot.waitUntil(lambda: app.bench._num_done > 0, timeout=WAIT)
     page.stop.click()
     assert "Ends with the answer being written" in page.sentence
     end(qtbot, app)
@@ -192,7 +192,7 @@ def test_cancelled_benchmark_keeps_the_last_result(qtbot: QtBot, open_program: O
 def test_unload_ends_the_benchmark(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.01)
     page = go(app, tokens=400)
-    qtbot.waitUntil(lambda: app.bench._planned > 0, timeout=WAIT)
+    qtbot.waitUntil(lambda: app.bench._num_planned > 0, timeout=WAIT)
     app.window.actions_by_name["unload"].trigger()
     assert not app.loader.occupation
     assert "Cancelled" in page.notice.text
@@ -290,5 +290,5 @@ def test_damaged_result_is_ignored(tmp_path: Path, content: str) -> None:
 
 def test_unwritable_folder_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    benchmark_page.keep(tmp_path / "file" / "last.json", record())
+    benchmark_page.save(tmp_path / "file" / "last.json", record())
     assert benchmark_page.read(tmp_path / "file" / "last.json") is None

@@ -20,7 +20,7 @@ from headstart.errors import HistoryError
 from headstart.ui import application as starting
 from headstart.ui.application import SingleInstance
 from headstart.ui.engine_request import Loadable
-from headstart.ui.history.encryption import EncryptionPage, EncryptionWork, Order, PassphraseForm, Wanted
+from headstart.ui.history.encryption import EncryptionOrder, EncryptionPage, EncryptionWork, FormSpec, PassphraseForm
 from headstart.ui.history.maintenance import PassphraseDialog, Recovery
 from headstart.ui.program import EngineChoice, Program
 from headstart.ui.translation import Translation
@@ -83,7 +83,7 @@ class Typist:
         if len(self._words) == 0:
             self._timer.stop()
         if not word:
-            dialog.leave.click()
+            dialog.quit_button.click()
         dialog.form.fields[0].setText(word)
         dialog.form.button.click()
 
@@ -105,16 +105,16 @@ def _opened(recovery: Recovery) -> Store:
 
 def test_second_start_raises_the_passphrase_dialog(qtbot: QtBot, encrypted: Path) -> None:
     recovery = Recovery(encrypted)
-    recovery.come_forward()  # nothing is asked yet
+    recovery.bring_to_front()  # nothing is asked yet
     seen: list[bool] = []
 
     def look() -> None:
         dialog = QApplication.activeModalWidget()
         assert isinstance(dialog, PassphraseDialog)
         dialog.showMinimized()
-        recovery.come_forward()
+        recovery.bring_to_front()
         seen.append(dialog.isVisible() and not dialog.isMinimized())
-        dialog.leave.click()
+        dialog.quit_button.click()
 
     QTimer.singleShot(100, recovery, look)
     assert recovery.open() is None
@@ -185,7 +185,7 @@ def test_long_refusal_fits_the_dialog(qtbot: QtBot) -> None:
 
 
 def test_new_passphrase_is_typed_twice_with_consent(qtbot: QtBot) -> None:
-    form = PassphraseForm(Wanted(["new", "again"], "Do it", is_new=True, consent="I know"))
+    form = PassphraseForm(FormSpec(["new", "again"], "Do it", is_new=True, consent="I know"))
     qtbot.addWidget(form)
     _type(form, "long enough", "long enougH")
     assert "passphrases differ" in form._state.text()
@@ -231,7 +231,7 @@ def test_chats_are_encrypted_at_closing(qtbot: QtBot, plain: Path, open_program:
     assert PASSPHRASE not in f"{program.order}"
     work = EncryptionWork(program.order, plain, program.store.key)
     work.exec()
-    assert (work.sentence, work.failed) == ("Your chats are encrypted now.", False)
+    assert (work.sentence, work.has_failed) == ("Your chats are encrypted now.", False)
     assert work.key == encryption.unlock(plain, PASSPHRASE)
     assert killing.readable(plain.parent) == set()
     assert not paths.typed_lines().exists()
@@ -248,10 +248,10 @@ def test_failed_encryption_is_told_and_changes_nothing(
 
     paths.kept_prompts().mkdir(parents=True)
     monkeypatch.setattr(encryption, "encrypt", fail)
-    work = EncryptionWork(Order(encrypts=True, passphrase=PASSPHRASE), plain, None)
+    work = EncryptionWork(EncryptionOrder(encrypts=True, passphrase=PASSPHRASE), plain, None)
     QTest.keyClick(work, Qt.Key.Key_Escape)
     work.exec()
-    assert (work.sentence, work.failed, work.key) == ("There is no room; make some.", True, None)
+    assert (work.sentence, work.has_failed, work.key) == ("There is no room; make some.", True, None)
 
 
 def test_encrypted_chat_is_answered_searched_and_stored(
@@ -344,14 +344,14 @@ def test_encryption_reopens_without_asking_again(qtbot: QtBot, plain: Path, monk
         copies = [backup.path.name for backup in backups.list_backups(plain)]
         seen.append((program.store.key is not None, copies))
         if len(seen) == 1:
-            program.restart(Order(encrypts=True, passphrase=PASSPHRASE))
+            program.restart(EncryptionOrder(encrypts=True, passphrase=PASSPHRASE))
         program.close()
         return 0
 
     monkeypatch.setattr(starting, "_show", show)
     application = QApplication.instance()
     assert isinstance(application, QApplication)
-    monkeypatch.setattr(Translation, "speak", lambda *_: None)  # words would stay for the tests behind this
+    monkeypatch.setattr(Translation, "install", lambda *_: None)  # words would stay for the tests behind this
     instance = SingleInstance(paths.data_folder())
     assert starting._run(application, instance, None, quick=False) == 0
     assert [encrypted for encrypted, _ in seen] == [False, True]

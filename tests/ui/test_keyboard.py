@@ -203,7 +203,7 @@ def test_exporting_leads_to_cancel(qtbot: QtBot, exporter: Exporter, root: Path,
     page.catalogue.show_source("other")
     press(app, page.catalogue.other._go)
     assert keyboard(app) is button(page.work, "Cancel")
-    app.models.adding._cancel()
+    app.models.adding._on_cancel()
     qtbot.waitUntil(lambda: not app.models.adding.is_busy, timeout=WAIT)
 
 

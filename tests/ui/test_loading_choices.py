@@ -106,7 +106,7 @@ def test_memory_estimate_counts_8_bits(app: Program) -> None:
     entry = app.choices.usable[0]
     parts = [entry] if isinstance(entry, Model) else [entry.target, entry.draft]
     free, app.choices.free = app.choices.free, lambda: 0
-    usual, small = (app.choices.lack(parts, Settings(kv_precision=kv)) for kv in ("auto", "u8"))
+    usual, small = (app.choices.missing_memory(parts, Settings(kv_precision=kv)) for kv in ("auto", "u8"))
     app.choices.free = free
     assert usual - small == pytest.approx(40_265_000, rel=0.01)
 

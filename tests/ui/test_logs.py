@@ -23,7 +23,7 @@ def kept(headstart_home: Path) -> Iterator[Path]:
     """The window's log, written as in earnest."""
     before, level = list(logging.getLogger().handlers), logging.getLogger().level
     previous = qInstallMessageHandler(None)
-    yield application.keep()
+    yield application.start_log()
     qInstallMessageHandler(previous)
     for handler in [each for each in logging.getLogger().handlers if each not in before]:
         logging.getLogger().removeHandler(handler)

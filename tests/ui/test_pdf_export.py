@@ -12,11 +12,11 @@ from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Attachment, Chat, Conversation, Outcome
 from headstart.chat.documents import Wording
-from headstart.ui.exchange import chat_sections, writing_pdf
+from headstart.ui.formatting import short_path
+from headstart.ui.import_export import chat_sections, generate_pdf
 from headstart.ui.markdown.blocks import Block, Paragraph
 from headstart.ui.markdown.markdown import parse
 from headstart.ui.program import Program
-from headstart.ui.spelling import place
 from tests.ui.corpus import EVERYTHING
 from tests.ui.person import WAIT, ask, button, shown
 
@@ -25,7 +25,7 @@ WORDS = Wording()
 
 
 def _pdf(blocks: list[Block], locale: QLocale) -> bytes:
-    work = writing_pdf("Tigers", [blocks], locale)
+    work = generate_pdf("Tigers", [blocks], locale)
     while True:
         try:
             next(work)
@@ -130,11 +130,11 @@ def test_chosen_format_sets_the_suffix(
 def test_missing_folder_is_told(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
     ask(qtbot, app, "tigers")
     notice, chat = app.window.chat.notice, app.chat_controller.session.chat.id
-    exchange = app.commands._exchange
+    exchange = app.commands._import_export
     exchange.write(chat, tmp_path / "gone" / "a.pdf")
     qtbot.waitUntil(lambda: "cannot be written" in notice.text, timeout=WAIT)
     exchange.write(chat, tmp_path / "a.md")
-    assert notice.text == f"Saved to {place(tmp_path / 'a.md')}"
+    assert notice.text == f"Saved to {short_path(tmp_path / 'a.md')}"
     assert button(notice, "Show in folder")
 
 
@@ -144,7 +144,7 @@ def test_settings_and_figures_are_in_the_words_of_the_window(
 ) -> None:
     app.settings.change(temperature=0.5)
     ask(qtbot, app, "toy: words 30")
-    app.commands._exchange.write(app.chat_controller.session.chat.id, tmp_path / f"a{ending}")
+    app.commands._import_export.write(app.chat_controller.session.chat.id, tmp_path / f"a{ending}")
     written = (tmp_path / f"a{ending}").read_text(encoding="utf-8")
     assert "Temperature: 0.5" in written
     assert shown(app)[-1].stats.splitlines()[0] in written
@@ -180,7 +180,7 @@ def _long_chat(app: Program, messages: int) -> str:
 
 def test_window_works_during_a_long_export(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
     chat, path, turns = _long_chat(app, 30), tmp_path / "long.pdf", list[int]()
-    exchange, bar = app.commands._exchange, app.window.chat.work
+    exchange, bar = app.commands._import_export, app.window.chat.work
     beat = QTimer(app)
     beat.timeout.connect(lambda: turns.append(bar._bar.value()))
     beat.start(0)
@@ -196,7 +196,7 @@ def test_window_works_during_a_long_export(qtbot: QtBot, app: Program, tmp_path:
 
 def test_pdf_export_can_be_cancelled_and_runs_once(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
     chat = _long_chat(app, 30)
-    exchange = app.commands._exchange
+    exchange = app.commands._import_export
     exchange.write(chat, tmp_path / "a.pdf")
     exchange.write(chat, tmp_path / "b.pdf")
     assert "Another chat is being written" in app.window.chat.notice.text

@@ -209,9 +209,9 @@ def test_value_out_of_bounds_is_corrected_and_told(
     session = app.chats.current
     assert session
     assert getattr(session.settings, name) == value
-    assert editor._bounds.text() == words
+    assert editor._bounds_line.text() == words
     editor._spin.stepDown()
-    assert editor._bounds.text() == ""
+    assert editor._bounds_line.text() == ""
 
 
 def test_panel_folds_rare_settings(app: Program) -> None:

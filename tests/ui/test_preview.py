@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QFileDialog, QLabel, QMessageBox, QTextBrowser, QT
 from pytestqt.qtbot import QtBot
 
 from headstart.ui.chat.text_view import TextView
+from headstart.ui.formatting import short_path
 from headstart.ui.markdown import markdown
 from headstart.ui.markdown.blocks import Code, Preview
 from headstart.ui.markdown.preview import PreviewDialog, ending, harmless
-from headstart.ui.spelling import place
 from headstart.ui.widgets.layouts import file_place
 from headstart.ui.widgets.theme import LIGHT
 
@@ -83,7 +83,7 @@ def test_code_is_saved_to_a_chosen_file(show: Show, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(QFileDialog, "getSaveFileName", choose)
     show("```py\nprint('é')\n```").anchorClicked.emit(QUrl("save:0"))
     assert asked == ["code.py"]
-    assert told == [f"Saved to {place(tmp_path / 'mine.py')}"]
+    assert told == [f"Saved to {short_path(tmp_path / 'mine.py')}"]
     assert file_place() == str(tmp_path)
     assert (tmp_path / "mine.py").read_text(encoding="utf-8") == "print('é')\n"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: ("", ""))

@@ -205,11 +205,11 @@ def test_import_restores_the_project(
     choose(app, "Thesis")
     ask(qtbot, app, "first")
     path = tmp_path / "kept.json"
-    app.commands._exchange.write_several([app.chat_controller.session.chat.id], path)
+    app.commands._import_export.write_several([app.chat_controller.session.chat.id], path)
     assert read_file(path).projects[0].settings == {"system_prompt": "Be brief."}
     app.store.delete_project("Thesis")
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: (str(path), ""))
-    app.commands._exchange.bring_in()
+    app.commands._import_export.import_file()
     assert app.store.projects() == (Group("Thesis", 1),)
     project = app.store.project("Thesis")
     assert project

@@ -171,7 +171,7 @@ def test_closing_keeps_the_program_in_the_tray_by_setting(qtbot: QtBot, open_pro
     QTest.keyClick(quick(app), Qt.Key.Key_Escape)
     assert not closed
     assert app.loader.is_ready
-    app.come_forward()
+    app.bring_to_front()
     app.settings.change(keep_in_tray=False)
     app.window.close()
     assert closed

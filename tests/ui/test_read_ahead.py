@@ -354,7 +354,7 @@ def test_forgotten_prompt_is_read_again(qtbot: QtBot, loaded_link: EngineLink, i
     if in_between == "chat deleted":
         loaded_link.forget_chats("some chat")
     else:
-        loaded_link._note(TurnTaken())
+        loaded_link._handle(TurnTaken())
     read: list[Request] = []
     loaded_link.prompt_read.connect(read.append)
     loaded_link.read_ahead(prompt(3))

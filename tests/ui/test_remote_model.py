@@ -144,4 +144,4 @@ def test_remote_model_is_never_chosen_automatically(headstart_home: Path) -> Non
 
 def test_measuring_pages_refuse_a_remote_model(open_program: Open) -> None:
     app = open_program()
-    assert "choose one of them" in app.loader.obstacle(Settings(model="remote:office"))
+    assert "choose one of them" in app.loader.unavailable_reason(Settings(model="remote:office"))

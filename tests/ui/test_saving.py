@@ -225,7 +225,7 @@ def test_write_ahead_log_is_checkpointed_in_the_background(qtbot: QtBot, app: Pr
     file = history / FILE_NAME
     ask(qtbot, app, "wombats?")
     assert b"wombats" not in file.read_bytes()  # but in the log of changes
-    app.checkpoints.settle()
+    app.checkpoints.write()
     qtbot.waitUntil(lambda: b"You wrote: wombats" in file.read_bytes(), timeout=WAIT)
     app.checkpoints.close()
 

@@ -98,7 +98,7 @@ def test_headings_grow_with_the_text(open_program: Callable[..., Program]) -> No
 
 def _show_every_page(app: Program) -> None:
     """Show every page, which styles it."""
-    for page in (*app.window.beside_the_chat(), app.window.chat):
+    for page in (*app.window.other_pages(), app.window.chat):
         app.window.show_page(page)
 
 

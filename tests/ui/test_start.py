@@ -91,7 +91,7 @@ def test_opened_file_imports_its_chats(qtbot: QtBot, app: Program, tmp_path: Pat
     former = app.chat_controller.session.chat.id
     file = tmp_path / "hello.headstart.json"
     file.write_text(to_json([(app.store.chats()[0], app.store.conversation(former))]), encoding="utf-8")
-    app.bring_in(str(file))
+    app.import_file(str(file))
     assert app.chat_controller.session.chat.id != former
     assert app.chat_controller.session.path[0].text == "hello"
     assert len(app.store.chats()) == 2

@@ -254,13 +254,13 @@ def test_closed_window_restores_the_cursor(qapp: QApplication, qtbot: QtBot, app
 
 
 def test_reduced_motion_follows_the_desktop(app: Program) -> None:
-    app.motion._note_change("org.gnome.desktop.interface", "enable-animations", value=False)
-    assert app.motion.reduced
+    app.motion._on_setting_changed("org.gnome.desktop.interface", "enable-animations", value=False)
+    assert app.motion.is_reduced
     assert not _moving(app)
-    app.motion._note_change("org.gnome.desktop.interface", "cursor-size", value=True)
-    assert app.motion.reduced
-    app.motion._note_change("org.gnome.desktop.interface", "enable-animations", value=True)
-    assert not app.motion.reduced
+    app.motion._on_setting_changed("org.gnome.desktop.interface", "cursor-size", value=True)
+    assert app.motion.is_reduced
+    app.motion._on_setting_changed("org.gnome.desktop.interface", "enable-animations", value=True)
+    assert not app.motion.is_reduced
 
 
 @pytest.mark.skipif(not shutil.which("dbus-run-session"), reason="no bus can be started")

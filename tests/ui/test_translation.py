@@ -27,7 +27,7 @@ from headstart.server import server
 from headstart.settings import about
 from headstart.ui.actions import COMMANDS
 from headstart.ui.models.add_model_controller import ExportRun
-from headstart.ui.translation import FOLDER, Translation, chosen, said, spoken
+from headstart.ui.translation import FOLDER, Translation, choose_locale, language_of, translate_error
 from tests import translations
 from tests.source_tree import Module
 from tests.translations import Message, is_of_a_terminal
@@ -120,13 +120,13 @@ def test_what_a_translator_writes_is_what_the_window_says(qapp: QApplication, ca
     before = QLocale()
     spoken_now = Translation(qapp, tmp_path)
     try:
-        assert spoken_now.speak("zh_CN").name() == "zh_CN"
+        assert spoken_now.install("zh_CN").name() == "zh_CN"
         assert QCoreApplication.translate("Actions", "&File") == "文件"
         assert QCoreApplication.translate("QPlatformTheme", "Cancel") == "取消"  # Qt's own words
-        spoken_now.speak("en")
+        spoken_now.install("en")
         assert QCoreApplication.translate("Actions", "&File") == "&File"
     finally:
-        spoken_now.speak("en")
+        spoken_now.install("en")
         QLocale.setDefault(before)
 
 
@@ -135,8 +135,8 @@ def test_what_a_translator_writes_is_what_the_window_says(qapp: QApplication, ca
     [("en_GB", "en"), ("zh_CN", "zh_CN"), ("zh_SG", "zh_CN"), ("zh_TW", "zh_TW"), ("zh_HK", "zh_TW"), ("de_DE", "en")],
 )
 def test_the_language_of_the_system_is_taken_where_the_window_speaks_it(system: str, expected: str) -> None:
-    assert spoken(chosen("", QLocale(system))) == expected
-    assert spoken(chosen("zh_TW", QLocale(system))) == "zh_TW"
+    assert language_of(choose_locale("", QLocale(system))) == expected
+    assert language_of(choose_locale("zh_TW", QLocale(system))) == "zh_TW"
 
 
 def test_translations_that_are_there_are_compiled_as_they_are() -> None:
@@ -283,9 +283,9 @@ def test_no_fault_that_a_window_may_show_is_a_finished_sentence() -> None:
 @pytest.mark.parametrize("doing", Doing)
 def test_an_engine_that_hangs_is_told_in_the_windows_language(speak: Speak, doing: Doing) -> None:
     sentence = Silence(doing, 61.0).sentence
-    assert said(sentence) == sentence
+    assert translate_error(sentence) == sentence
     speak("zh_CN")
-    told = said(sentence)
+    told = translate_error(sentence)
     assert "61 秒没有任何响应" in told
     assert not re.search("[a-z]", told)
 
@@ -293,7 +293,7 @@ def test_an_engine_that_hangs_is_told_in_the_windows_language(speak: Speak, doin
 def test_a_sentence_keeps_its_values(speak: Speak) -> None:
     speak("zh_CN")
     error = HistoryError("There already is a tag “{kept}”; choose another name.", kept="a {b}")
-    assert said(error) == "已有标签“a {b}”；请换一个名称。"
+    assert translate_error(error) == "已有标签“a {b}”；请换一个名称。"
 
 
 def test_parts_of_a_sentence_are_translated_too(speak: Speak) -> None:
@@ -308,16 +308,19 @@ def test_parts_of_a_sentence_are_translated_too(speak: Speak) -> None:
     short = Translatable("{name} has {present} bytes instead of {wanted}", name="y.bin", present=3, wanted=4)
     assert str(listed([missing, short])) == "x.bin is missing; y.bin has 3 bytes instead of 4"
     speak("zh_TW")
-    assert said(error) == "草稿模型 d 與 t 不相容：ID 3 在此處為 'a'，在彼處為 'b'；請選擇分詞器相同的草稿模型。"
+    assert (
+        translate_error(error)
+        == "草稿模型 d 與 t 不相容：ID 3 在此處為 'a'，在彼處為 'b'；請選擇分詞器相同的草稿模型。"
+    )
     speak("zh_CN")
-    assert said(listed([missing, short])) == "缺少 x.bin；y.bin 有 3 字节，应为 4 字节"
+    assert translate_error(listed([missing, short])) == "缺少 x.bin；y.bin 有 3 字节，应为 4 字节"
 
 
 @pytest.mark.parametrize("text", ["Something else. That happened.", "已停止。", ""])
 def test_what_is_not_known_stays(speak: Speak, text: str) -> None:
     speak("zh_CN")
-    assert said(text) == text
-    assert said(Translatable(text)) == text
+    assert translate_error(text) == text
+    assert translate_error(Translatable(text)) == text
 
 
 # There a command is what the text is about, mostly to be copied.
@@ -450,10 +453,10 @@ def test_a_real_fault_is_told_in_the_windows_words(speak: Speak, name: str, lang
     with pytest.raises(HeadstartError) as refused:
         cause()
     speak(language)
-    assert said(refused.value) != str(refused.value)
-    assert not is_of_a_terminal(said(refused.value))
+    assert translate_error(refused.value) != str(refused.value)
+    assert not is_of_a_terminal(translate_error(refused.value))
     if language == "en":
-        assert said(refused.value) == expected
+        assert translate_error(refused.value) == expected
 
 
 def test_an_export_ends_in_the_windows_words(qtbot: QtBot, speak: Speak, headstart_home: Path) -> None:

@@ -106,9 +106,9 @@ def test_tuned_settings_are_translated(speak: Speak) -> None:
     names = [*settings(hardware, load, ("f32", "bf16")), *drafts(load, {"small/draft": Path("s")}, rows=4000)]
     names += [DEFAULT, "1 thread"]
     speak("zh_CN")
-    assert not [name for name in names if tuning_page.setting_word(name) == name]
-    assert "GPU.1" in tuning_page.setting_word("on GPU.1")
-    assert tuning_page.setting_word("by magic") == "by magic"
+    assert not [name for name in names if tuning_page.setting_text(name) == name]
+    assert "GPU.1" in tuning_page.setting_text("on GPU.1")
+    assert tuning_page.setting_text("by magic") == "by magic"
 
 
 def kept(*tried: Row, subject: str = TARGET) -> Stage:
@@ -134,7 +134,7 @@ CASES = (
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_reasons_are_those_of_the_terminal(stage: Stage) -> None:
-    terminal, window = reason(stage), tuning_page.reason(stage)
+    terminal, window = reason(stage), tuning_page.decision_text(stage)
     for words in CASES:
         assert (words in terminal) == (words in window), words
     for row in stage.rows:
@@ -143,5 +143,5 @@ def test_reasons_are_those_of_the_terminal(stage: Stage) -> None:
 
 @pytest.mark.parametrize("subject", [TARGET, DRAFTS])
 def test_tuning_shows_its_step(subject: str) -> None:
-    assert tuning_page.doing(TuningStep(subject)).startswith("Loading the ")
-    assert tuning_page.doing(TuningStep(subject, against=())).endswith("as it is against nothing else")
+    assert tuning_page.step_text(TuningStep(subject)).startswith("Loading the ")
+    assert tuning_page.step_text(TuningStep(subject, against=())).endswith("as it is against nothing else")

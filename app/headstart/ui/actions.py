@@ -1,4 +1,4 @@
-"""Every command of the window: text, shortcut and place in the menus."""
+"""The commands of the window: text, shortcut and place in the menus."""
 
 import re
 from dataclasses import dataclass
@@ -10,20 +10,20 @@ from PySide6.QtWidgets import QMenuBar
 
 _Key = QKeySequence.StandardKey
 _CONTEXT = "Actions"
-_ACCESS = re.compile(r"\(&\w\)")  # at the end of the text, in languages whose letters are on no key
+_ACCESS_KEY = re.compile(r"\(&\w\)")  # at the end of the text, in languages whose letters are on no key
 
 
 @dataclass(frozen=True)
 class Command:
-    """One command. `keys`: a standard key of the desktop or a portable text; "" for none."""
+    """A command of the menus."""
 
     name: str
     menu: str
     text: str
-    keys: QKeySequence.StandardKey | str = ""
-    checkable: bool = False
-    separated: bool = False  # a line above it
-    is_field_key: bool = False  # the field with the focus handles the keys; the menu only shows them
+    keys: QKeySequence.StandardKey | str = ""  # a standard key of the desktop or a portable text; "" for none
+    is_checkable: bool = False
+    has_separator: bool = False  # a line above it
+    is_field_key: bool = False  # the focused field handles the keys; the menu only shows them
 
 
 def _in(menu: Any, *commands: tuple[Any, ...]) -> tuple[Command, ...]:
@@ -111,30 +111,30 @@ COMMANDS = (
 
 
 def make(parent: QObject) -> dict[str, QAction]:
-    """An action for each command."""
+    """Create the action of each command."""
     return {command.name: _action(command, parent) for command in COMMANDS}
 
 
 def fill(bar: QMenuBar, actions: dict[str, QAction]) -> None:
-    """Add the menus, with their actions in order."""
+    """Add the menus with their actions in order."""
     for title in dict.fromkeys(command.menu for command in COMMANDS):
         menu = bar.addMenu(_tr(title))
         for command in COMMANDS:
-            if command.menu == title and command.separated:
+            if command.menu == title and command.has_separator:
                 menu.addSeparator()
             if command.menu == title:
                 menu.addAction(actions[command.name])
 
 
 def title(action: QAction) -> str:
-    """The text without the mark of the access key."""
-    return _ACCESS.sub("", action.text()).replace("&", "")
+    """Return an action's text without the mark of its access key."""
+    return _ACCESS_KEY.sub("", action.text()).replace("&", "")
 
 
 def _action(command: Command, parent: QObject) -> QAction:
     action = QAction(_tr(command.text), parent)
     action.setObjectName(command.name)
-    action.setCheckable(command.checkable)
+    action.setCheckable(command.is_checkable)
     if command.keys:
         action.setShortcut(QKeySequence(command.keys))
     if command.is_field_key:

@@ -1,4 +1,4 @@
-"""The application: one instance, its log, and one window after another."""
+"""The application: a single instance, its log, and one window after another."""
 
 import contextlib
 import hashlib
@@ -40,7 +40,7 @@ from headstart.chat.store import open_store
 from headstart.engine import runtime
 from headstart.ui import display
 from headstart.ui.chat.message import MessageContent, MessageState
-from headstart.ui.history.encryption import EncryptionWork, Order
+from headstart.ui.history.encryption import EncryptionOrder, EncryptionWork
 from headstart.ui.history.maintenance import Maintenance, Recovery
 from headstart.ui.program import Program
 from headstart.ui.translation import Translation
@@ -49,38 +49,36 @@ from headstart.ui.widgets.stylesheet import RESOURCES
 from headstart.ui.widgets.theme import Appearance
 
 _CONNECT_MS = 800
-_BEING_WRITTEN = 0.2  # seconds in which a lock file may be empty because its owner has just made it
+_WRITE_S = 0.2  # seconds; a lock file may be empty that long because its owner is still writing it
 _log = logging.getLogger(__name__)
 _RAISE, _QUICK, _OPEN = b"raise\n", b"quick\n", b"open\0"
 
 
 class SingleInstance(QObject):
-    """Holds a lock file in `folder` while it lives."""
+    """A lock file in `folder`, and a local socket that takes the requests of later starts."""
 
     raise_requested = Signal()
-    quick_requested = Signal()  # the small window that asks one question
+    quick_requested = Signal()  # for the small window that asks one question
     open_requested = Signal(str)  # the path of a file with chats
 
     def __init__(self, folder: Path, parent: QObject | None = None) -> None:
-        """Takes nothing yet."""
         super().__init__(parent)
         with contextlib.suppress(OSError):  # opening the history reports it
             own_folder.make(folder)
-        # Unix sockets allow about a hundred characters, and folders may have more. A folder may have several paths.
+        # Unix sockets allow about a hundred characters, and a folder may have more. One folder may have several paths.
         self._name = f"headstart-{hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]}"
         self._lock = QLockFile(str(folder / "window.lock"))
-        self._lock.setStaleLockTime(0)  # a window may be open for weeks; one that died is noticed by its process id
+        self._lock.setStaleLockTime(0)  # a window may be open for weeks; Qt notices by the process id that one has died
         self._server = QLocalServer(self)
-        self._server.newConnection.connect(self._take)
+        self._server.newConnection.connect(self._on_connection)
 
     def claim(self, file: Path | None = None, *, quick: bool = False) -> bool:
-        """Whether this is the only window; if not, ask the other one to come to the front and to open `file`.
+        """Return whether this is the only window; if not, send the request to the other one.
 
-        `quick`: ask it for its small window instead.
-
-        A second call tries again. A folder that cannot be written does not stop the start, though it holds no lock.
+        The other window comes to the front and opens `file`; with `quick` it shows its small window instead. A second
+        call tries again. A folder that cannot be written does not stop the start, but no lock is held then.
         """
-        if self._server.isListening():  # claimed before, with a lock or without
+        if self._server.isListening():  # claimed before, with or without a lock
             return self._lock.isLocked() or self._lock.tryLock(0) or not self._is_held()
         message = _OPEN + str(file).encode("utf-8", "surrogateescape") if file else _QUICK if quick else _RAISE
         if not self._take_lock(message):
@@ -91,16 +89,15 @@ class SingleInstance(QObject):
         return True
 
     def release(self) -> None:
-        """The window closes."""
         self._server.close()
         self._lock.unlock()
 
     def _take_lock(self, message: bytes) -> bool:
-        """True also where no lock can be made and nobody answers."""
+        """Take the lock and return True; also where no lock can be made and no other window answers."""
         if self._lock.tryLock(0):
             return True
         is_held, fault = self._is_held(), self._lock.error()
-        if self._call(message):
+        if self._send(message):
             return False
         if not is_held:
             _log.warning("no lock in %s: %s", self._lock.fileName(), fault.name)
@@ -108,25 +105,25 @@ class SingleInstance(QObject):
         return self._take_torn_lock()
 
     def _is_held(self) -> bool:
-        """Whether another process has it; otherwise none can be made."""
+        """Return whether another process holds the lock; otherwise no lock can be made."""
         return self._lock.error() == QLockFile.LockError.LockFailedError
 
     def _take_torn_lock(self) -> bool:
-        """A power cut may leave the file empty, which Qt takes for a lock for ever."""
-        time.sleep(_BEING_WRITTEN)
+        """Take over a lock file that a power cut has left empty: Qt takes it for a lock for ever."""
+        time.sleep(_WRITE_S)
         if self._owner():
             return False
         _log.warning("%s names no process; it is taken over", self._lock.fileName())
         return self._lock.removeStaleLockFile() and self._lock.tryLock(0)
 
     def _owner(self) -> int:
-        """The process that the file names, or 0."""
+        """Return the process id in the lock file, or 0."""
         with contextlib.suppress(OSError, ValueError):
             return int(Path(self._lock.fileName()).read_text(encoding="utf-8").partition("\n")[0])
         return 0
 
-    def _call(self, message: bytes) -> bool:
-        """Whether another window took the message."""
+    def _send(self, message: bytes) -> bool:
+        """Send a message to the other window; return whether it was taken."""
         socket = QLocalSocket()
         socket.connectToServer(self._name)
         if not socket.waitForConnected(_CONNECT_MS):
@@ -137,12 +134,12 @@ class SingleInstance(QObject):
         return True
 
     @Slot()
-    def _take(self) -> None:
+    def _on_connection(self) -> None:
         while socket := self._server.nextPendingConnection():
-            socket.disconnected.connect(self._read)
+            socket.disconnected.connect(self._on_disconnected)
 
     @Slot()
-    def _read(self) -> None:
+    def _on_disconnected(self) -> None:
         socket = self.sender()
         assert isinstance(socket, QLocalSocket)
         message = bytes(socket.readAll().data())
@@ -156,7 +153,7 @@ class SingleInstance(QObject):
 
 
 FILE_NAME = "window.log"
-_BYTES, _OLD = 2**20, 3
+_MAX_BYTES, _OLD_FILES = 2**20, 3
 _LEVELS = {
     QtMsgType.QtDebugMsg: logging.DEBUG,
     QtMsgType.QtInfoMsg: logging.INFO,
@@ -166,18 +163,18 @@ _LEVELS = {
 }
 
 
-def keep() -> Path:
-    """Write the log to a file that rotates; a disk that cannot be written is ignored."""
+def start_log() -> Path:
+    """Write the log to a file that rotates, and return its path; a disk that cannot be written is ignored."""
     path = paths.logs_folder() / FILE_NAME
     try:
         own_folder.make(path.parent)
-        writer = RotatingFileHandler(path, maxBytes=_BYTES, backupCount=_OLD, encoding="utf-8")
+        writer = RotatingFileHandler(path, maxBytes=_MAX_BYTES, backupCount=_OLD_FILES, encoding="utf-8")
     except OSError:
         return path
     writer.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.getLogger().addHandler(writer)
     logging.getLogger().setLevel(logging.INFO)
-    qInstallMessageHandler(_take_qt)
+    qInstallMessageHandler(_log_qt)
     return path
 
 
@@ -190,17 +187,17 @@ def catch_errors(path: Path) -> None:
             return
         text = "".join(traceback.format_exception(kind, error, trace))
         _log.critical("unexpected: %s", text)
-        print(text, end="", file=sys.stderr)  # Windows shows it nowhere for a program without a console
+        print(text, end="", file=sys.stderr)  # a Windows program without a console shows it nowhere
         application = QApplication.instance()
         assert application
-        QTimer.singleShot(0, application, lambda: _tell(f"{kind.__name__}: {error}", text, path))
+        QTimer.singleShot(0, application, lambda: _show_error(f"{kind.__name__}: {error}", text, path))
 
     sys.excepthook = report
 
 
-def _tell(summary: str, text: str, path: Path) -> None:
+def _show_error(summary: str, text: str, path: Path) -> None:
     sentence = QCoreApplication.translate(
-        "Diary", "Something went wrong inside Headstart. Your chats are saved. Details are in {}."
+        "Application", "Something went wrong inside Headstart. Your chats are saved. Details are in {}."
     ).format(path)
     box = QMessageBox(
         QMessageBox.Icon.Warning, "Headstart", f"{sentence}\n\n{summary}", parent=QApplication.activeWindow()
@@ -210,7 +207,7 @@ def _tell(summary: str, text: str, path: Path) -> None:
     box.open()
 
 
-def _take_qt(kind: QtMsgType, _context: QMessageLogContext, text: str) -> None:
+def _log_qt(kind: QtMsgType, _context: QMessageLogContext, text: str) -> None:
     _log.log(_LEVELS.get(kind, logging.WARNING), "Qt: %s", text)
 
 
@@ -218,12 +215,12 @@ _FAILED = 1
 
 
 def run(file: Path | None = None, *, quick: bool = False) -> int:
-    """Show the window until it is closed, with the chats of `file` brought in; `quick`: only the small one at first.
+    """Show the window until it is closed, with the chats of `file` imported; `quick` shows only the small one at first.
 
-    Raises WindowError and HistoryError. Returns the exit code.
+    Return the exit code. Raise WindowError and HistoryError.
     """
     application = make_application()
-    log = keep()
+    log = start_log()
     catch_errors(log)
     instance = SingleInstance(paths.data_folder())
     file = file.expanduser().absolute() if file else None
@@ -236,26 +233,26 @@ def run(file: Path | None = None, *, quick: bool = False) -> int:
 
 
 def _run(application: QApplication, instance: SingleInstance, file: Path | None, *, quick: bool) -> int:
-    """One window after another, as long as the last one asks to be reopened: widgets cannot change their language."""
+    """Open one window after another while the last one asks to be reopened: widgets cannot change their language."""
     translation, again, key, work = Translation(application), "", None, None
     while True:
-        translation.speak(settings_file.load().language)
+        translation.install(settings_file.load().language)
         Appearance(application, settings_file.load())  # for questions before there is a window
         recovery = Recovery(paths.history_folder(), key)
-        instance.raise_requested.connect(recovery.come_forward)
-        instance.quick_requested.connect(recovery.come_forward)
+        instance.raise_requested.connect(recovery.bring_to_front)
+        instance.quick_requested.connect(recovery.bring_to_front)
         store = recovery.open()
         if not store:
             return _FAILED
         program = Program(application, store)
-        instance.raise_requested.connect(program.come_forward)
+        instance.raise_requested.connect(program.bring_to_front)
         instance.quick_requested.connect(program.quick.ask)
-        instance.open_requested.connect(program.bring_in)
+        instance.open_requested.connect(program.import_file)
         if file:
-            QTimer.singleShot(0, program, partial(program.bring_in, str(file)))
+            QTimer.singleShot(0, program, partial(program.import_file, str(file)))
         if work:
-            tell = program.chat_controller.say if work.failed else program.chat_controller.advise
-            QTimer.singleShot(0, program, partial(tell, work.sentence))
+            show = program.chat_controller.say if work.has_failed else program.chat_controller.advise
+            QTimer.singleShot(0, program, partial(show, work.sentence))
         code = _show(application, program, recovery.outcome, again, quick=quick)
         if program.reopens is None:
             return code
@@ -267,7 +264,7 @@ def _run(application: QApplication, instance: SingleInstance, file: Path | None,
             key = work.key
 
 
-def _work(order: Order, key: Key | None) -> EncryptionWork:
+def _work(order: EncryptionOrder, key: Key | None) -> EncryptionWork:
     work = EncryptionWork(order, paths.history_folder(), key)
     work.bar.set_still(still=settings_file.load().reduced_motion)
     work.exec()
@@ -275,16 +272,16 @@ def _work(order: Order, key: Key | None) -> EncryptionWork:
     return work
 
 
-def _show(application: QApplication, program: Program, outcome: str, chat: str, *, quick: bool) -> int:
-    application.setQuitOnLastWindowClosed(False)  # a hidden window and the small one are no reason to end
+def _show(application: QApplication, program: Program, notice: str, chat: str, *, quick: bool) -> int:
+    application.setQuitOnLastWindowClosed(False)  # neither a hidden window nor the small one's end is a reason to quit
     program.window.closing.connect(application.quit, Qt.ConnectionType.QueuedConnection)
     program.start()
     window = program.window
     window.resize(window.size().boundedTo(window.screen().availableSize()))
     if chat and program.store.chat(chat):
         program.chats.open(chat)
-    if outcome:
-        program.chat_controller.say(outcome)
+    if notice:
+        program.chat_controller.say(notice)
     if quick:
         program.quick.ask()
     else:
@@ -300,13 +297,13 @@ def _show(application: QApplication, program: Program, outcome: str, chat: str, 
 
 
 def make_application() -> QApplication:
-    """The QApplication, or a WindowError in its place."""
+    """Create the QApplication. Raise WindowError if it cannot show a window."""
     display.require_display()
     QCoreApplication.setApplicationName("headstart")
     QCoreApplication.setApplicationVersion(__version__)
     QApplication.setApplicationDisplayName("Headstart")
     QApplication.setDesktopFileName("headstart")
-    with display.explained():
+    with display.explaining_abort():
         application = cast("QApplication | None", QApplication.instance()) or QApplication(sys.argv[:1])
     application.setWindowIcon(QIcon(str(RESOURCES / "headstart.svg")))
     return application
@@ -317,18 +314,18 @@ _LIMIT_MS = 180_000  # loading a model of some gigabytes from a slow disk takes 
 
 
 def self_check(others: Iterable[str] = ()) -> int:
-    """0 if every part is there and an answer came: from the installed model, or else from the engine's process.
+    """Return 0 if every part is there and an answer comes: from the installed model, or else from the engine's process.
 
-    `others`: a sentence for each fault of parts that the window does not use.
+    `others` are the faults of parts that the window does not use, a sentence each.
     """
     faults = (*_missing_modules(), *runtime.missing_parts(), *others)
     for fault in faults:
         print(f"headstart: {fault}")
-    return _FAILED if faults else _ask()
+    return _FAILED if faults else _check_answer()
 
 
 def _missing_modules() -> list[str]:
-    """A sentence for each module of Headstart that cannot be imported: a frozen program may lack one."""
+    """Return a sentence for each module of Headstart that cannot be imported: a frozen program may lack one."""
     faults = []
     for module in pkgutil.walk_packages(headstart.__path__, "headstart."):
         if module.name.endswith(".libheadstart_kernels"):  # a library in C, which pkgutil takes for a module
@@ -340,45 +337,45 @@ def _missing_modules() -> list[str]:
     return faults
 
 
-def _ask() -> int:
+def _check_answer() -> int:
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
     application = make_application()
-    usable = any(map(library.can_chat, library.installed()))
+    has_model = any(map(library.can_chat, library.installed()))
     with tempfile.TemporaryDirectory(prefix="headstart-check-") as folder:
         store = open_store(Path(folder))
-        checked = Program(application, store)
+        program = Program(application, store)
         answers: list[MessageContent] = []
-        told: list[str] = []
-        checked.chat_controller.answered.connect(answers.append)
-        checked.chat_controller.answered.connect(lambda _: application.exit())
-        checked.chats.events.troubled.connect(lambda sentence, _cause: print(f"headstart: {sentence}"))
-        checked.start()
-        checked.window.show()
-        if usable:
-            QTimer.singleShot(0, checked, lambda: checked.chat_controller.session.send(_QUESTION))
+        sentences: list[str] = []
+        program.chat_controller.answered.connect(answers.append)
+        program.chat_controller.answered.connect(lambda _: application.exit())
+        program.chats.events.troubled.connect(lambda sentence, _cause: print(f"headstart: {sentence}"))
+        program.start()
+        program.window.show()
+        if has_model:
+            QTimer.singleShot(0, program, lambda: program.chat_controller.session.send(_QUESTION))
         else:
-            _ask_engine(checked, told, application)
+            _ask_engine(program, sentences, application)
         QTimer.singleShot(_LIMIT_MS, application.quit)
         application.exec()
-        checked.close()
-    return _verdict(answers, told)
+        program.close()
+    return _report(answers, sentences)
 
 
-def _ask_engine(checked: Program, told: list[str], application: QApplication) -> None:
-    """Without a model it can say what this machine is, or why it cannot."""
+def _ask_engine(program: Program, sentences: list[str], application: QApplication) -> None:
+    """Ask the engine for its devices: without a model it can name them, or say why it cannot."""
 
     def note(sentence: str) -> None:
-        told.append(sentence)
+        sentences.append(sentence)
         application.exit()
 
-    checked.link.described.connect(lambda found: note(", ".join(device.name for device in found.devices)))
-    checked.link.failed.connect(lambda sentence, _: note(sentence))
-    checked.link.describe()
+    program.link.described.connect(lambda description: note(", ".join(device.name for device in description.devices)))
+    program.link.failed.connect(lambda sentence, _: note(sentence))
+    program.link.describe()
 
 
-def _verdict(answers: list[MessageContent], told: list[str]) -> int:
-    if told:
-        print(f"headstart: the window opened and the engine (no model is installed) answered: {told[0]}")
+def _report(answers: list[MessageContent], sentences: list[str]) -> int:
+    if sentences:
+        print(f"headstart: the window opened and the engine (no model is installed) answered: {sentences[0]}")
         return 0
     if not answers:
         print(f"headstart: no answer came within {_LIMIT_MS // 1000} s.")

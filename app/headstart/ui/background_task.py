@@ -1,4 +1,4 @@
-"""Work on a thread of the pool, with progress and cancel; its end arrives in the thread of the window."""
+"""A task on a thread pool, with progress and cancellation."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,51 +6,53 @@ from typing import Any
 from PySide6.QtCore import QObject, QThreadPool, Signal, Slot
 
 from headstart.errors import HeadstartError
-from headstart.ui.translation import said
+from headstart.ui.translation import translate_error
 
 
 class BackgroundTask(QObject):
-    """Runs once. Connect `progressed` to methods: a bare function would be called on the other thread."""
+    """Work that runs once on a pool's thread and reports its end in the window's thread.
 
-    progressed = Signal(object, object)  # done, of how many (numbers above what a C int holds)
+    Connect `progressed` to methods: a plain function would be called on the pool's thread.
+    """
+
+    progressed = Signal(object, object)  # done, total (numbers above what a C int holds)
     done = Signal(object)
     failed = Signal(str)  # the sentence of a HeadstartError
-    _ended = Signal(object)  # result or HeadstartError, from the other thread
+    _ended = Signal(object)  # result or HeadstartError, emitted on the pool's thread
 
     def __init__(self, work: Callable[["BackgroundTask"], Any], parent: QObject | None = None) -> None:
-        """`work` gets this task, reports by `progressed` and looks at `is_cancelled` now and then."""
+        """`work` gets this task, emits `progressed` and checks `is_cancelled` now and then."""
         super().__init__(parent)
         self._work = work
-        self._cancelled = False
+        self._is_cancelled = False
         self._ended.connect(self._end)
 
     @property
     def is_cancelled(self) -> bool:
-        """Whether `cancel` was called."""
-        return self._cancelled
+        return self._is_cancelled
 
     def start(self, pool: QThreadPool | None = None) -> None:
-        """Begin; `done` or `failed` follows, but neither after `cancel`. Give a pool in order to wait for it."""
+        """Begin; `done` or `failed` follows, unless cancelled. Pass a pool if you need to wait for it."""
         (pool or QThreadPool.globalInstance()).start(self._run)
 
     def cancel(self) -> None:
-        """Ask the work to end; it looks at `is_cancelled`."""
-        self._cancelled = True
+        """Ask the work to end; it has to check `is_cancelled`."""
+        self._is_cancelled = True
 
     def _run(self) -> None:
         try:
             result = self._work(self)
         except HeadstartError as error:
             result = error
-        if not self._cancelled:
+        if not self._is_cancelled:
             self._ended.emit(result)
 
     @Slot(object)
     def _end(self, result: object) -> None:
-        """In the thread of the window, where the task may have been cancelled since."""
-        if self._cancelled:
+        """Emit the result, unless the task has been cancelled since it ended."""
+        if self._is_cancelled:
             return
         if isinstance(result, HeadstartError):
-            self.failed.emit(said(result))
+            self.failed.emit(translate_error(result))
         else:
             self.done.emit(result)

@@ -29,12 +29,12 @@ from headstart.computer import package_versions, processor
 from headstart.licences import Component, components
 from headstart.settings import defaults
 from headstart.ui import actions
-from headstart.ui.history.encryption import EncryptionController, Order
+from headstart.ui.history.encryption import EncryptionController, EncryptionOrder
 from headstart.ui.main_window import MainWindow
 from headstart.ui.models.model_choices import ModelChoices
 from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.settings_controller import CurrentSettings, SettingsController
-from headstart.ui.translation import chosen, spoken
+from headstart.ui.translation import choose_locale, language_of
 from headstart.ui.widgets import stylesheet
 from headstart.ui.widgets.labels import Heading, button, label
 from headstart.ui.widgets.layouts import Dialog, stacked, two_columns
@@ -43,7 +43,7 @@ from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, mono_font
 
 
 def version_report() -> str:
-    """One fact on each line, for reports of faults; always in English."""
+    """Return one fact on each line, for bug reports; always in English."""
     screen = QGuiApplication.primaryScreen()
     facts = {
         "Headstart": __version__,
@@ -62,7 +62,7 @@ _SIZE = QSize(800, 560)
 
 
 class AboutDialog(Dialog):
-    """Versions and licences."""
+    """The versions and licences of Headstart and its components."""
 
     def __init__(self, report: str, parts: Sequence[Component], parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -82,14 +82,14 @@ class AboutDialog(Dialog):
         self._lay_out()
         self._copy.clicked.connect(self._copy_report)
         self._close.clicked.connect(self.close)
-        self.list.currentRowChanged.connect(self._show)
+        self.list.currentRowChanged.connect(self._on_row_changed)
         self.list.addItems([" ".join((part.name, part.version)) for part in parts])
         self.list.setCurrentRow(0)
 
     def _lay_out(self) -> None:
         tabs = QTabWidget(self)
-        tabs.addTab(self._what(), self.tr("Headstart"))
-        tabs.addTab(self._licences(), self.tr("Licences"))
+        tabs.addTab(self._about_page(), self.tr("Headstart"))
+        tabs.addTab(self._licences_page(), self.tr("Licences"))
         tabs.setAccessibleName(self.windowTitle())
         foot = QHBoxLayout()
         foot.addStretch(1)
@@ -101,7 +101,7 @@ class AboutDialog(Dialog):
         column.addLayout(foot)
         self.resize(_SIZE)
 
-    def _what(self) -> QWidget:
+    def _about_page(self) -> QWidget:
         page = QWidget(self)
         title = Heading(self.tr("Headstart {}").format(__version__), 1.5, page)
         text = label(
@@ -114,7 +114,7 @@ class AboutDialog(Dialog):
         stacked(page, title, text, self.report, margin=LARGE, spacing=MEDIUM)
         return page
 
-    def _licences(self) -> QWidget:
+    def _licences_page(self) -> QWidget:
         page = QSplitter(Qt.Orientation.Horizontal, self)
         page.setChildrenCollapsible(False)
         page.addWidget(self.list)
@@ -136,20 +136,20 @@ class AboutDialog(Dialog):
         QGuiApplication.clipboard().setText(self.report.toPlainText())
 
     @Slot(int)
-    def _show(self, row: int) -> None:
+    def _on_row_changed(self, row: int) -> None:
         part = self._parts[row]
         licence = self.tr("Licence: {}").format(part.licence or self.tr("not named by the package"))
         text = part.text() or self.tr("The package brings no text of its licence.")
         self.text.setPlainText("\n\n".join(filter(None, (licence, part.address, text))))
 
 
-_WHAT = Qt.ItemDataRole.UserRole
-_OFFERED = 100  # chats; type more letters to see others
+_TARGET_ROLE = Qt.ItemDataRole.UserRole
+_MAX_CHATS = 100  # chats; more letters find the others
 _MOVES = (Qt.Key.Key_Down, Qt.Key.Key_Up, Qt.Key.Key_PageDown, Qt.Key.Key_PageUp)
 
 
 class CommandPalette(Dialog):
-    """Lists what can be done now; the choice is triggered after it has closed."""
+    """A list of everything that can be done now; the choice is triggered after the dialog has closed."""
 
     chat_chosen = Signal(str)
 
@@ -177,8 +177,8 @@ class CommandPalette(Dialog):
         self.resize(QSize(min(560, parent.width() - 80), 380))
         self.field.installEventFilter(self)
         self.field.textChanged.connect(self._fill)
-        self.field.returnPressed.connect(self._choose)
-        self.list.itemClicked.connect(self._choose)
+        self.field.returnPressed.connect(self._on_chosen)
+        self.list.itemClicked.connect(self._on_chosen)
         self._fill("")
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
@@ -193,11 +193,11 @@ class CommandPalette(Dialog):
         words = typed.lower().split()
         for action in self._commands:
             keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-            if _holds(actions.title(action), words):
-                self._offer(actions.title(action), keys, action)
+            if _matches(actions.title(action), words):
+                self._add_item(actions.title(action), keys, action)
         named = ((chat, title or self.tr("New chat")) for chat, title in self._chats)
-        for chat, title in islice((each for each in named if _holds(each[1], words)), _OFFERED):
-            self._offer(title, self.tr("chat"), chat)
+        for chat, title in islice((each for each in named if _matches(each[1], words)), _MAX_CHATS):
+            self._add_item(title, self.tr("chat"), chat)
         first = self.list.topLevelItem(0)
         if first:
             self.list.setCurrentItem(first)
@@ -205,37 +205,37 @@ class CommandPalette(Dialog):
         self._nothing.setText(self.tr("No command or chat is called “{}”.").format(typed.strip()))
         self._nothing.setVisible(first is None)
 
-    def _offer(self, text: str, remark: str, what: object) -> None:
+    def _add_item(self, text: str, remark: str, target: object) -> None:
         item = QTreeWidgetItem([text, remark])
-        item.setData(0, _WHAT, what)
+        item.setData(0, _TARGET_ROLE, target)
         item.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         item.setForeground(1, self.palette().placeholderText())
         self.list.addTopLevelItem(item)
 
     @Slot()
-    def _choose(self) -> None:
+    def _on_chosen(self) -> None:
         item = self.list.currentItem()
         if item is None:
             return
-        what = item.data(0, _WHAT)
+        target = item.data(0, _TARGET_ROLE)
         self.close()
-        if isinstance(what, QAction):
-            what.trigger()
-        elif isinstance(what, str):
-            self.chat_chosen.emit(what)
+        if isinstance(target, QAction):
+            target.trigger()
+        elif isinstance(target, str):
+            self.chat_chosen.emit(target)
 
 
 def _is_for_palette(action: QAction) -> bool:
-    """Not itself, and not Cut, Copy and Paste: no field has the keyboard then."""
+    """Exclude the palette itself, and Cut, Copy and Paste: no field has the keyboard then."""
     return action.objectName() != "palette" and action.shortcutContext() != Qt.ShortcutContext.WidgetShortcut
 
 
-def _holds(title: str, words: list[str]) -> bool:
+def _matches(title: str, words: list[str]) -> bool:
     return all(word in title.lower() for word in words)
 
 
 class Dialogs(QObject):
-    """One for the window."""
+    """The dialogs that actions of the window open."""
 
     def __init__(
         self,
@@ -243,23 +243,22 @@ class Dialogs(QObject):
         settings: CurrentSettings,
         choices: ModelChoices,
         store: Store,
-        restart: Callable[[Order | None], None],
+        restart: Callable[[EncryptionOrder | None], None],
     ) -> None:
-        """Opens nothing yet."""
         super().__init__(window)
         self._window, self._settings, self._choices = window, settings, choices
         self._store, self._restart = store, restart
-        for name, show in (
+        for name, slot in (
             ("preferences", self._show_preferences),
             ("logs", self._show_logs),
             ("about", self._show_about),
             ("palette", self._show_palette),
         ):
-            window.actions_by_name[name].triggered.connect(show)
+            window.actions_by_name[name].triggered.connect(slot)
 
     @Slot()
     def _show_preferences(self) -> None:
-        """Settings of all chats; each change is saved and applied at once."""
+        """Open the preferences; each change is saved and applied at once."""
         dialog = PreferencesDialog(self._folders(), self._window)
         controller = SettingsController(dialog.forms, self._choices, dialog)
         controller.changed.connect(lambda values: self._change(dialog, values))
@@ -272,11 +271,11 @@ class Dialogs(QObject):
     def _change(self, dialog: PreferencesDialog, values: dict[str, object]) -> None:
         before = self._settings.now.language
         self._settings.change(**values)
-        if spoken(chosen(self._settings.now.language)) != spoken(chosen(before)):
+        if language_of(choose_locale(self._settings.now.language)) != language_of(choose_locale(before)):
             self._offer_restart(dialog)
 
     def _offer_restart(self, dialog: PreferencesDialog) -> None:
-        """Only widgets that are made from now on have another language."""
+        """Ask to open the window again: only widgets made from now on have another language."""
         question = self.tr(
             "The window must open again to change its language. Do that now? The chat is shown again. This stops "
             "an answer that is being written."
@@ -291,7 +290,6 @@ class Dialogs(QObject):
 
     @Slot()
     def _show_palette(self) -> None:
-        """Find a command or a chat by its name."""
         commands = self._window.actions_by_name.values()
         palette = CommandPalette(commands, self._store.titles(), self._window)
         palette.chat_chosen.connect(lambda chat: self._window.sidebar.list.chosen.emit(chat, None))
@@ -299,7 +297,6 @@ class Dialogs(QObject):
 
     @Slot()
     def _show_about(self) -> None:
-        """Versions and licences."""
         dialog = AboutDialog(version_report(), components(), self._window)
         dialog.open()
 

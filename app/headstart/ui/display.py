@@ -1,4 +1,4 @@
-"""Whether a window can be shown, and one sentence instead of Qt's abort if not."""
+"""A check that a window can be shown, and one sentence instead of Qt's abort if it cannot."""
 
 import ctypes
 import os
@@ -20,36 +20,33 @@ _FAILED = 1
 
 
 def require_display() -> None:
-    """Raises WindowError if there is no display."""
-    chosen = os.environ.get("QT_QPA_PLATFORM")
+    """Raise WindowError if there is no display."""
+    platform = os.environ.get("QT_QPA_PLATFORM")
     has_screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-    if sys.platform.startswith("linux") and not chosen and not has_screen:
+    if sys.platform.startswith("linux") and not platform and not has_screen:
         raise WindowError(f"There is no display to open a window on; {INSTEAD}")
 
 
 @contextmanager
-def explained() -> Iterator[None]:
-    """Inside, if Qt aborts as a display or a library is missing, print one sentence and exit with code 1."""
-    said: list[str] = []
+def explaining_abort() -> Iterator[None]:
+    """Print one sentence and exit with code 1 if Qt aborts inside: it does when a display or a library is missing."""
+    messages: list[str] = []
 
-    def take(kind: QtMsgType, _context: QMessageLogContext, text: str) -> None:
-        said.append(text)
+    def collect(kind: QtMsgType, _context: QMessageLogContext, text: str) -> None:
+        messages.append(text)
         if kind == QtMsgType.QtFatalMsg:
-            _give_up(_missing_library() or said[0])  # the first message says more than the abort itself
+            fault = x11_fault() if os.environ.get("DISPLAY") else ""
+            _give_up(fault or messages[0])  # the first message says more than the abort itself
 
-    previous = qInstallMessageHandler(take)
+    previous = qInstallMessageHandler(collect)
     try:
         yield
     finally:
         qInstallMessageHandler(previous)
 
 
-def _missing_library() -> str:
-    return x11_fault() if os.environ.get("DISPLAY") else ""
-
-
 def x11_fault() -> str:
-    """The library that the X11 plugin lacks, or ""; Qt's own message often names a wrong one."""
+    """Return the library that the X11 plugin lacks, or ""; Qt's own message often names a wrong one."""
     plugin = Path(QLibraryInfo.path(QLibraryInfo.LibraryPath.PluginsPath)) / "platforms" / "libqxcb.so"
     if not plugin.is_file():
         return ""
@@ -72,6 +69,5 @@ __all__ = ["versions", "x11_fault"]
 
 
 def versions() -> str:
-    """Versions of Qt and PySide6."""
     assert QApplication is not None, "its import is the check"
     return f"Qt {qVersion()} (PySide6 {pyside})"

@@ -15,26 +15,24 @@ _GRACE_MS = 3000
 
 @dataclass(frozen=True)
 class Ending:
-    """How it went. `fault`: why it could not even be started."""
+    """The end of a process."""
 
     code: int
     crashed: bool = False
-    fault: str = ""
+    fault: str = ""  # why it could not be started
 
     @property
     def is_good(self) -> bool:
-        """Whether it did what it was for."""
         return self.code == 0 and not self.crashed and not self.fault
 
 
 class LineProcess(QObject):
-    """At most one process at a time."""
+    """A child process whose output arrives line by line; at most one runs at a time."""
 
-    said = Signal(str)  # a line with something in it
+    line_read = Signal(str)  # a line that is not blank
     ended = Signal(object)  # Ending
 
     def __init__(self, parent: QObject | None = None) -> None:
-        """Runs nothing yet."""
         super().__init__(parent)
         self._process: QProcess | None = None
         self._rest = ""
@@ -43,28 +41,27 @@ class LineProcess(QObject):
 
     @property
     def is_running(self) -> bool:
-        """Whether its end is still to come."""
         return self._process is not None
 
     @property
     def pid(self) -> int:
-        """Its number; 0 where it was not started or has gone."""
+        """Process id; 0 if it was not started or is gone."""
         return int(self._process.processId()) if self._process else 0
 
     def start(self, command: Sequence[str], *, merged: bool = True) -> None:
-        """`ended` follows once; `merged` with what it says of errors."""
+        """Start a command; `ended` follows once. `merged`: read stderr too."""
         assert self._process is None, "one process at a time"
         self._rest = ""
         self._process = process = QProcess(self)
         modes = QProcess.ProcessChannelMode
         process.setProcessChannelMode(modes.MergedChannels if merged else modes.SeparateChannels)
         process.readyReadStandardOutput.connect(self._read)
-        process.finished.connect(self._finish)
-        process.errorOccurred.connect(self._note_error)
+        process.finished.connect(self._on_finished)
+        process.errorOccurred.connect(self._on_error)
         process.start(command[0], list(command[1:]))
 
     def interrupt(self) -> None:
-        """As Ctrl+C does, so that it can clear up, and harder after a grace; Windows has no Ctrl+C for a child."""
+        """Send Ctrl+C, so that it can clean up, and kill it after a grace; Windows has no Ctrl+C for a child."""
         if self._process is None:
             return
         if sys.platform == "win32" or not self.pid:
@@ -75,14 +72,14 @@ class LineProcess(QObject):
 
     @Slot()
     def kill(self) -> None:
-        """End it, and what it has started."""
+        """Kill it and what it has started."""
         if self._process:
             if self.pid:
                 kill(self.pid)
             self._process.kill()
 
     def close(self) -> None:
-        """End it and wait until it has gone: only when the window closes. Emits nothing more."""
+        """Kill it and wait until it is gone, without emitting anything. Only for a window that closes."""
         if self._process:
             self._process.blockSignals(True)  # noqa: FBT003 - Qt's own signature
             self.kill()
@@ -95,18 +92,18 @@ class LineProcess(QObject):
         self._rest += bytes(self._process.readAllStandardOutput().data()).decode("utf-8", "replace")
         *lines, self._rest = self._rest.replace("\r", "\n").split("\n")
         for line in filter(str.strip, lines):
-            self.said.emit(line.rstrip())
+            self.line_read.emit(line.rstrip())
 
     @Slot(QProcess.ProcessError)
-    def _note_error(self, error: QProcess.ProcessError) -> None:
+    def _on_error(self, error: QProcess.ProcessError) -> None:
         if error == QProcess.ProcessError.FailedToStart and self._process:  # `finished` does not follow
             self._end(Ending(-1, fault=self._process.errorString()))
 
     @Slot(int, QProcess.ExitStatus)
-    def _finish(self, code: int, status: QProcess.ExitStatus) -> None:
+    def _on_finished(self, code: int, status: QProcess.ExitStatus) -> None:
         self._read()
         if self._rest.strip():
-            self.said.emit(self._rest.rstrip())
+            self.line_read.emit(self._rest.rstrip())
         self._end(Ending(code, crashed=status != QProcess.ExitStatus.NormalExit))
 
     def _end(self, ending: Ending) -> None:

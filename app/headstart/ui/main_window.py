@@ -1,4 +1,4 @@
-"""The window: sidebar, pages and side panel side by side, menus above."""
+"""The main window: sidebar, pages and side panel side by side, menus above."""
 
 from functools import partial
 
@@ -29,19 +29,22 @@ from headstart.ui.widgets.layouts import Page, stacked
 from headstart.ui.widgets.progress import ActivityLine, BusyBar
 from headstart.ui.widgets.theme import SMALL, Theme, scaled
 
-_SIDES = (248, 720, 320)  # sidebar, pages, panel
-_SIDEBAR, _PANEL = (180, 260), (260, 460)  # least widths, at the usual size of text and at any
-_NARROW = 640  # pixels, below which the sidebar leaves its room to the chat
-_PAGE_ACTIONS = ("models", "race", "bench", "tune", "server")  # in the order of `beside_the_chat`
-_SIDE_ACTIONS = ("sidebar", "panel", "live")  # remembered
+_SIDES = (248, 720, 320)  # pixels: sidebar, pages, panel
+_SIDEBAR_WIDTH, _PANEL_WIDTH = (
+    (180, 260),
+    (260, 460),
+)  # minimum width in pixels at the usual size of text, and its limit at any size
+_NARROW = 640  # pixels; a narrower window hides the sidebar for the chat
+_PAGE_ACTIONS = ("models", "race", "bench", "tune", "server")  # in the order of `other_pages`
+_SIDE_ACTIONS = ("sidebar", "panel", "live")  # remembered for the next start
 
 
 class MainWindow(QMainWindow):
-    """Its parts are public; `Program` connects them."""
+    """The main window. Its parts are public; `Program` connects them."""
 
     closing = Signal()
     hidden_changed = Signal(bool)
-    hides_on_close = False  # the program goes on in the tray
+    hides_on_close = False  # because the program goes on in the tray
 
     def __init__(self, theme: Theme, font: QFont) -> None:
         super().__init__()
@@ -63,27 +66,26 @@ class MainWindow(QMainWindow):
         jobs = (self.race, self.bench, self.tune)
         self.activity = {page: ActivityLine(page.accessibleName(), self) for page in jobs}
         self._keeper = FocusKeeper(self)
-        self._is_narrow = self._is_folded = False  # the sidebar is folded for want of room
+        self._is_narrow = self._is_folded = False  # folded: hidden because the window is narrow
         self._lay_out()
         self._connect()
         self.set_looks(theme, font)
 
     def show_page(self, page: QWidget) -> None:
-        """Show the chat or another page; a page gets its style sheet when first shown, which makes the start faster."""
+        """Show the chat or another page. To start faster, a page gets its style sheet when it is first shown."""
         if page is not self.chat and not page.styleSheet():
             page.setStyleSheet(self._sheet)
         self.pages.setCurrentWidget(page)
         for other, line in self.activity.items():
             line.set_away(away=other is not page)
 
-    def beside_the_chat(self) -> tuple[ModelsPage | Page, ...]:
-        """All pages except the chat."""
+    def other_pages(self) -> tuple[ModelsPage | Page, ...]:
+        """Return all pages except the chat."""
         return self.models, self.race, self.bench, self.tune, self.server
 
     def set_looks(self, theme: Theme, font: QFont) -> None:
-        """Another theme or font."""
         self._sheet = stylesheet.sheet(theme, font)
-        pages = self.beside_the_chat()
+        pages = self.other_pages()
         for part in (
             self.sidebar,
             *(page for page in pages if page.styleSheet()),
@@ -94,23 +96,23 @@ class MainWindow(QMainWindow):
         ):
             part.setStyleSheet(self._sheet)
         self.chat.set_looks(theme, font)
-        for part, (least, most) in ((self.sidebar, _SIDEBAR), (self.panel, _PANEL)):
-            part.setMinimumWidth(min(scaled(least, font), most))
+        for part, (minimum, limit) in ((self.sidebar, _SIDEBAR_WIDTH), (self.panel, _PANEL_WIDTH)):
+            part.setMinimumWidth(min(scaled(minimum, font), limit))
 
     def set_still(self, still: bool) -> None:
-        """Allow or stop everything that moves by itself."""
+        """Stop or allow the movement of bars that show work."""
         for bar in self.findChildren(BusyBar):
             bar.set_still(still=still)
 
     def state(self) -> str:
-        """Size, position, and the widths and visibility of both sides, for the next start."""
+        """Return size, position, and the widths and visibility of both sides, as text for `restore`."""
         parts = (self.saveGeometry(), self._split.saveState())
         checked = [name for name in _SIDE_ACTIONS if self.actions_by_name[name].isChecked()]
         shown = " ".join((*checked, *(["sidebar"] if self._is_folded else [])))
         return "|".join([*(bytes(part.toBase64().data()).decode() for part in parts), shown])
 
     def restore(self, state: str) -> None:
-        """Apply what `state` returned; anything else changes nothing."""
+        """Apply what `state` returned; any other text changes nothing."""
         window, sides, *shown = state.split("|") if "|" in state else ("", "")
         self.restoreGeometry(QByteArray.fromBase64(window.encode()))
         self._split.restoreState(QByteArray.fromBase64(sides.encode()))
@@ -118,12 +120,12 @@ class MainWindow(QMainWindow):
             self.actions_by_name[name].setChecked(name in shown[0].split())
 
     def focusNextPrevChild(self, forward: bool) -> bool:  # noqa: N802
-        """Tab: sidebar, page and panel in reading order. Qt also calls this when it hides the widget with the focus."""
+        """Move the focus through sidebar, page and panel. Qt also calls this when it hides the focused widget."""
         return self._keeper.has_lost() or focus.step(self._columns(), forward=forward)
 
     @Slot()
     def quit(self) -> None:
-        """Close, even where that would only hide."""
+        """Close the window even if closing only hides it."""
         self.hides_on_close = False
         self.close()
 
@@ -155,42 +157,41 @@ class MainWindow(QMainWindow):
         self.hidden_changed.emit(True)  # noqa: FBT003 - Qt's own signature
 
     def _connect(self) -> None:
-        """Connect what menus, keys and buttons do to the window itself."""
-        chat, sidebar, do = self.chat, self.sidebar, self.actions_by_name
-        for name, page in zip(_PAGE_ACTIONS, self.beside_the_chat(), strict=True):
-            do[name].triggered.connect(partial(self._show_page, page))
+        chat, sidebar, commands = self.chat, self.sidebar, self.actions_by_name
+        for name, page in zip(_PAGE_ACTIONS, self.other_pages(), strict=True):
+            commands[name].triggered.connect(partial(self._on_page_requested, page))
             page.back_requested.connect(partial(self.show_page, chat))
         for page, line in self.activity.items():
-            line.page_requested.connect(partial(self._show_page, page))
-        self.models.work.dismissed.connect(self._focus_page)
+            line.page_requested.connect(partial(self._on_page_requested, page))
+        self.models.work.dismissed.connect(self._on_work_dismissed)
         for job in (self.race, self.bench, self.tune):
-            job.worked.connect(self.activity[job].follow)
-        sidebar.models.clicked.connect(do["models"].trigger)
-        self.models.serve.page_requested.connect(do["server"].trigger)
+            job.status_changed.connect(self.activity[job].follow)
+        sidebar.models.clicked.connect(commands["models"].trigger)
+        self.models.serve.page_requested.connect(commands["server"].trigger)
         for name in ("cut", "copy", "paste", "select_all"):
-            do[name].triggered.connect(partial(self._in_field, name))
-        for name, act in (("quit", self.quit), ("find", chat.find_bar.open_find), ("search", self._search)):
-            do[name].triggered.connect(act)
-        do["write"].triggered.connect(self._write)
-        do["attach"].triggered.connect(self._attach)
-        do["sidebar"].setChecked(True)
+            commands[name].triggered.connect(partial(self._in_field, name))
+        for name, slot in (("quit", self.quit), ("find", chat.find_bar.open_find), ("search", self._on_search)):
+            commands[name].triggered.connect(slot)
+        commands["write"].triggered.connect(self._on_write)
+        commands["attach"].triggered.connect(self._on_attach)
+        commands["sidebar"].setChecked(True)
         shown = {"sidebar": sidebar, "panel": self.panel, "live": chat.live, "origins": None}
         buttons = (chat.sidebar_button, chat.panel_button, chat.live_button, chat.origins_button)
         for (name, part), button in zip(shown.items(), buttons, strict=True):
-            button.clicked.connect(do[name].trigger)
+            button.clicked.connect(commands[name].trigger)
             if part:
-                do[name].toggled.connect(part.setVisible)
-                do[name].toggled.connect(button.setChecked)
+                commands[name].toggled.connect(part.setVisible)
+                commands[name].toggled.connect(button.setChecked)
 
     def _columns(self) -> tuple[QWidget, ...]:
-        """The parts of the window in reading order."""
+        """Return the parts of the window in reading order."""
         return self.sidebar, self.pages, self.panel, self.models.work, *self.activity.values()
 
-    def _show_page(self, page: QWidget, _checked: bool = False) -> None:
+    def _on_page_requested(self, page: QWidget, _checked: bool = False) -> None:
         self.show_page(page)
 
     @Slot()
-    def _focus_page(self) -> None:
+    def _on_work_dismissed(self) -> None:
         page = self.pages.currentWidget()
         assert page, "one is always shown"
         page.setFocus()
@@ -198,27 +199,27 @@ class MainWindow(QMainWindow):
     def _in_field(self, name: str, _checked: bool = False) -> None:
         field = self.focusWidget()
         if isinstance(field, QLineEdit | QPlainTextEdit | QTextEdit):
-            does = {"cut": field.cut, "copy": field.copy, "paste": field.paste, "select_all": field.selectAll}
-            does[name]()
+            slots = {"cut": field.cut, "copy": field.copy, "paste": field.paste, "select_all": field.selectAll}
+            slots[name]()
 
     @Slot()
-    def _search(self) -> None:
+    def _on_search(self) -> None:
         self.actions_by_name["sidebar"].setChecked(True)
         self.sidebar.search.setFocus()
         self.sidebar.search.selectAll()
 
     @Slot()
-    def _write(self) -> None:
+    def _on_write(self) -> None:
         self.show_page(self.chat)
         self.chat.composer.setFocus()
 
     @Slot()
-    def _attach(self) -> None:
-        self._write()
+    def _on_attach(self) -> None:
+        self._on_write()
         self.chat.composer.ask_for_files()
 
     def _lay_out(self) -> None:
-        for page in (self.chat, *self.beside_the_chat()):
+        for page in (self.chat, *self.other_pages()):
             self.pages.addWidget(page)
         for part in (self.sidebar, self.pages, self.panel):
             self._split.addWidget(part)
@@ -226,7 +227,7 @@ class MainWindow(QMainWindow):
         self._split.setChildrenCollapsible(False)
         self._split.setStretchFactor(1, 1)
         self._split.setSizes(list(_SIDES))
-        self.panel.setMaximumWidth(_PANEL[1])
+        self.panel.setMaximumWidth(_PANEL_WIDTH[1])
         inside = QWidget(self)
         work = stacked(None, self.models.work, margin=SMALL)
         stacked(inside, self._split, work, *self.activity.values(), spacing=0, growing=self._split)

@@ -12,6 +12,7 @@ from headstart.errors import EngineBusyError, HeadstartError
 from headstart.settings import Settings
 from headstart.ui.chat.live_answer import NOTICE
 from headstart.ui.chat.tools import ToolsController
+from headstart.ui.formatting import listed, titled
 from headstart.ui.main_window import MainWindow
 from headstart.ui.models import model_choices
 from headstart.ui.models.model_loader import ModelLoader
@@ -19,8 +20,7 @@ from headstart.ui.models.models_controller import ModelsController
 from headstart.ui.settings.settings_form import title, word
 from headstart.ui.settings_controller import CurrentSettings
 from headstart.ui.sidebar.chats_controller import ChatsController
-from headstart.ui.spelling import listed, titled
-from headstart.ui.translation import said, telling
+from headstart.ui.translation import showing_errors, translate_error
 from headstart.ui.widgets.progress import Cause
 
 _WARNED = "told that {} is elsewhere"  # the memo with the address that the user was warned of
@@ -56,7 +56,7 @@ class ModelInUse(QObject):
         try:
             self._loader.require(session.settings)
         except HeadstartError as error:
-            self.tell(said(error), Cause.BUSY if isinstance(error, EngineBusyError) else Cause.MODEL)
+            self.tell(translate_error(error), Cause.BUSY if isinstance(error, EngineBusyError) else Cause.MODEL)
 
     @Slot()
     def load_again(self) -> None:
@@ -100,7 +100,7 @@ class ModelInUse(QObject):
         models.removing.connect(self._note_removal)
         self._tools.changed.connect(self._show_reach)
         models.adding.busy.connect(lambda _busy: self._show_reach())
-        models.adding.made.connect(self._note_made)
+        models.adding.installed.connect(self._note_made)
         models.adding.chat_requested.connect(self._begin_chat)
         models.servers.chosen.connect(self._choose_model)
         models.servers.changed.connect(self._note_servers)
@@ -113,7 +113,7 @@ class ModelInUse(QObject):
     def show(self) -> None:
         """What answers now, or what keeps it from answering, below the message box."""
         session, loader = self._chats.current, self._loader
-        is_loaded = bool(session and loader.holds(session.settings))
+        is_loaded = bool(session and loader.has_loaded(session.settings))
         is_shown_above = bool(session and session.is_answering)  # below the name of the one that waits for it
         progress = ("", "") if is_shown_above else (loader.loading.step, loader.loading.seconds)
         self._window.chat.composer.show_model(*self._model_words(is_loaded=is_loaded), progress)
@@ -123,7 +123,7 @@ class ModelInUse(QObject):
         self._window.actions_by_name["unload"].setEnabled(loader.is_ready)
         self._show_reach()
         if session:
-            models = self._models.choices.chosen(session.settings)
+            models = self._models.choices.models_for(session.settings)
             parameters = models[0].manifest.parameters if models else None
             self._window.chat.empty.show_model(loader.name(session.settings), parameters)
         self.shown.emit(is_loaded)
@@ -166,7 +166,7 @@ class ModelInUse(QObject):
             model=facts.model, device=facts.device, guessing=listed(guessing)
         )
         engine = titled(title("engine"), word(facts.engine))
-        return name, "\n".join((words, engine, *map(said, facts.notes))), ""
+        return name, "\n".join((words, engine, *map(translate_error, facts.notes))), ""
 
     @Slot()
     def _note_loaded(self) -> None:
@@ -196,7 +196,7 @@ class ModelInUse(QObject):
 
     def _attempt(self, load: Callable[[Settings], None], settings: Settings | None = None) -> None:
         assert self._chats.current
-        with telling(lambda sentence: self.tell(sentence, Cause.MODEL)):
+        with showing_errors(lambda sentence: self.tell(sentence, Cause.MODEL)):
             load(settings or self._chats.current.settings)
 
     @Slot()

@@ -1,4 +1,4 @@
-"""Messages that the desktop shows over other windows: over D-Bus on Linux, from the tray elsewhere."""
+"""Notifications of the desktop (over D-Bus on Linux, from the tray elsewhere), and its wish for reduced motion."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def session_bus() -> QDBusConnection | None:
-    """The connection; None on other systems, without a session, or without the library."""
+    """Return the session bus; None on other systems, without a session, or without the library."""
     folder = os.environ.get("XDG_RUNTIME_DIR", "")
     # Without an address the library would start a bus of its own.
     has_bus = os.environ.get("DBUS_SESSION_BUS_ADDRESS") or (folder and (Path(folder) / "bus").exists())
@@ -46,7 +46,7 @@ def session_bus() -> QDBusConnection | None:
 
 _MOTION_SERVICE, _MOTION_PATH = "org.freedesktop.portal.Desktop", "/org/freedesktop/portal/desktop"
 _PORTAL = "org.freedesktop.portal.Settings"
-_WISH = ("org.gnome.desktop.interface", "enable-animations")  # where desktops keep it, KDE's portal included
+_ANIMATIONS = ("org.gnome.desktop.interface", "enable-animations")  # KDE's portal uses this name too
 _EFFECTS = (
     Qt.UIEffect.UI_AnimateMenu,
     Qt.UIEffect.UI_FadeMenu,
@@ -57,12 +57,12 @@ _EFFECTS = (
 
 
 class Motion(QObject):
-    """Emits `changed` when `reduced` has changed. Without a portal, only the settings decide."""
+    """Reduced motion, by the settings or by the desktop. Without a portal, only the settings decide."""
 
     changed = Signal(bool)
 
     def __init__(self, application: QApplication, settings: Settings, parent: QObject) -> None:
-        """Asks the desktop; its answer comes later."""
+        """Ask the desktop; its answer comes later."""
         super().__init__(parent)
         self._application = application
         self._flash = application.cursorFlashTime()
@@ -73,30 +73,29 @@ class Motion(QObject):
         self._listen()
 
     @property
-    def reduced(self) -> bool:
-        """Nothing may move or blink by itself."""
+    def is_reduced(self) -> bool:
+        """True if nothing may move or blink by itself."""
         return self._by_settings or self._by_desktop
 
     @Slot(object)
     def set_settings(self, settings: Settings) -> None:
-        """The setting may have changed."""
         self._set(self._by_desktop, settings.reduced_motion)
 
     def restore(self) -> None:
-        """Give the application back what it had."""
+        """Give the application its own effects back."""
         self._set(by_desktop=False, by_settings=False)
 
     def _set(self, by_desktop: bool, by_settings: bool) -> None:
-        before = self.reduced
+        before = self.is_reduced
         self._by_desktop, self._by_settings = by_desktop, by_settings
-        if self.reduced != before:
+        if self.is_reduced != before:
             self._apply()
-            self.changed.emit(self.reduced)
+            self.changed.emit(self.is_reduced)
 
     def _apply(self) -> None:
-        self._application.setCursorFlashTime(0 if self.reduced else self._flash)
+        self._application.setCursorFlashTime(0 if self.is_reduced else self._flash)
         for effect in self._effects:
-            self._application.setEffectEnabled(effect, not self.reduced)
+            self._application.setEffectEnabled(effect, not self.is_reduced)
 
     def _listen(self) -> None:
         bus = session_bus()
@@ -104,76 +103,75 @@ class Motion(QObject):
             return
         from PySide6.QtDBus import QDBusMessage, QDBusPendingCallWatcher  # noqa: PLC0415  its library may be missing
 
-        slot: Any = SLOT("_note_change(QString,QString,QDBusVariant)")  # declared as bytes, taken as text
+        slot: Any = SLOT("_on_setting_changed(QString,QString,QDBusVariant)")  # declared as bytes, taken as text
         bus.connect(_MOTION_SERVICE, _MOTION_PATH, _PORTAL, "SettingChanged", self, slot)
-        question = QDBusMessage.createMethodCall(_MOTION_SERVICE, _MOTION_PATH, _PORTAL, "Read")
-        question.setArguments(list(_WISH))
-        watcher = QDBusPendingCallWatcher(bus.asyncCall(question), self)
-        watcher.finished.connect(self._note_answer)
+        request = QDBusMessage.createMethodCall(_MOTION_SERVICE, _MOTION_PATH, _PORTAL, "Read")
+        request.setArguments(list(_ANIMATIONS))
+        watcher = QDBusPendingCallWatcher(bus.asyncCall(request), self)
+        watcher.finished.connect(self._on_reply)
 
     @Slot(object)
-    def _note_answer(self, watcher: QDBusPendingCallWatcher) -> None:
+    def _on_reply(self, watcher: QDBusPendingCallWatcher) -> None:
         values = watcher.reply().arguments()
         if not watcher.isError() and values:
-            self._note(values[0])
+            self._set_by_desktop(values[0])
         watcher.deleteLater()
 
     @Slot(str, str, "QDBusVariant")
-    def _note_change(self, group: str, name: str, value: object) -> None:
-        if (group, name) == _WISH:
-            self._note(value)
+    def _on_setting_changed(self, group: str, name: str, value: object) -> None:
+        if (group, name) == _ANIMATIONS:
+            self._set_by_desktop(value)
 
-    def _note(self, value: Any) -> None:
-        while hasattr(value, "variant"):  # portals wrap once or twice
+    def _set_by_desktop(self, value: Any) -> None:
+        while hasattr(value, "variant"):  # portals wrap it once or twice
             value = value.variant()
         if isinstance(value, bool):
             self._set(not value, self._by_settings)
 
 
 _SERVICE, _PATH = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
-_PATIENCE_MS = 2000  # for a desktop that does not answer; another thread waits
+_TIMEOUT_MS = 2000  # for a desktop that does not answer; another thread waits
 _SHOWN_MS = 10_000
 
 
 class Notification(QObject):
-    """Shows one message at a time. Where the desktop has no place for any, nothing happens."""
+    """One message at a time. Nothing happens where the desktop has no place for messages."""
 
     clicked = Signal()
 
     def show(self, title: str, text: str) -> None:
-        """Show a plain title and a plain text."""
+        """Show a plain title and a plain text in place of the message before."""
         raise NotImplementedError
 
 
 class BusNotification(Notification):
-    """Asks the notification service of the session."""
+    """Messages through the notification service of the session."""
 
     _sent = Signal(int)
 
     def __init__(self, parent: QObject | None = None) -> None:
-        """Listens for clicks from now on. Needs a session bus."""
+        """Listen for clicks. Needs a session bus."""
         super().__init__(parent)
         self._number = 0
         self._listen()
-        self._sent.connect(self._note_number)
+        self._sent.connect(self._on_sent)
 
     def show(self, title: str, text: str) -> None:
-        """Replaces the message before it."""
         QThreadPool.globalInstance().start(lambda: self._send(title, text))
 
     def _listen(self) -> None:
         from PySide6.QtDBus import QDBusConnection  # noqa: PLC0415  its library may be missing
 
         bus = QDBusConnection.sessionBus()
-        slot: Any = SLOT("_note_action(uint,QString)")  # declared as bytes, taken as text
+        slot: Any = SLOT("_on_action(uint,QString)")  # declared as bytes, taken as text
         bus.connect(_SERVICE, _PATH, _SERVICE, "ActionInvoked", self, slot)
 
     def _send(self, title: str, text: str) -> None:
-        """On a thread of the pool."""
+        """Send the message, on a thread of the pool."""
         from PySide6.QtDBus import QDBusConnection, QDBusInterface  # noqa: PLC0415
 
         service = QDBusInterface(_SERVICE, _PATH, _SERVICE, QDBusConnection.sessionBus())
-        service.setTimeout(_PATIENCE_MS)
+        service.setTimeout(_TIMEOUT_MS)
         if service.isValid():
             # By the service's own description: a message made by hand cannot hold Python's integers as unsigned.
             number = QMetaObject.invokeMethod(
@@ -183,17 +181,17 @@ class BusNotification(Notification):
             self._sent.emit(number or 0)
 
     @Slot(int)
-    def _note_number(self, number: int) -> None:
+    def _on_sent(self, number: int) -> None:
         self._number = number
 
     @Slot("uint", str)
-    def _note_action(self, number: int, _action: str) -> None:
+    def _on_action(self, number: int, _action: str) -> None:
         if number == self._number:
             self.clicked.emit()
 
 
 class TrayNotification(Notification):
-    """Speaks from the program's icon in the tray."""
+    """Messages from the program's icon in the tray."""
 
     def __init__(self, icon: QSystemTrayIcon, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -201,12 +199,11 @@ class TrayNotification(Notification):
         icon.messageClicked.connect(self.clicked)
 
     def show(self, title: str, text: str) -> None:
-        """Replaces the message before it."""
         self._icon.showMessage(title, text, QSystemTrayIcon.MessageIcon.NoIcon, _SHOWN_MS)
 
 
 def desktop_message(tray: QSystemTrayIcon | None, parent: QObject) -> Notification | None:
-    """What this desktop offers; None where it offers nothing."""
+    """Return the way this desktop shows messages, or None."""
     if sys.platform.startswith("linux"):
         return BusNotification(parent) if session_bus() else None
     return TrayNotification(tray, parent) if tray else None
@@ -226,13 +223,13 @@ def _arguments(replaces: int, title: str, text: str) -> tuple[Any, ...]:
 
 
 LONG = 10.0  # seconds; after a shorter wait the user is still there
-_LETTERS = 160
+_MAX_LETTERS = 160
 
 
 class Attention(QObject):
-    """Silent while a window of ours has the keyboard, and where the settings say so."""
+    """Messages for a user who has left the window, if the settings allow them."""
 
-    wanted = Signal(str)  # a message was clicked: the id of the chat that it was about, or ""
+    chat_requested = Signal(str)  # a message was clicked: the id of the chat that it was about, or ""
 
     def __init__(
         self,
@@ -242,7 +239,7 @@ class Attention(QObject):
         tray: Callable[[], QSystemTrayIcon | None],
         parent: QObject,
     ) -> None:
-        """Looks for the desktop's messages when the first is due."""
+        """`tray` is called when the first message is due."""
         super().__init__(parent)
         self._application, self._window, self._settings, self._tray = application, window, settings, tray
         self._message: Notification | None = None
@@ -251,18 +248,17 @@ class Attention(QObject):
 
     @Slot(object)
     def set_settings(self, settings: Settings) -> None:
-        """Whether to call at all, and what to tell."""
         self._settings = settings
 
     @Slot(object, str, float)
-    def note_answer(self, chat: Chat, text: str, seconds: float) -> None:
-        """An answer has ended in this chat. Its text is shown only if the settings say so."""
+    def on_answered(self, chat: Chat, text: str, seconds: float) -> None:
+        """Report an answer that took long. Its text is shown only if the settings say so."""
         if seconds >= LONG:
-            shown = " ".join(text.split())[:_LETTERS] if self._settings.notification_text else chat.title
-            self.call(self.tr("The answer is complete"), shown, chat.id)
+            shown = " ".join(text.split())[:_MAX_LETTERS] if self._settings.notification_text else chat.title
+            self.notify(self.tr("The answer is complete"), shown, chat.id)
 
-    def call(self, title: str, text: str = "", chat_id: str = "") -> None:
-        """Say that something has ended, in this chat if it was in one."""
+    def notify(self, title: str, text: str = "", chat_id: str = "") -> None:
+        """Show that something has ended, in this chat if it was in one."""
         if not self._settings.notifications or self._application.activeWindow():
             return
         self._chat_id = chat_id
@@ -275,5 +271,5 @@ class Attention(QObject):
             self._has_looked = True
             self._message = desktop_message(self._tray(), self)
             if self._message:
-                self._message.clicked.connect(lambda: self.wanted.emit(self._chat_id))
+                self._message.clicked.connect(lambda: self.chat_requested.emit(self._chat_id))
         return self._message

@@ -1,8 +1,9 @@
-"""The window with everything behind it, connected."""
+"""The program: the window and everything behind it, connected."""
 
 import gc
 import logging
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, QTimer, Slot
@@ -22,7 +23,7 @@ from headstart.ui.chat.tools import ToolsController
 from headstart.ui.dialogs import Dialogs
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.engine_request import Find, installed_model
-from headstart.ui.history.encryption import Order
+from headstart.ui.history.encryption import EncryptionOrder
 from headstart.ui.history.maintenance import Checkpoints
 from headstart.ui.local_server.server_controller import ServerController
 from headstart.ui.main_window import MainWindow
@@ -45,11 +46,11 @@ from headstart.ui.widgets.theme import Appearance
 from headstart.ui.widgets.undo_stack import UndoStack
 from headstart.ui.window_commands import WindowCommands
 
-_EVERY_MS = 1000
+_INTERVAL_MS = 1000
 
 
 class GarbageCollection(QObject):
-    """Collects on a timer instead of wherever memory is asked for.
+    """Garbage collection on a timer of the window's thread instead of wherever memory is asked for.
 
     A cycle may hold a widget, and a widget that another thread destroys takes the program with it.
     """
@@ -57,7 +58,7 @@ class GarbageCollection(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         gc.disable()
-        self._timer = QTimer(self, interval=_EVERY_MS)
+        self._timer = QTimer(self, interval=_INTERVAL_MS)
         self._timer.timeout.connect(self.sweep)
         self._timer.start()
 
@@ -65,26 +66,26 @@ class GarbageCollection(QObject):
     def sweep(self) -> None:
         """Collect the oldest generation that is due."""
         due = [
-            age
-            for age, (count, most) in enumerate(zip(gc.get_count(), gc.get_threshold(), strict=True))
-            if count > most
+            generation
+            for generation, (count, threshold) in enumerate(zip(gc.get_count(), gc.get_threshold(), strict=True))
+            if count > threshold
         ]
         if due:
             gc.collect(due[-1])
 
     def close(self) -> None:
-        """Python collects by itself again."""
+        """Give collection back to Python."""
         self._timer.stop()
         gc.enable()
 
 
-GEOMETRY = "window"  # the memo that keeps size and place
+GEOMETRY = "window"  # key of the store for size and position
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class EngineChoice:
-    """Which engine answers, and where its models come from; by default the engine process with the installed models."""
+    """The engine that answers and its source of models; by default the engine's process with the installed models."""
 
     command: tuple[str, ...] | None = None
     find: Find = installed_model
@@ -94,15 +95,15 @@ class EngineChoice:
 class Program(QObject):
     """A history of chats with its window. `close` ends the engine and closes the history."""
 
-    reopens: str | None = None  # the id of a chat: open the window again and show it
-    order: Order | None = None  # what to do with the history before that
+    reopens: str | None = None  # id of a chat: open the window again and show it
+    order: EncryptionOrder | None = None  # work on the history before that
     _is_closed = False
 
     def __init__(self, application: QApplication, store: Store, engine: EngineChoice | None = None) -> None:
         """`engine` replaces the usual one, for tests."""
         super().__init__()
         self.settings = CurrentSettings(self)
-        self.settings.changed.connect(self._follow_settings)  # before all others
+        self.settings.changed.connect(self._on_settings_changed)  # connected first, so that it runs before all others
         self.store = store
         self.appearance = Appearance(application, self.settings.now, self)
         self._engine = engine or EngineChoice()
@@ -121,7 +122,8 @@ class Program(QObject):
         self.choices = ModelChoices(lambda: free_memory(self.link.pid), self)
         self.comparing = ComparisonController(self.window.chat, self.chat_controller, self.choices, self)
         self.projects = ProjectsController(store, self.window, self._models, self)
-        self.models = ModelsController(self.window.models, self.choices, self._engine.find, self._another_engine, self)
+        make_link = partial(EngineLink, self._engine.command)  # for another engine
+        self.models = ModelsController(self.window.models, self.choices, self._engine.find, make_link, self)
         self.placement = SettingsController([self.window.models.placement], self.choices, self)
         self.race = RaceController(self.window.race, self.loader, self._chat_settings, self)
         self.panel = SettingsController(self.window.panel.forms, self.choices, self)
@@ -140,7 +142,8 @@ class Program(QObject):
         composer, composing = self.window.chat.composer, self.chat_controller.composing
         self.read_ahead = ReadAheadController(composer, composing, self.loader, self.settings)
         self.titles = TitleController(self.chats, composer, self.loader, store, self.settings)
-        self._connect()
+        self._connect_chats()
+        self._connect_rest()
 
     def start(self) -> None:
         """Show the chats and load the model."""
@@ -155,17 +158,17 @@ class Program(QObject):
         self.chats.start()
         self.tools.follow(self.settings.now)
         self.model_in_use.show_installed()
-        QTimer.singleShot(0, self, self._begin)
+        QTimer.singleShot(0, self, self._on_started)
 
     @Slot()
-    def _begin(self) -> None:
-        """Once the window is shown, unless it was closed at once: nobody would end that engine."""
+    def _on_started(self) -> None:
+        """Load the model once the window is shown, unless it was closed at once: nobody would end that engine."""
         if not self._is_closed:
             self.model_in_use.load()
             self.quick.show_icon()
 
     @Slot(object)
-    def _follow_settings(self, changed: Settings) -> None:
+    def _on_settings_changed(self, changed: Settings) -> None:
         self.window.chat.notice.retract(Cause.SETTINGS)
         session = self.chats.current
         before = session.settings if session else changed
@@ -173,11 +176,11 @@ class Program(QObject):
         self.appearance.set_settings(changed)
         self.window.chat.composer.edit.enter_sends = changed.enter_sends
         self.prompts.show(changed.prompts)
-        self._follow(before)
+        self._apply_settings(before)
 
     @Slot()
-    def come_forward(self) -> None:
-        """A second start asks for this window."""
+    def bring_to_front(self) -> None:
+        """Bring the window to the front, as a second start asks for."""
         _log.info("another start asks for the window")
         self.window.setWindowState(self.window.windowState() & ~Qt.WindowState.WindowMinimized)
         self.window.show()
@@ -185,25 +188,24 @@ class Program(QObject):
         self.window.activateWindow()
 
     @Slot(str)
-    def _go_to(self, chat_id: str) -> None:
-        """Come forward, with this chat if one is named."""
-        self.come_forward()
+    def _on_chat_requested(self, chat_id: str) -> None:
+        """Bring the window to the front, and open a chat if one is named."""
+        self.bring_to_front()
         if chat_id:
-            self._choose(chat_id, None)
+            self._on_chosen(chat_id, None)
 
     @Slot(str)
-    def bring_in(self, file: str) -> None:
-        """Add the chats of an exported file."""
-        self.commands.bring_in(Path(file))
+    def import_file(self, file: str) -> None:
+        """Import the chats of an exported file."""
+        self.commands.import_file(Path(file))
 
-    def restart(self, order: Order | None = None) -> None:
+    def restart(self, order: EncryptionOrder | None = None) -> None:
         """Close the window and the history, carry out the order, and open both again."""
         self.order = order
         self.reopens = self.chats.current.chat.id if self.chats.current else ""
         self.window.quit()
 
     def close(self) -> None:
-        """End everything; harmless twice."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -227,15 +229,11 @@ class Program(QObject):
         self.link.close()
         self.store.close()
 
-    def _connect(self) -> None:
-        self._connect_chats()
-        self._connect_rest()
-
     def _connect_chats(self) -> None:
         chats = self.chats
         self._connect_sidebar()
-        chats.opened.connect(self._open)
-        chats.listed.connect(self._list)
+        chats.opened.connect(self._on_opened)
+        chats.listed.connect(self._on_listed)
         chats.events.troubled.connect(self.model_in_use.tell)
         chats.events.answered.connect(self.model_in_use.show)
         chats.events.advised.connect(self.chat_controller.advise)
@@ -247,7 +245,7 @@ class Program(QObject):
         self.chat_controller.undoable.connect(self.undo_stack.keep)
         self.chat_controller.fork_requested.connect(chats.fork)
         self.chat_controller.answered.connect(self.commands.update)
-        chats.events.answered.connect(self.attention.note_answer)
+        chats.events.answered.connect(self.attention.on_answered)
         chats.events.answered.connect(self.window.models.work.retire)
 
     def _connect_sidebar(self) -> None:
@@ -259,8 +257,8 @@ class Program(QObject):
         ):
             troubled.connect(lambda sentence: self.chat_controller.say(sentence, Cause.TAGS))
             changed.connect(lambda _: self.window.chat.notice.retract(Cause.TAGS))
-        sidebar.new_requested.connect(self._new)
-        sidebar.list.chosen.connect(self._choose)
+        sidebar.new_requested.connect(self._on_new_requested)
+        sidebar.list.chosen.connect(self._on_chosen)
 
     def _connect_rest(self) -> None:
         self.settings.refused.connect(lambda sentence: self.chat_controller.say(sentence, Cause.SETTINGS))
@@ -270,11 +268,11 @@ class Program(QObject):
         self.settings.changed.connect(self.motion.set_settings)
         for part in (self.window, self.race):
             self.motion.changed.connect(part.set_still)
-            part.set_still(self.motion.reduced)
-        self.attention.wanted.connect(self._go_to)
-        self.quick.chat_wanted.connect(self._go_to)
-        told = self.tr("The export has ended")
-        self.models.adding.exported.connect(lambda _, sentence: self.attention.call(told, sentence))
+            part.set_still(self.motion.is_reduced)
+        self.attention.chat_requested.connect(self._on_chat_requested)
+        self.quick.chat_requested.connect(self._on_chat_requested)
+        title = self.tr("The export has ended")
+        self.models.adding.exported.connect(lambda _, sentence: self.attention.notify(title, sentence))
         self.window.closing.connect(self.close)
         self.panel.changed.connect(self._change_chat)
         self.window.chat.empty.preset.chosen.connect(lambda preset: self._change_chat(preset.values()))
@@ -283,7 +281,7 @@ class Program(QObject):
         self.switch.chosen.connect(lambda name: self._change_chat({"model": name, "draft": ""}))
         self.switch.page_requested.connect(self.window.actions_by_name["models"].trigger)
         self.comparing.switch.page_requested.connect(self.window.actions_by_name["models"].trigger)
-        self.window.actions_by_name["compare"].triggered.connect(self._compare)
+        self.window.actions_by_name["compare"].triggered.connect(self._on_compare)
         self.window.actions_by_name["prompts"].triggered.connect(self.prompts.open_library)
         self.window.actions_by_name["tools"].triggered.connect(lambda: self.tools.show_dialog(self.window))
         self.tools.troubled.connect(lambda sentence: self.chat_controller.say(sentence, Cause.TOOLS))
@@ -292,12 +290,12 @@ class Program(QObject):
         self.tools.changed.connect(self.chat_controller.composing.recount)
         self.server.port_chosen.connect(lambda port: self.settings.change(server_port=port))
         self.settings.changed.connect(self.server.follow)
-        self.prompts.changed.connect(lambda own: self.settings.change(prompts=own))
+        self.prompts.changed.connect(lambda values: self.settings.change(prompts=values))
         self.window.panel.reset.clicked.connect(lambda: self._change_chat({}))
-        self.window.panel.adopt.clicked.connect(self._adopt)
+        self.window.panel.adopt.clicked.connect(self._on_adopt)
 
     @Slot(object)
-    def _open(self, session: ChatSession) -> None:
+    def _on_opened(self, session: ChatSession) -> None:
         self.window.show_page(self.window.chat)
         self.comparing.close()
         self.chat_controller.open(session)
@@ -309,24 +307,24 @@ class Program(QObject):
         self.commands.update()
 
     @Slot(object)
-    def _list(self, listing: Listing) -> None:
+    def _on_listed(self, listing: Listing) -> None:
         current = self.chats.current
         self.window.sidebar.show_listing(listing, current.chat.id if current else None)
         self.commands.update()
 
     @Slot()
-    def _new(self) -> None:
+    def _on_new_requested(self) -> None:
         self.chats.open_new()
         self.window.show_page(self.window.chat)
         self.window.chat.composer.setFocus()
 
     @Slot()
-    def _compare(self) -> None:
+    def _on_compare(self) -> None:
         self.window.show_page(self.window.chat)
         self.comparing.open_last()
 
     @Slot(str, object)
-    def _choose(self, chat_id: str, hit: Hit | None) -> None:
+    def _on_chosen(self, chat_id: str, hit: Hit | None) -> None:
         message = hit.message if hit else None
         self.chats.open(chat_id, message)
         self.window.show_page(self.window.chat)
@@ -335,55 +333,52 @@ class Program(QObject):
             self.chat_controller.reveal(hit, query)
 
     def _models(self) -> Models:
-        """What a project can choose from."""
+        """Return the models that a project can choose from."""
         return self.choices.by_setting(self.settings.now)["model"]
 
-    def _another_engine(self) -> EngineLink:
-        return EngineLink(self._engine.command)
-
     @Slot(object)
-    def _change_chat(self, own: dict[str, object]) -> None:
+    def _change_chat(self, values: dict[str, object]) -> None:
         session = self.chats.current
-        if "presets" in own:  # of all chats
-            self.settings.change(presets=own["presets"])
+        if "presets" in values:  # presets belong to all chats
+            self.settings.change(presets=values["presets"])
         elif session:
-            if own.get("model"):
-                self.settings.change(model=own["model"], draft="")
+            if values.get("model"):
+                self.settings.change(model=values["model"], draft="")
             before = session.settings
             self.window.chat.notice.retract(Cause.SETTINGS)
-            session.change_settings({**session.chat.settings, **own} if own else {})
-            self._follow(before)
+            session.change_settings({**session.chat.settings, **values} if values else {})
+            self._apply_settings(before)
 
-    def _follow(self, before: Settings) -> None:
+    def _apply_settings(self, before: Settings) -> None:
         """Apply the settings of the open chat, if they differ from those before."""
         session = self.chats.current
-        if not session or _of_panel(session.settings) == _of_panel(before):
+        if not session or _panel_values(session.settings) == _panel_values(before):
             return
         self.panel.show_settings(session.settings)
         self.window.chat.empty.show_settings(session.settings)
-        if _loading(before) != _loading(session.settings) and self.link.generation is None:
+        if _load_values(before) != _load_values(session.settings) and self.link.generation is None:
             self.model_in_use.load()
         self.model_in_use.show()
         self.switch.settings = session.settings
         self.chat_controller.composing.recount()
 
     @Slot()
-    def _adopt(self) -> None:
+    def _on_adopt(self) -> None:
         session = self.chats.current
         if session:
-            own = session.settings.chat_values()
-            self.settings.change(**{name: getattr(session.settings, name) for name in own})
+            values = session.settings.chat_values()
+            self.settings.change(**{name: getattr(session.settings, name) for name in values})
             session.change_settings({})
 
     def _chat_settings(self) -> Settings:
-        """Those of the open chat."""
+        """Return the settings of the open chat."""
         return self.chats.current.settings if self.chats.current else self.settings.now
 
 
-def _loading(settings: Settings) -> tuple[object, ...]:
+def _load_values(settings: Settings) -> tuple[object, ...]:
     names = ("model", "draft", "device", "draft_device", "context", "engine", "kv_precision")
     return tuple(getattr(settings, name) for name in names)
 
 
-def _of_panel(settings: Settings) -> tuple[object, ...]:
+def _panel_values(settings: Settings) -> tuple[object, ...]:
     return (settings.chat_values(), settings.presets)

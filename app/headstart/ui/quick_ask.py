@@ -1,4 +1,4 @@
-"""A question in passing: the icon in the tray, and a small window that asks and shows the answer."""
+"""Quick Ask: the icon in the tray, and a small window that asks a question and shows the answer."""
 
 import sys
 from collections.abc import Sequence
@@ -21,14 +21,14 @@ from headstart.ui.widgets.labels import StatusLine, button
 from headstart.ui.widgets.layouts import Dialog, scrolled, stacked
 from headstart.ui.widgets.theme import MEDIUM, SMALL, Appearance, scaled
 
-_WIDTH, _HEIGHT = 620, 420  # pixels beside text of the usual size; as high once there is an answer
+_WIDTH, _HEIGHT = 620, 420  # pixels beside text of the usual size; the height is for a window with an answer
 _NOTHING = MessageContent("", "assistant", "")
 
 
 class QuickAsk(Dialog):
-    """Asks each question in a chat of its own, which the history keeps. Esc hides it; the answer goes on."""
+    """A small window that asks each question in a new chat of the history. Esc hides it; the answer goes on."""
 
-    chat_wanted = Signal(str)  # its id
+    chat_requested = Signal(str)  # the id of its chat
 
     def __init__(self, chats: ChatsController, appearance: Appearance) -> None:
         super().__init__()
@@ -53,15 +53,15 @@ class QuickAsk(Dialog):
         appearance.changed.connect(self.answer.set_looks)
         appearance.changed.connect(self._arrange)
         bar = self._scroll.verticalScrollBar()
-        bar.valueChanged.connect(self._note_place)
-        bar.rangeChanged.connect(self._follow)
-        self.field.returnPressed.connect(self._ask)
-        self.stop.clicked.connect(self._stop)
+        bar.valueChanged.connect(self._on_scrolled)
+        bar.rangeChanged.connect(self._on_range_changed)
+        self.field.returnPressed.connect(self._on_return)
+        self.stop.clicked.connect(self._on_stop)
         self.copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(plain_text(self._source.blocks)))
-        self.open_chat.clicked.connect(self._open)
+        self.open_chat.clicked.connect(self._on_open_chat)
 
-    def come(self) -> None:
-        """Over other windows, with the keyboard in the field."""
+    def bring_to_front(self) -> None:
+        """Show it over other windows, with the keyboard in the field."""
         self.show()
         self.raise_()
         self.activateWindow()
@@ -86,24 +86,24 @@ class QuickAsk(Dialog):
         self._resize(column.sizeHint().height())
 
     def _resize(self, height: int) -> None:
-        """As large as wanted, if the screen is."""
+        """Resize it to this height and the usual width, within the screen."""
         self.resize(QSize(scaled(_WIDTH, self.font()), height).boundedTo(self.screen().availableSize()))
 
     @Slot()
-    def _ask(self) -> None:
+    def _on_return(self) -> None:
         question = self.field.text().strip()
         if not question or self._session:
             return
-        faults: list[str] = []
+        sentences: list[str] = []
 
-        def note(sentence: str, _cause: object) -> None:
-            faults.append(sentence)
+        def append(sentence: str, _cause: object) -> None:
+            sentences.append(sentence)
 
-        self._chats.events.troubled.connect(note)
+        self._chats.events.troubled.connect(append)
         session = self._chats.ask(question)
-        self._chats.events.troubled.disconnect(note)
+        self._chats.events.troubled.disconnect(append)
         self.field.selectAll()
-        self.status.say("\n".join(faults), bad=True)
+        self.status.say("\n".join(sentences), bad=True)
         if session:
             self._show(session)
 
@@ -111,12 +111,12 @@ class QuickAsk(Dialog):
         self._chat_id, self._source = session.chat.id, MessageSource(_NOTHING)
         self.answer.writer.show(())
         self.open_chat.show()
-        if session.live is None:  # why is told
+        if session.live is None:  # the chats say why
             return
         self._session, self._is_at_end = session, True
-        session.grew.connect(self._grow)
+        session.grew.connect(self._on_text_appended)
         session.waiting.connect(self.status.say)
-        session.ended.connect(self._end)
+        session.ended.connect(self._on_ended)
         self.status.say(session.wait)
         self.stop.show()
         self.copy.hide()
@@ -125,7 +125,7 @@ class QuickAsk(Dialog):
             self._resize(max(self.height(), scaled(_HEIGHT, self.font())))
 
     @Slot(int, object)
-    def _grow(self, _message: int, steps: Sequence[Step]) -> None:
+    def _on_text_appended(self, _message: int, steps: Sequence[Step]) -> None:
         self._write(self._source.append("".join(step.text for step in steps), ()))
 
     def _write(self, first: int) -> None:
@@ -138,47 +138,46 @@ class QuickAsk(Dialog):
         self.answer.setFixedHeight(self.answer.height_for(self._scroll.viewport().width()))
 
     @Slot(int)
-    def _note_place(self, place: int) -> None:
+    def _on_scrolled(self, place: int) -> None:
         self._is_at_end = place == self._scroll.verticalScrollBar().maximum()
 
     @Slot(int, int)
-    def _follow(self, _top: int, bottom: int) -> None:
-        """Keep the newest text in view, unless a person reads further up."""
+    def _on_range_changed(self, _top: int, bottom: int) -> None:
+        """Keep the newest text in view unless the user has scrolled up."""
         if self._session and self._is_at_end:
             self._scroll.verticalScrollBar().setValue(bottom)
 
     @Slot(int)
-    def _end(self, message: int) -> None:
+    def _on_ended(self, message: int) -> None:
         assert self._session
         session, self._session = self._session, None
         self._write(self._source.finish())
-        ended = content(session.conversation, session.message(message))
-        said = ended.notice or ended.stats.partition("\n")[0]
-        self.status.say(said, bad=ended.state is MessageState.FAILED)
+        answer = content(session.conversation, session.message(message))
+        notice = answer.notice or answer.stats.partition("\n")[0]
+        self.status.say(notice, bad=answer.state is MessageState.FAILED)
         self.stop.hide()
         self.copy.setVisible(bool(self._source.blocks))
 
     @Slot()
-    def _stop(self) -> None:
+    def _on_stop(self) -> None:
         if self._session:
             self._session.stop()
         self.field.setFocus()
 
     @Slot()
-    def _open(self) -> None:
-        self.chat_wanted.emit(self._chat_id)
+    def _on_open_chat(self) -> None:
+        self.chat_requested.emit(self._chat_id)
         self.accept()
 
 
 class QuickAskController(QObject):
-    """Makes the small window when it is first asked for, and the icon where the desktop has a tray."""
+    """The icon in the tray, if the desktop has one, and the small window, which is made at its first use."""
 
-    chat_wanted = Signal(str)  # shown in the window of the program: the id of a chat, or "" for what is there
+    chat_requested = Signal(str)  # to be shown in the main window: the id of a chat, or "" for the current one
 
     def __init__(
         self, window: MainWindow, chats: ChatsController, appearance: Appearance, settings: Settings, parent: QObject
     ) -> None:
-        """Shows nothing yet."""
         super().__init__(parent)
         self._window, self._chats, self._appearance, self._settings = window, chats, appearance, settings
         self.icon: QSystemTrayIcon | None = None
@@ -186,28 +185,28 @@ class QuickAskController(QObject):
 
     @Slot()
     def show_icon(self) -> None:
-        """In the tray, if there is one."""
+        """Show the icon if the desktop has a tray."""
         # Without a session bus, Qt would start one to look for the tray.
         has_bus = not sys.platform.startswith("linux") or session_bus() is not None
         if not has_bus or not QSystemTrayIcon.isSystemTrayAvailable():
             return
-        drawn = QApplication.windowIcon()
+        icon = QApplication.windowIcon()
         fallback = QApplication.style().standardIcon(QStyle.StandardPixmap.SP_MessageBoxInformation)
-        self.icon = QSystemTrayIcon(fallback if drawn.isNull() else drawn, self)
+        self.icon = QSystemTrayIcon(fallback if icon.isNull() else icon, self)
         self.icon.setToolTip("Headstart")
         self._menu = QMenu(self._window)
         self._menu.addAction(self.tr("Quick Ask"), self.ask)
-        self._menu.addAction(self.tr("Open Headstart"), lambda: self.chat_wanted.emit(""))
+        self._menu.addAction(self.tr("Open Headstart"), lambda: self.chat_requested.emit(""))
         self._menu.addSeparator()
         self._menu.addAction(self.tr("Quit"), self._window.quit)
         self.icon.setContextMenu(self._menu)
-        self.icon.activated.connect(self._take_click)
+        self.icon.activated.connect(self._on_icon_activated)
         self.icon.show()
         self.follow(self._settings)
 
     @Slot(object)
     def follow(self, settings: Settings) -> None:
-        """What closing the window means may have changed."""
+        """Apply what closing the window means now."""
         self._settings = settings
         self._window.hides_on_close = settings.keep_in_tray and self.icon is not None
 
@@ -216,26 +215,25 @@ class QuickAskController(QObject):
         """Show the small window."""
         if self.dialog is None:
             self.dialog = QuickAsk(self._chats, self._appearance)
-            self.dialog.chat_wanted.connect(self.chat_wanted)
-            self.dialog.finished.connect(self._note_hidden)
-        self.dialog.come()
+            self.dialog.chat_requested.connect(self.chat_requested)
+            self.dialog.finished.connect(self._on_dialog_finished)
+        self.dialog.bring_to_front()
 
     def close(self) -> None:
-        """The program ends."""
         if self.icon:
             self.icon.hide()
         if self.dialog:
-            self.dialog.finished.disconnect(self._note_hidden)
+            self.dialog.finished.disconnect(self._on_dialog_finished)
             self.dialog.close()
             self.dialog.deleteLater()
 
     @Slot(object)
-    def _take_click(self, reason: QSystemTrayIcon.ActivationReason) -> None:
+    def _on_icon_activated(self, reason: QSystemTrayIcon.ActivationReason) -> None:
         if reason == QSystemTrayIcon.ActivationReason.Trigger:
             self.ask()
 
     @Slot()
-    def _note_hidden(self) -> None:
-        """Nobody would find a program that shows neither a window nor an icon that stays."""
+    def _on_dialog_finished(self) -> None:
+        """Quit if neither a window nor an icon is left: nobody could find the program any more."""
         if self._window.isHidden() and not self._window.hides_on_close:
             self._window.quit()

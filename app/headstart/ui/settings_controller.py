@@ -11,51 +11,49 @@ from headstart.settings_file import load, save
 from headstart.ui.models.model_choices import ModelChoices
 from headstart.ui.models.models_page import Placement
 from headstart.ui.settings.settings_form import SettingsForm
-from headstart.ui.translation import telling
+from headstart.ui.translation import showing_errors
 
 
 class CurrentSettings(QObject):
-    """Settings of all chats that have none of their own."""
+    """The settings of all chats that have none of their own."""
 
     changed = Signal(object)  # Settings
     refused = Signal(str)
 
     def __init__(self, parent: QObject | None = None) -> None:
-        """Reads the file."""
         super().__init__(parent)
         self.now = load()
 
     def change(self, **values: object) -> None:
-        """Change some and save them; `changed` follows, or `refused`."""
-        with telling(self.refused.emit):
+        """Change some and save them; `changed` or `refused` follows."""
+        with showing_errors(self.refused.emit):
             changed = dataclasses.replace(self.now, **values)  # type: ignore[arg-type]
             save(changed)
             self.now = changed
             self.changed.emit(changed)
 
 
-_FIRST_FIXED = 4  # assistant tokens when a person turns to fixed speculation
+_FIRST_FIXED = 4  # assistant tokens when you turn to fixed speculation
 
 
 class SettingsController(QObject):
-    """One for the forms of a panel, a page or a dialog."""
+    """The settings in the forms of a panel, a page or a dialog."""
 
     changed = Signal(object)  # dict of settings that change together
 
     def __init__(
         self, forms: Sequence[SettingsForm | Placement], choices: ModelChoices, parent: QObject | None = None
     ) -> None:
-        """Shows nothing yet."""
         super().__init__(parent)
         self._forms, self._choices = forms, choices
         self._settings = Settings()
         for form in forms:
-            form.edited.connect(self._edit)
+            form.edited.connect(self._on_edited)
         choices.changed.connect(self._show)
 
     @Slot(object)
     def show_settings(self, settings: Settings) -> None:
-        """The settings that hold."""
+        """Show these settings in the forms."""
         self._settings = settings
         self._show()
 
@@ -64,15 +62,15 @@ class SettingsController(QObject):
         for form in self._forms:
             form.show_choices(self._choices.by_setting(self._settings))
             form.show_notes(self._choices.notes(self._settings))
-            form.show_settings(self._settings, self._choices.usual(self._settings))
+            form.show_settings(self._settings, self._choices.model_defaults(self._settings))
 
     @Slot(str, object)
-    def _edit(self, name: str, value: object) -> None:
-        own: dict[str, object] = {name: value}
+    def _on_edited(self, name: str, value: object) -> None:
+        values: dict[str, object] = {name: value}
         if name == "speculation" and value == "fixed" and self._settings.guessing.num_assistant_tokens is None:
-            own["num_assistant_tokens"] = _FIRST_FIXED
+            values["num_assistant_tokens"] = _FIRST_FIXED
         if name == "num_assistant_tokens" and value is None and self._settings.guessing.mode is Mode.FIXED:
-            own["speculation"] = "auto"
+            values["speculation"] = "auto"
         if name == "model":
-            own["draft"] = ""
-        self.changed.emit(own)
+            values["draft"] = ""
+        self.changed.emit(values)

@@ -1,4 +1,4 @@
-"""Which language the window speaks, and the translators that make it so."""
+"""The languages of the window: translators, locales and translated errors."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,48 +11,48 @@ from headstart.errors import HeadstartError, Translatable
 LANGUAGES = ("en", "zh_CN", "zh_TW")
 FOLDER = Path(__file__).parent / "i18n"
 
-translate = QCoreApplication.translate  # of modules without a QObject: `translate("Context", "text")`, both literal
+translate = QCoreApplication.translate  # for modules without a QObject: `translate("Context", "text")`, both literals
 
 
-def said(fault: Exception | str) -> str:
-    """A text from outside the window in the window's language; one that cannot be translated stays."""
-    text = fault.text if isinstance(fault, HeadstartError) else fault
+def translate_error(error: Exception | str) -> str:
+    """Translate an error, or a text from outside the window; text that has no translation is returned as it is."""
+    text = error.text if isinstance(error, HeadstartError) else error
     if not isinstance(text, Translatable):
         return str(text)
     template = translate("Faults", text.template)
-    values = {name: said(value) if isinstance(value, str) else value for name, value in text.values.items()}
+    values = {name: translate_error(value) if isinstance(value, str) else value for name, value in text.values.items()}
     return template.format(**values) if values else template
 
 
 @contextmanager
-def telling(tell: Callable[[str], object]) -> Iterator[None]:
-    """Where a HeadstartError ends, with its sentence in the window's language for `tell`."""
+def showing_errors(show: Callable[[str], object]) -> Iterator[None]:
+    """Catch a HeadstartError and pass its translated sentence to `show`."""
     try:
         yield
     except HeadstartError as error:
-        tell(said(error))
+        show(translate_error(error))
 
 
 class Translation(QObject):
-    """The translators of an application; widgets made after `speak` have its language."""
+    """The translators of an application; only widgets made after `install` show its language."""
 
     def __init__(self, application: QCoreApplication, folder: Path = FOLDER) -> None:
-        """Installs nothing yet. `folder` has `headstart_zh_CN.qm` and the like."""
+        """`folder` holds `headstart_zh_CN.qm` and the like."""
         super().__init__(application)
         self._application = application
         self._folder = folder
         self._installed: list[QTranslator] = []
 
-    def speak(self, language: str) -> QLocale:
-        """Use a language, "" for the system's, also for dates, numbers and Chinese glyphs.
+    def install(self, language: str) -> QLocale:
+        """Install a language ("" is the system's), also for dates, numbers and Chinese glyphs.
 
-        English has a file too: errors that name flags of the terminal name the settings of the window instead.
+        English has a file too: it replaces flags of the terminal in errors by settings of the window.
         """
-        self.fall_silent()
-        locale = chosen(language)
+        self.remove()
+        locale = choose_locale(language)
         QLocale.setDefault(locale)
         qt = Path(QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath))
-        name = spoken(locale)
+        name = language_of(locale)
         for folder, catalogue in ((qt, "qtbase"), (self._folder, "headstart")):
             translator = QTranslator(self)
             if translator.load(str(folder / f"{catalogue}_{name}.qm")):
@@ -60,25 +60,25 @@ class Translation(QObject):
                 self._installed.append(translator)
         return locale
 
-    def fall_silent(self) -> None:
+    def remove(self) -> None:
         """Remove the translators; the locale stays."""
         while self._installed:
             self._application.removeTranslator(self._installed.pop())
 
 
-def chosen(language: str, system: QLocale | None = None) -> QLocale:
-    """The locale for a setting; if no language of the system is among LANGUAGES, English as used in its territory."""
+def choose_locale(language: str, system: QLocale | None = None) -> QLocale:
+    """Return the locale for a setting; for a system without any of LANGUAGES, English as its territory writes it."""
     if language:
         return QLocale(language)
     system = system or QLocale.system()
-    for wanted in (QLocale(name) for name in system.uiLanguages()):
-        if spoken(wanted):
-            return system if spoken(wanted) == spoken(system) else wanted
+    for candidate in (QLocale(name) for name in system.uiLanguages()):
+        if language_of(candidate):
+            return system if language_of(candidate) == language_of(system) else candidate
     return QLocale(QLocale.Language.English, system.territory())
 
 
-def spoken(locale: QLocale) -> str:
-    """Which of LANGUAGES this is, or "". Chinese is told by its script: Hong Kong writes Traditional."""
+def language_of(locale: QLocale) -> str:
+    """Return which of LANGUAGES a locale is, or "". The script decides for Chinese: Hong Kong writes Traditional."""
     match locale.language():
         case QLocale.Language.Chinese:
             return "zh_TW" if locale.script() == QLocale.Script.TraditionalHanScript else "zh_CN"

@@ -1,4 +1,4 @@
-"""Commands on chats, answers, theme and zoom."""
+"""The commands on chats, answers, theme and zoom."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QLineEdit, QPlainTextEdit
 from headstart.chat.conversation import Role
 from headstart.chat.store import Store
 from headstart.ui.chat.chat_controller import ChatController
-from headstart.ui.exchange import Exchange
+from headstart.ui.import_export import ImportExport
 from headstart.ui.main_window import MainWindow
 from headstart.ui.settings_controller import CurrentSettings
 from headstart.ui.sidebar.chats_controller import ChatsController
@@ -21,7 +21,7 @@ _ZOOMS = (50, 67, 80, 90, 100, 110, 125, 150, 175, 200, 250, 300)
 
 
 class WindowCommands(QObject):
-    """Connects every action; `update` disables those that are impossible now."""
+    """The actions of the menus and what they do; `update` disables those that are impossible now."""
 
     def __init__(
         self,
@@ -32,33 +32,33 @@ class WindowCommands(QObject):
         settings: CurrentSettings,
         undo_stack: UndoStack,
     ) -> None:
-        """Connects the actions."""
         super().__init__(window)
         self._window, self._store, self._chats = window, store, chats
         self._chat_controller, self._settings, self._undo_stack = chat_controller, settings, undo_stack
         self._actions: dict[str, QAction] = window.actions_by_name
-        self._exchange = Exchange(window.chat, store, self)
-        self._exchange.imported.connect(chats.refresh)
-        self._window.sidebar.export_requested.connect(lambda ids: self._exchange.export(*ids))
-        self._leaving = QShortcut(QKeySequence(Qt.Key.Key_Escape), window, self._escape)  # while nothing is stopped
-        for name, act in self._commands().items():
-            self._actions[name].triggered.connect(act)
+        self._import_export = ImportExport(window.chat, store, self)
+        self._import_export.imported.connect(chats.refresh)
+        self._window.sidebar.export_requested.connect(lambda ids: self._import_export.export(*ids))
+        # Only while there is no answer to stop: then Esc is the key of "stop".
+        self._escape_key = QShortcut(QKeySequence(Qt.Key.Key_Escape), window, self._escape)
+        for name, slot in self._commands().items():
+            self._actions[name].triggered.connect(slot)
         self._window.sidebar.list.selectionModel().selectionChanged.connect(self.update)
-        self._looks()
+        self._connect_view()
         settings.changed.connect(self.update)
         self.update()
 
     @Slot()
     def update(self) -> None:
-        """Disable what is impossible now, tick what is on."""
+        """Disable the actions that are impossible now, and tick those that are on."""
         settings, session = self._settings.now, self._chats.current
         stored = bool(session and session.is_stored)
         for name in ("copy_chat", "find"):
             self._actions[name].setEnabled(stored)
         for name in ("rename", "pin", "tags", "delete", "export"):
             self._actions[name].setEnabled(stored or bool(self._window.sidebar.list.selected()))
-        meant = self._window.sidebar.list.chats(self._chat_ids()) if session else ()
-        self._actions["pin"].setChecked(bool(meant) and all(chat.pinned for chat in meant))
+        selected = self._window.sidebar.list.chats(self._chat_ids()) if session else ()
+        self._actions["pin"].setChecked(bool(selected) and all(chat.pinned for chat in selected))
         path = session.path if session else ()
         answering = bool(session and session.is_answering)
         for name in ("regenerate", "edit_last", "copy_last"):
@@ -66,22 +66,22 @@ class WindowCommands(QObject):
         for name in ("continue", "compare"):
             self._actions[name].setEnabled(bool(path) and path[-1].role is Role.ASSISTANT and not answering)
         self._actions["stop"].setEnabled(answering)
-        self._leaving.setEnabled(not answering)
-        done = self._undo_stack.next
-        self._actions["undo"].setText(self.tr("&Undo: {}").format(done.title) if done else self.tr("&Undo"))
+        self._escape_key.setEnabled(not answering)
+        last = self._undo_stack.next
+        self._actions["undo"].setText(self.tr("&Undo: {}").format(last.title) if last else self.tr("&Undo"))
         self._actions["origins"].setChecked(settings.show_origins)
         self._actions["enter_sends"].setChecked(settings.enter_sends)
         self._actions[f"theme_{settings.theme}"].setChecked(True)
 
-    def bring_in(self, file: Path) -> None:
+    def import_file(self, file: Path) -> None:
         """Add the chats of an exported file and open the first of them."""
-        added = self._exchange.read(file)
+        added = self._import_export.read(file)
         if added:
             self._chats.open(added[0])
 
     def close(self) -> None:
         """Cancel the PDF that is being written."""
-        self._exchange.cancel()
+        self._import_export.cancel()
 
     def _commands(self) -> dict[str, Callable[[], object]]:
         chats, sidebar, controller = self._chats, self._window.sidebar, self._chat_controller
@@ -92,8 +92,8 @@ class WindowCommands(QObject):
             "pin": lambda: chats.pin(*self._chat_ids(), pinned=self._actions["pin"].isChecked()),
             "tags": lambda: sidebar.open_tag_menu([chat for chat in map(self._store.chat, self._chat_ids()) if chat]),
             "delete": lambda: chats.delete(*self._chat_ids()),
-            "export": lambda: self._exchange.export(*self._chat_ids()),
-            "import": self._exchange.bring_in,
+            "export": lambda: self._import_export.export(*self._chat_ids()),
+            "import": self._import_export.import_file,
             "undo": self._undo,
             "copy_last": controller.copy_last,
             "copy_chat": self._copy_chat,
@@ -109,7 +109,7 @@ class WindowCommands(QObject):
             "zoom_reset": lambda: change(zoom=100),
         }
 
-    def _looks(self) -> None:
+    def _connect_view(self) -> None:
         self._actions["origins"].toggled.connect(self._show_origins)
         themes = QActionGroup(self)
         for name in ThemeChoice:
@@ -119,7 +119,7 @@ class WindowCommands(QObject):
             )
 
     def _chat_ids(self) -> tuple[str, ...]:
-        """The chats selected in the list, if it has the focus or no stored chat is open; else the open chat."""
+        """Return the chats selected in the list, if it has the focus or no stored chat is open; else the open chat."""
         chats, session = self._window.sidebar.list, self._chat_controller.session
         chosen = chats.selected() if chats.hasFocus() or not session.is_stored else ()
         return chosen or (session.chat.id,)
@@ -136,11 +136,11 @@ class WindowCommands(QObject):
 
     @Slot()
     def _undo(self) -> None:
-        """Undo typing in the field with the focus, else the last deletion."""
+        """Undo typing in the focused field, else the last deletion."""
         field = self._window.focusWidget()
-        typed = field.document() if isinstance(field, QPlainTextEdit) else field
-        if isinstance(typed, QLineEdit | QTextDocument) and typed.isUndoAvailable():
-            typed.undo()
+        document = field.document() if isinstance(field, QPlainTextEdit) else field
+        if isinstance(document, QLineEdit | QTextDocument) and document.isUndoAvailable():
+            document.undo()
         else:
             self._undo_stack.undo()
 
@@ -152,7 +152,7 @@ class WindowCommands(QObject):
 
     @Slot()
     def _escape(self) -> None:
-        """The nearest thing first: page, search, find bar, comparison, selected messages, edit, answer."""
+        """Close the nearest thing: page, search, find bar, comparison, selected messages, edit, answer."""
         window, chat_controller = self._window, self._chat_controller
         if window.pages.currentWidget() is not window.chat:
             window.show_page(window.chat)

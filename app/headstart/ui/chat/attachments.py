@@ -13,9 +13,9 @@ from PySide6.QtWidgets import QFrame, QLabel, QWidget
 from headstart.chat.attachments import is_pdf, read, require_short
 from headstart.chat.conversation import Attachment
 from headstart.errors import AttachmentError, Translatable
+from headstart.ui.formatting import decimal, whole
 from headstart.ui.line_process import LineProcess
-from headstart.ui.spelling import decimal, whole
-from headstart.ui.translation import said
+from headstart.ui.translation import translate_error
 from headstart.ui.widgets.icons import icon_button
 from headstart.ui.widgets.layouts import Flow, beside, set_margins
 from headstart.ui.widgets.stylesheet import dress
@@ -42,7 +42,7 @@ class PdfReading(QObject):
         self.path = path
         self._outcome: dict[str, Any] = {}
         self._process = LineProcess(self)
-        self._process.said.connect(self._note)
+        self._process.line_read.connect(self._note)
         self._process.ended.connect(self._finish)
 
     def start(self, program: tuple[str, ...] | None = None) -> None:
@@ -67,7 +67,7 @@ class PdfReading(QObject):
         if "text" in self._outcome:
             self.read.emit(Attachment(self.path.name, self._outcome["text"]))
         elif "error" in self._outcome:
-            self.failed.emit(said(Translatable.from_data(self._outcome["error"])))
+            self.failed.emit(translate_error(Translatable.from_data(self._outcome["error"])))
         else:
             unread = self.tr("{} could not be read to its end; save its text as a file and attach that.")
             self.failed.emit(unread.format(self.path.name))
@@ -123,7 +123,7 @@ class AttachmentTray(QWidget):
                 refused.append(error)
         self._note_change()
         for refusal in refused:
-            self.troubled.emit(said(refusal))
+            self.troubled.emit(translate_error(refusal))
 
     def set_attached(self, files: Iterable[Attachment]) -> None:
         """Show these and no others."""
@@ -178,7 +178,7 @@ class AttachmentTray(QWidget):
         try:
             require_short(attachment)
         except AttachmentError as error:
-            self._fail(reading, said(error))
+            self._fail(reading, translate_error(error))
             return
         self._drop(reading)
         self._add(attachment)

@@ -22,7 +22,7 @@ from headstart.ui.chat.message import WARMER, MessageAction, MessageContent, Mes
 from headstart.ui.chat.prompts import PromptDialog, filled, library, own_part
 from headstart.ui.chat.transcript import places
 from headstart.ui.engine_link import EngineLink
-from headstart.ui.spelling import sentences, whole
+from headstart.ui.formatting import sentences, whole
 from headstart.ui.widgets.progress import Cause, NoticeBar
 from headstart.ui.widgets.undo_stack import Undoable
 

@@ -31,9 +31,9 @@ from headstart.ui import engine_request
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.live_answer import NOTICE, ROUNDS, LiveAnswer
 from headstart.ui.chat.tools import ToolsController
+from headstart.ui.formatting import sentences, whole
 from headstart.ui.models.model_loader import ModelLoader
-from headstart.ui.spelling import sentences, whole
-from headstart.ui.translation import said, telling
+from headstart.ui.translation import showing_errors, translate_error
 from headstart.ui.widgets.progress import Cause
 
 _SAVE_EVERY = 700  # ms: a kill must cost less than a second of text, and timers come late
@@ -304,7 +304,9 @@ class ChatSession(QObject):
             request = replace(request, stop_on_repetition=stop_on_repetition)
             self._loader.require(settings)
         except HeadstartError as error:
-            self._events.troubled.emit(said(error), Cause.BUSY if isinstance(error, EngineBusyError) else Cause.MODEL)
+            self._events.troubled.emit(
+                translate_error(error), Cause.BUSY if isinstance(error, EngineBusyError) else Cause.MODEL
+            )
             return
         if self._commit(conversation):
             self._asked = time.monotonic()
@@ -333,7 +335,7 @@ class ChatSession(QObject):
             words = self.tr("Reading the conversation: {done} of {total} tokens").format(
                 done=whole(progress.done), total=whole(progress.total)
             )
-            note = said(progress.note)
+            note = translate_error(progress.note)
             self._set_wait(sentences(words, note) if note and progress.total else note or words)
 
     @Slot(int, object)
@@ -393,7 +395,7 @@ class ChatSession(QObject):
                 raise EngineBusyError("Another answer was begun meanwhile; continue this one when that has ended.")
             self._loader.require(live.settings)
         except HeadstartError as error:
-            self._finish(State.INTERRUPTED, {**live.earlier, NOTICE: said(error)})
+            self._finish(State.INTERRUPTED, {**live.earlier, NOTICE: translate_error(error)})
             return
         live.generation = self._loader.link.generate(live.loop.request)
         self._set_wait(self._loader.progress or self.tr("Waiting for the model…"))
@@ -490,7 +492,7 @@ class ChatSession(QObject):
             self._retrying.start()
 
     def _keep(self, write: Callable[[], object]) -> bool:
-        with telling(lambda sentence: self._events.troubled.emit(sentence, None)):
+        with showing_errors(lambda sentence: self._events.troubled.emit(sentence, None)):
             write()
             return True
         return False
@@ -503,7 +505,7 @@ class ChatSession(QObject):
             if not self._is_told:
                 self._is_told = True
                 words = self.tr("{fault} The answer stays here, and saving is tried again.")
-                self._events.troubled.emit(words.format(fault=said(error)), None)
+                self._events.troubled.emit(words.format(fault=translate_error(error)), None)
             return False
         self._note_success()
         return True

@@ -11,8 +11,8 @@ from headstart.ui.chat.chat_page import ChatPage
 from headstart.ui.chat.chat_session import ChatSession
 from headstart.ui.chat.comparison import Differences, differences
 from headstart.ui.chat.message import MessageAction
+from headstart.ui.formatting import listed, percent, sentences, titled
 from headstart.ui.models.model_choices import ModelChoices, ModelSwitch
-from headstart.ui.spelling import listed, percent, sentences, titled
 
 
 class ComparisonController(QObject):

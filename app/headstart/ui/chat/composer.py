@@ -23,8 +23,8 @@ from headstart.engine.memory import DEFAULT_CONTEXT
 from headstart.settings import Settings
 from headstart.ui.chat.attachments import AttachmentTray
 from headstart.ui.engine_link import EngineLink
+from headstart.ui.formatting import whole
 from headstart.ui.markdown import blocks
-from headstart.ui.spelling import whole
 from headstart.ui.widgets.icons import icon, icon_button
 from headstart.ui.widgets.layouts import beside, file_place, keep_place, set_margins, stacked
 from headstart.ui.widgets.stylesheet import dress, mark

@@ -11,7 +11,7 @@ from headstart.engine.engine import FinishReason, Origin, Stats, Step, number
 from headstart.settings import Settings
 from headstart.tools.loop import ToolLoop
 from headstart.ui.chat.message import OriginRun, RoundNote
-from headstart.ui.spelling import decimal, listed, whole
+from headstart.ui.formatting import decimal, listed, whole
 from headstart.ui.translation import translate
 
 Kept = Mapping[str, object]  # plain JSON data, as the history keeps it

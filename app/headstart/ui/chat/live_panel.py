@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QSizePolicy, QWidget
 
 from headstart.engine.engine import Round, Step
 from headstart.ui.chat.live_answer import REPEATS, Kept
-from headstart.ui.spelling import decimal, listed, percent, titled, whole
+from headstart.ui.formatting import decimal, listed, percent, titled, whole
 from headstart.ui.widgets.labels import ElidedLabel
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, current

@@ -22,8 +22,8 @@ from headstart.ui.chat.message import (
     attached_blocks,
 )
 from headstart.ui.chat.text_view import TextView
+from headstart.ui.formatting import decimal, listed
 from headstart.ui.markdown.blocks import plain_text
-from headstart.ui.spelling import decimal, listed
 from headstart.ui.widgets.icons import show_icon
 from headstart.ui.widgets.labels import ElidedLabel
 from headstart.ui.widgets.layouts import Flow, beside

@@ -42,7 +42,7 @@ from headstart.ui.markdown.highlighting import Highlighter
 from headstart.ui.markdown.markdown import safe_address
 from headstart.ui.markdown.mathematics import SIGN
 from headstart.ui.markdown.preview import PreviewDialog, ending
-from headstart.ui.translation import said
+from headstart.ui.translation import translate_error
 from headstart.ui.widgets.layouts import dress_dialog, file_place, keep_place
 from headstart.ui.widgets.progress import saved
 from headstart.ui.widgets.stylesheet import sheet
@@ -282,7 +282,7 @@ class TextView(QTextBrowser):
         try:
             write_export(Path(chosen), code.text if code.text.endswith("\n") else f"{code.text}\n")
         except ExchangeError as error:
-            QMessageBox.warning(self.window(), self.tr("Save code as a file"), said(error))
+            QMessageBox.warning(self.window(), self.tr("Save code as a file"), translate_error(error))
         else:
             self._tell(saved(Path(chosen)))
 

@@ -25,9 +25,9 @@ from headstart.settings import Settings
 from headstart.tools.loop import Result
 from headstart.tools.servers import Offer, ToolServers, default_path, effects
 from headstart.ui.background_task import BackgroundTask
+from headstart.ui.formatting import short_path
 from headstart.ui.settings_controller import CurrentSettings
-from headstart.ui.spelling import place
-from headstart.ui.translation import said
+from headstart.ui.translation import translate_error
 from headstart.ui.widgets.focus import ends
 from headstart.ui.widgets.labels import StatusLine, button, label, muted
 from headstart.ui.widgets.layouts import Dialog, beside, row, set_margins, stacked
@@ -118,7 +118,7 @@ class ToolsController(QObject):
     def _note_start(self, _done: object) -> None:
         self._note(None)
         if self.faults and self._is_on:
-            self.troubled.emit(said(self.faults[0]))
+            self.troubled.emit(translate_error(self.faults[0]))
 
     @Slot(object)
     def _note(self, _done: object) -> None:
@@ -168,7 +168,9 @@ class CallBar(QFrame):
             return
         call, offer = asked
         question = self.tr("The model wants to call {tool} of {server}, which {effects}.")
-        self._question.setText(question.format(tool=call.name, server=offer.server, effects=said(effects(offer))))
+        self._question.setText(
+            question.format(tool=call.name, server=offer.server, effects=translate_error(effects(offer)))
+        )
         self._question.setTextFormat(Qt.TextFormat.PlainText)
         told = _plain(json.dumps(json.loads(call.arguments), ensure_ascii=False, indent=2))
         self._arguments.setPlainText(told)
@@ -206,7 +208,7 @@ class ToolsDialog(Dialog):
         close = button(self.tr("Close"), self)
         foot = row(folder, self.again)
         foot.addWidget(close)
-        remark = muted(about.format(path=place(default_path())), self, selectable=True)
+        remark = muted(about.format(path=short_path(default_path())), self, selectable=True)
         stacked(self, self.switch, remark, self.list, self.status, self.fault, foot, margin=MEDIUM, growing=self.list)
         for each in (folder, self.again, close):
             each.setAutoDefault(False)
@@ -227,13 +229,13 @@ class ToolsDialog(Dialog):
             self.list.addTopLevelItem(server)
             for offer in (offer for offer in tools.offers if offer.server == name):
                 about = " ".join(offer.tool.description.split())
-                item = QTreeWidgetItem([offer.tool.name, said(effects(offer)), about])
+                item = QTreeWidgetItem([offer.tool.name, translate_error(effects(offer)), about])
                 item.setToolTip(2, about)
                 server.addChild(item)
         self.list.expandAll()
         self.status.say(self.tr("Starting the servers…") if tools.is_starting else "")
         faults = [] if tools.is_starting or not is_on else tools.faults
-        self.fault.say("\n".join(map(said, faults)), bad=True)
+        self.fault.say("\n".join(map(translate_error, faults)), bad=True)
         self.again.setEnabled(is_on and not tools.is_starting)
 
     @Slot()

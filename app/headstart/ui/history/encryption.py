@@ -16,7 +16,7 @@ from headstart.chat.key_file import SHORTEST
 from headstart.chat.store import Store
 from headstart.errors import HistoryError
 from headstart.ui.background_task import BackgroundTask
-from headstart.ui.translation import said
+from headstart.ui.translation import translate_error
 from headstart.ui.widgets.labels import StatusLine, button, label, muted
 from headstart.ui.widgets.layouts import Card, Dialog, TitledField, row, stacked
 from headstart.ui.widgets.progress import BusyBar
@@ -25,97 +25,96 @@ from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What a form asks for."""
+class FormSpec:
+    """The fields and the button of a form."""
 
     titles: Sequence[str]  # of the fields
     action: str  # of the button
     is_new: bool = False  # the last two are a new passphrase, typed twice
-    consent: str = ""  # what a person must have ticked
+    consent: str = ""  # what the user must have ticked
 
 
 class PassphraseForm(QWidget):
-    """The button, or Enter in the last field, emits what was typed."""
+    """Fields for passphrases. The button, or Enter in the last field, emits what was typed."""
 
     submitted = Signal(object)  # the texts of the fields, in a tuple
 
-    def __init__(self, wanted: Wanted, parent: QWidget | None = None) -> None:
-        """Empty."""
+    def __init__(self, spec: FormSpec, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._wanted, self._is_busy = wanted, False
-        self.fields = [QLineEdit(self) for _ in wanted.titles]
+        self._spec, self._is_busy = spec, False
+        self.fields = [QLineEdit(self) for _ in spec.titles]
         self.shown = QCheckBox(self.tr("Show what is typed"), self)
-        self.consent = QCheckBox(wanted.consent, self)
-        self.consent.setVisible(bool(wanted.consent))
+        self.consent = QCheckBox(spec.consent, self)
+        self.consent.setVisible(bool(spec.consent))
         self._state = StatusLine(self)
-        self.button = button(wanted.action, self, "primary")
-        self.button.setAutoDefault(False)  # Enter goes to the next field, and no other form's button is pressed by it
+        self.button = button(spec.action, self, "primary")
+        self.button.setAutoDefault(False)  # Enter goes to the next field and presses no other form's button
         self._lay_out()
         self._connect()
-        self._reveal()
-        self._check()
+        self._on_shown()
+        self._update()
 
     def say(self, text: str, kind: str = "success") -> None:
-        """How it went."""
+        """Show how it went."""
         self._state.say(text, kind)
 
     def refuse(self, text: str) -> None:
-        """The passphrase was wrong; select it, so that the next one can be typed."""
+        """Show that the passphrase was wrong, and select it so that the next one can be typed."""
         self.set_busy(busy=False)
         self.say(text, "danger")
         self.fields[0].setFocus()
         self.fields[0].selectAll()
 
     def set_busy(self, *, busy: bool) -> None:
-        """While the passphrase is tried."""
+        """Lock the fields while the passphrase is tried."""
         self._is_busy = busy
         for field in self.fields:
             field.setReadOnly(busy)
-        self._check()
+        self._update()
         if busy:
             self.say(self.tr("Checking the passphrase."), "muted")
 
     def add_button(self, button: QPushButton) -> None:
-        """Another one beside the form's own."""
+        """Add a button beside the form's own."""
         self._buttons.insertWidget(1, button)
 
     def clear(self) -> None:
-        """Nothing that was typed stays."""
+        """Forget all that was typed."""
         for field in self.fields:
             field.clear()
         self.shown.setChecked(False)
         self.consent.setChecked(False)
 
     def _lay_out(self) -> None:
-        titled = zip(self._wanted.titles, self.fields, strict=True)
+        titled = zip(self._spec.titles, self.fields, strict=True)
         fields = [TitledField(title, field, self, above=True) for title, field in titled]
         self._buttons = row(self.button)
         stacked(self, *fields, self.shown, self.consent, self._state).addLayout(self._buttons)
 
     def _connect(self) -> None:
-        for field, after in zip(self.fields, [*self.fields[1:], None], strict=True):
-            field.textChanged.connect(self._check)
-            field.returnPressed.connect(after.setFocus if after else self._submit)
-        self.shown.toggled.connect(self._reveal)
-        self.consent.toggled.connect(self._check)
-        self.button.clicked.connect(self._submit)
+        for field, next_field in zip(self.fields, [*self.fields[1:], None], strict=True):
+            field.textChanged.connect(self._update)
+            field.returnPressed.connect(next_field.setFocus if next_field else self._on_submit)
+        self.shown.toggled.connect(self._on_shown)
+        self.consent.toggled.connect(self._update)
+        self.button.clicked.connect(self._on_submit)
 
     @Slot()
-    def _reveal(self) -> None:
+    def _on_shown(self) -> None:
         mode = QLineEdit.EchoMode.Normal if self.shown.isChecked() else QLineEdit.EchoMode.Password
         for field in self.fields:
             field.setEchoMode(mode)
 
     @Slot()
-    def _check(self) -> None:
+    def _update(self) -> None:
         fault = self._fault()
         self.say(fault, "danger")
-        complete = all(field.text() for field in self.fields) and not fault
-        consented = self.consent.isChecked() or not self._wanted.consent
-        self.button.setEnabled(complete and consented and not self._is_busy)
+        is_complete = all(field.text() for field in self.fields) and not fault
+        has_consent = self.consent.isChecked() or not self._spec.consent
+        self.button.setEnabled(is_complete and has_consent and not self._is_busy)
 
     def _fault(self) -> str:
-        if not self._wanted.is_new:
+        if not self._spec.is_new:
             return ""
         first, second = (field.text() for field in self.fields[-2:])
         if first and second and first != second:
@@ -125,7 +124,7 @@ class PassphraseForm(QWidget):
         return ""
 
     @Slot()
-    def _submit(self) -> None:
+    def _on_submit(self) -> None:
         if self.button.isEnabled():
             self.submitted.emit(tuple(field.text() for field in self.fields))
 
@@ -134,14 +133,14 @@ _WIDTH = 420
 
 
 @dataclass(frozen=True)
-class Order:
-    """What to do with the history."""
+class EncryptionOrder:
+    """The encryption or decryption of a history."""
 
     encrypts: bool  # else: decrypts
     passphrase: str = dataclasses.field(repr=False)
 
-    def carry_out(self, folder: Path) -> Key | None:
-        """Do it; returns the key of the history. If it raises HistoryError, the history is unchanged."""
+    def run(self, folder: Path) -> Key | None:
+        """Encrypt or decrypt; return the key of the history. If this raises HistoryError, the history is unchanged."""
         kept_prompts.delete_all()  # first, so that a kill in between leaves nothing readable
         if not self.encrypts:
             encryption.decrypt(folder, self.passphrase)
@@ -153,18 +152,18 @@ class Order:
 
 
 class EncryptionWork(Dialog):
-    """Cannot be closed: it ends by itself. Then `sentence` says how, and `key` is that of the history."""
+    """A dialog that cannot be closed and ends by itself; then `sentence` says how, and `key` opens the history."""
 
-    def __init__(self, order: Order, folder: Path, key: Key | None) -> None:
-        """`key` is that of before."""
+    def __init__(self, order: EncryptionOrder, folder: Path, key: Key | None) -> None:
+        """`key` opens the history as it is now."""
         super().__init__()
-        self.key, self.sentence, self.failed = key, "", False
+        self.key, self.sentence, self.has_failed = key, "", False
         self._order = order
         self.bar = BusyBar(self._title(), self)
         self.setWindowTitle("Headstart")
-        self._task = BackgroundTask(lambda _: order.carry_out(folder), self)
-        self._task.done.connect(self._end)
-        self._task.failed.connect(self._fail)
+        self._task = BackgroundTask(lambda _: order.run(folder), self)
+        self._task.done.connect(self._on_done)
+        self._task.failed.connect(self._on_failed)
         self._lay_out()
         self._task.start()
 
@@ -187,31 +186,32 @@ class EncryptionWork(Dialog):
         self.setMinimumWidth(_WIDTH)
 
     @Slot(object)
-    def _end(self, key: Key | None) -> None:
+    def _on_done(self, key: Key | None) -> None:
         self.key = key
-        done = self.tr("Your chats are encrypted now."), self.tr("Your chats are not encrypted any more.")
-        self.sentence = done[0] if self._order.encrypts else done[1]
+        sentences = self.tr("Your chats are encrypted now."), self.tr("Your chats are not encrypted any more.")
+        self.sentence = sentences[0] if self._order.encrypts else sentences[1]
         self.accept()
 
     @Slot(str)
-    def _fail(self, sentence: str) -> None:
-        self.sentence, self.failed = sentence, True
+    def _on_failed(self, sentence: str) -> None:
+        self.sentence, self.has_failed = sentence, True
         self.accept()
 
 
 class EncryptionPage(QWidget):
-    """Shows one card or two, by what the history is."""
+    """The page of the preferences, with the cards that suit the state of the history."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        """Shows nothing before `show_state`."""
         super().__init__(parent)
         once_more = self.tr("Once more")
         consent = self.tr("I keep the passphrase in a place where I can find it")
         new = [self.tr("Passphrase"), once_more]
-        self.encrypting = PassphraseForm(Wanted(new, self.tr("Encrypt and reopen"), is_new=True, consent=consent), self)
+        self.encrypting = PassphraseForm(
+            FormSpec(new, self.tr("Encrypt and reopen"), is_new=True, consent=consent), self
+        )
         three = [self.tr("Current passphrase"), self.tr("New passphrase"), once_more]
-        self.changing = PassphraseForm(Wanted(three, self.tr("Change the passphrase"), is_new=True), self)
-        self.decrypting = PassphraseForm(Wanted([self.tr("Passphrase")], self.tr("Decrypt and reopen")), self)
+        self.changing = PassphraseForm(FormSpec(three, self.tr("Change the passphrase"), is_new=True), self)
+        self.decrypting = PassphraseForm(FormSpec([self.tr("Passphrase")], self.tr("Decrypt and reopen")), self)
         self._cards = [self._encrypting_card(), self._changing_card(), self._decrypting_card()]
         self._missing = muted("", self)
         stacked(self, self._missing, *self._cards, margin=MEDIUM, spacing=MEDIUM).addStretch(1)
@@ -219,19 +219,19 @@ class EncryptionPage(QWidget):
             card.hide()
 
     def show_state(self, *, encrypted: bool, missing: str = "") -> None:
-        """What can be done now; `missing` says why nothing can."""
-        for card, holds in zip(self._cards, (not encrypted, encrypted, encrypted), strict=True):
-            card.setVisible(holds and not missing)
+        """Show what can be done now; `missing` says why nothing can."""
+        for card, is_shown in zip(self._cards, (not encrypted, encrypted, encrypted), strict=True):
+            card.setVisible(is_shown and not missing)
         self._missing.setText(missing)
         self._missing.setVisible(bool(missing))
 
     def _encrypting_card(self) -> Card:
-        what = self.tr(
+        intro = self.tr(
             "Without the passphrase, nobody can read your chats on a stolen disk or in a copied folder. Titles, "
             "messages, attached files, drafts, the words of the search and the backups are encrypted. You type "
             "the passphrase at every start."
         )
-        not_that = self.tr(
+        exceptions = self.tr(
             "Not protected: memory and swap while Headstart is open, an open window that you leave alone, chats that "
             "you exported, notifications, your settings with your own prompts, the models, and what the disk still "
             "holds of deleted files."
@@ -243,7 +243,7 @@ class EncryptionPage(QWidget):
         lost = self.tr("If you lose the passphrase, your chats cannot be recovered.")
         closing = self.tr("The window closes and opens again. This stops an answer that is being written.")
         return self._card(
-            self.tr("Encrypt your chats"), [what, not_that, deleted, lost, closing], self.encrypting, danger=lost
+            self.tr("Encrypt your chats"), [intro, exceptions, deleted, lost, closing], self.encrypting, danger=lost
         )
 
     def _changing_card(self) -> Card:
@@ -255,11 +255,11 @@ class EncryptionPage(QWidget):
         return self._card(self.tr("Another passphrase"), [hold, old], self.changing)
 
     def _decrypting_card(self) -> Card:
-        what = self.tr(
+        intro = self.tr(
             "Anyone who has the disk can then read the chats. Encrypted backups are deleted, and a new one is made."
         )
         closing = self.tr("The window closes and opens again. This stops an answer that is being written.")
-        return self._card(self.tr("Stop encrypting"), [what, closing], self.decrypting)
+        return self._card(self.tr("Stop encrypting"), [intro, closing], self.decrypting)
 
     def _card(self, title: str, sentences: list[str], form: PassphraseForm, danger: str = "") -> Card:
         card = Card(self, title)
@@ -272,59 +272,59 @@ class EncryptionPage(QWidget):
 
 
 class EncryptionController(QObject):
-    """One for each page that is shown; a child of it."""
+    """The actions of an encryption page."""
 
-    def __init__(self, page: EncryptionPage, store: Store, reopen: Callable[[Order], None]) -> None:
-        """Shows what the history is. `reopen` has an order carried out between two windows."""
+    def __init__(self, page: EncryptionPage, store: Store, reopen: Callable[[EncryptionOrder], None]) -> None:
+        """`reopen` runs an order between two windows."""
         super().__init__(page)
         self._page, self._store, self._reopen = page, store, reopen
         self._form = page.encrypting
         self._task: BackgroundTask | None = None
-        self._then: Callable[[], None] = self._tell_changed
-        page.show_state(encrypted=store.key is not None, missing=_missing())
-        page.encrypting.submitted.connect(self._encrypt)
-        page.decrypting.submitted.connect(self._decrypt)
-        page.changing.submitted.connect(self._change)
+        self._on_success: Callable[[], None] = self._say_changed
+        page.show_state(encrypted=store.key is not None, missing=_missing_cipher())
+        page.encrypting.submitted.connect(self._on_encrypt)
+        page.decrypting.submitted.connect(self._on_decrypt)
+        page.changing.submitted.connect(self._on_change)
 
     @Slot(object)
-    def _encrypt(self, typed: tuple[str, ...]) -> None:
-        self._reopen(Order(encrypts=True, passphrase=typed[0]))
+    def _on_encrypt(self, typed: tuple[str, ...]) -> None:
+        self._reopen(EncryptionOrder(encrypts=True, passphrase=typed[0]))
 
     @Slot(object)
-    def _decrypt(self, typed: tuple[str, ...]) -> None:
+    def _on_decrypt(self, typed: tuple[str, ...]) -> None:
         """Close the window only if the passphrase is right."""
-        order = Order(encrypts=False, passphrase=typed[0])
+        order = EncryptionOrder(encrypts=False, passphrase=typed[0])
         self._begin(self._page.decrypting, lambda folder: encryption.unlock(folder, order.passphrase))
-        self._then = lambda: self._reopen(order)
+        self._on_success = lambda: self._reopen(order)
 
     @Slot(object)
-    def _change(self, typed: tuple[str, ...]) -> None:
+    def _on_change(self, typed: tuple[str, ...]) -> None:
         old, new, _ = typed
         self._begin(self._page.changing, lambda folder: encryption.change_passphrase(folder, old, new))
-        self._then = self._tell_changed
+        self._on_success = self._say_changed
 
     def _begin(self, form: PassphraseForm, work: Callable[[Path], object]) -> None:
         folder = self._store.path.parent
         self._form = form
         form.set_busy(busy=True)
         self._task = BackgroundTask(lambda _: work(folder), self)
-        self._task.done.connect(self._end)
+        self._task.done.connect(self._on_done)
         self._task.failed.connect(form.refuse)
         self._task.start()
 
     @Slot(object)
-    def _end(self, _: object) -> None:
+    def _on_done(self, _: object) -> None:
         self._form.set_busy(busy=False)
         self._form.clear()
-        self._then()
+        self._on_success()
 
-    def _tell_changed(self) -> None:
+    def _say_changed(self) -> None:
         self._form.say(self.tr("The passphrase was changed."))
 
 
-def _missing() -> str:
+def _missing_cipher() -> str:
     try:
         database.require_cipher()
     except HistoryError as error:
-        return said(error)
+        return translate_error(error)
     return ""

@@ -1,4 +1,4 @@
-"""Care for the history: opening it or replacing what is damaged, checkpoints, and the daily backup."""
+"""Care for the history: opening it, replacing what is damaged, checkpoints, and the daily backup."""
 
 from collections.abc import Callable
 from enum import Enum, auto
@@ -14,8 +14,8 @@ from headstart.chat.database import Key
 from headstart.chat.store import Store, open_store
 from headstart.errors import DamagedHistoryError, HistoryError, LockedHistoryError
 from headstart.ui.background_task import BackgroundTask
-from headstart.ui.history.encryption import PassphraseForm, Wanted
-from headstart.ui.translation import said
+from headstart.ui.history.encryption import FormSpec, PassphraseForm
+from headstart.ui.translation import translate_error
 from headstart.ui.widgets.labels import muted
 from headstart.ui.widgets.layouts import Dialog, stacked
 from headstart.ui.widgets.stylesheet import dress
@@ -25,35 +25,34 @@ _WIDTH = 420
 
 
 class PassphraseDialog(Dialog):
-    """`key` is there once it is accepted."""
+    """The question for the passphrase; once it is accepted, `key` opens the history."""
 
     def __init__(self, unlock: Callable[[str], Key]) -> None:
-        """`unlock` runs in another thread: it takes seconds, on purpose."""
+        """`unlock` runs on another thread: it takes seconds, on purpose."""
         super().__init__()
         self.setWindowTitle("Headstart")
         self.key: Key | None = None
         self._unlock = unlock
         self._task: BackgroundTask | None = None
-        self.form = PassphraseForm(Wanted([self.tr("Passphrase")], self.tr("Open")), self)
-        self.leave = QPushButton(self.tr("Quit"), self)
-        self.leave.setAutoDefault(False)
-        dress(self.leave, "plain")
+        self.form = PassphraseForm(FormSpec([self.tr("Passphrase")], self.tr("Open")), self)
+        self.quit_button = QPushButton(self.tr("Quit"), self)
+        self.quit_button.setAutoDefault(False)
+        dress(self.quit_button, "plain")
         self._lay_out()
-        self.form.submitted.connect(self._try)
-        self.leave.clicked.connect(self.reject)
+        self.form.submitted.connect(self._on_submitted)
+        self.quit_button.clicked.connect(self.reject)
         self.form.fields[0].setFocus()
 
     @Slot(int)
     def done(self, result: int) -> None:
-        """Clear what was typed."""
+        """Forget what was typed."""
         if self._task:
             self._task.cancel()
         self.form.clear()
         super().done(result)
 
     @Slot()
-    def come_forward(self) -> None:
-        """Show it in front."""
+    def bring_to_front(self) -> None:
         self.showNormal()
         self.raise_()
         self.activateWindow()
@@ -70,27 +69,25 @@ class PassphraseDialog(Dialog):
         dress(title, "section")
         about = muted(self.tr("Type the passphrase that you chose for them. Nobody can open them without it."), self)
         self._column = stacked(self, title, about, self.form, margin=LARGE, spacing=MEDIUM)
-        self.form.add_button(self.leave)
+        self.form.add_button(self.quit_button)
         self.setMinimumWidth(_WIDTH)
         self.setWindowFlag(Qt.WindowType.WindowContextHelpButtonHint, on=False)
 
     @Slot(object)
-    def _try(self, typed: tuple[str]) -> None:
+    def _on_submitted(self, typed: tuple[str]) -> None:
         self.form.set_busy(busy=True)
         self._task = BackgroundTask(lambda _: self._unlock(typed[0]), self)
-        self._task.done.connect(self._open)
+        self._task.done.connect(self._on_unlocked)
         self._task.failed.connect(self.form.refuse)
         self._task.start()
 
     @Slot(object)
-    def _open(self, key: Key) -> None:
+    def _on_unlocked(self, key: Key) -> None:
         self.key = key
         self.accept()
 
 
 class _Choice(Enum):
-    """What the user may choose."""
-
     RESTORE = auto()
     START_EMPTY = auto()
     TRY_AGAIN = auto()
@@ -98,113 +95,118 @@ class _Choice(Enum):
 
 
 class Recovery(QObject):
-    """Opens the history once. `outcome` says what replaced a damaged file, if anything did."""
+    """The opening of the history. `outcome` says what replaced a damaged file, if anything did."""
 
     def __init__(self, folder: Path, key: Key | None = None) -> None:
-        """Opens nothing yet. `key`: that of an encrypted history that was open just now."""
+        """`key` opens an encrypted history that was open just now."""
         super().__init__()
         self._folder, self._key = folder, key
-        self._asking: PassphraseDialog | None = None
+        self._dialog: PassphraseDialog | None = None
         self._tried: set[Path] = set()
-        self._broken = ""  # of a backup
+        self._backup_fault = ""  # the sentence on a damaged backup
         self.outcome = ""
 
     def open(self) -> Store | None:
-        """The history; None if the user quits."""
+        """Open the history; return None if the user quits."""
         while True:
             try:
                 return open_store(self._folder, self._key)
             except LockedHistoryError:
-                go_on = self._unlock()
+                is_handled = self._unlock()
             except DamagedHistoryError as error:
-                go_on = self._replace(said(error))
+                is_handled = self._replace(translate_error(error))
             except HistoryError as error:
-                go_on = self._ask(said(error), {_Choice.TRY_AGAIN: self.tr("Try Again")}) is _Choice.TRY_AGAIN
-            if not go_on:
+                is_handled = (
+                    self._ask(translate_error(error), {_Choice.TRY_AGAIN: self.tr("Try Again")}) is _Choice.TRY_AGAIN
+                )
+            if not is_handled:
                 return None
 
     @Slot()
-    def come_forward(self) -> None:
-        """Another start asks for this dialog."""
-        if self._asking:
-            self._asking.come_forward()
+    def bring_to_front(self) -> None:
+        if self._dialog:
+            self._dialog.bring_to_front()
 
     def _unlock(self) -> bool:
-        dialog = self._asking = PassphraseDialog(partial(encryption.unlock, self._folder))
+        dialog = self._dialog = PassphraseDialog(partial(encryption.unlock, self._folder))
         dialog.exec()
-        self._key, self._asking = dialog.key, None
+        self._key, self._dialog = dialog.key, None
         dialog.deleteLater()
         return self._key is not None
 
     def _replace(self, fault: str) -> bool:
-        """Replace the damaged file as the user chooses."""
-        backup = next((each for each in backups.list_backups(self._folder) if each.path not in self._tried), None)
-        offers = {_Choice.START_EMPTY: self.tr("Start with an Empty History")}
+        """Replace the damaged file as the user chooses; return False to quit."""
+        backup = next((backup for backup in backups.list_backups(self._folder) if backup.path not in self._tried), None)
+        choices = {_Choice.START_EMPTY: self.tr("Start with an Empty History")}
         if backup:
             restore = self.tr("Restore the Backup of {}").format(_time(backup))
-            offers = {_Choice.RESTORE: restore, **offers}
-        choice = self._ask(f"{fault}\n\n{self._broken}".strip(), offers)
+            choices = {_Choice.RESTORE: restore, **choices}
+        choice = self._ask(f"{fault}\n\n{self._backup_fault}".strip(), choices)
         if choice is _Choice.QUIT:
             return False
         try:
-            self._put(backup if choice is _Choice.RESTORE else None)
+            self._restore(backup if choice is _Choice.RESTORE else None)
         except DamagedHistoryError:
             assert backup, "an empty history is not damaged"
-            self._broken = self.tr("The backup of {} is damaged too.").format(_time(backup))
+            self._backup_fault = self.tr("The backup of {} is damaged too.").format(_time(backup))
         except HistoryError as error:
-            return self._ask(said(error), {_Choice.TRY_AGAIN: self.tr("Try Again")}) is _Choice.TRY_AGAIN
+            return self._ask(translate_error(error), {_Choice.TRY_AGAIN: self.tr("Try Again")}) is _Choice.TRY_AGAIN
         return True
 
-    def _put(self, backup: Backup | None) -> None:
+    def _restore(self, backup: Backup | None) -> None:
         if backup:
             self._tried.add(backup.path)
-        aside = backups.restore(self._folder, backup, self._key)
+        damaged_path = backups.restore(self._folder, backup, self._key)
         if backup:
             restored = self.tr("The backup of {time} was restored; the damaged history is kept as {path}.")
-            self.outcome = restored.format(time=_time(backup), path=aside)
+            self.outcome = restored.format(time=_time(backup), path=damaged_path)
         else:
-            self.outcome = self.tr("The history is empty now; the damaged one is kept as {path}.").format(path=aside)
+            self.outcome = self.tr("The history is empty now; the damaged one is kept as {path}.").format(
+                path=damaged_path
+            )
 
-    def _ask(self, sentence: str, offers: dict[_Choice, str]) -> _Choice:
+    def _ask(self, sentence: str, choices: dict[_Choice, str]) -> _Choice:
         box = QMessageBox(QMessageBox.Icon.Warning, "Headstart", sentence)
         buttons: dict[QPushButton, _Choice] = {}
-        for choice, words in offers.items():
-            buttons[box.addButton(words, QMessageBox.ButtonRole.AcceptRole)] = choice
-        leave = box.addButton(self.tr("Quit"), QMessageBox.ButtonRole.RejectRole)
+        for choice, text in choices.items():
+            buttons[box.addButton(text, QMessageBox.ButtonRole.AcceptRole)] = choice
+        quit_button = box.addButton(self.tr("Quit"), QMessageBox.ButtonRole.RejectRole)
         box.setDefaultButton(next(iter(buttons)))
-        box.setEscapeButton(leave)
+        box.setEscapeButton(quit_button)
         box.exec()
         return next((choice for button, choice in buttons.items() if button is box.clickedButton()), _Choice.QUIT)
 
 
 def _time(backup: Backup) -> str:
-    made = QDateTime.fromSecsSinceEpoch(int(backup.created))
-    return QLocale().toString(made, QLocale.FormatType.ShortFormat)
+    created = QDateTime.fromSecsSinceEpoch(int(backup.created))
+    return QLocale().toString(created, QLocale.FormatType.ShortFormat)
 
 
-_EVERY_MS = 30_000
+_INTERVAL_MS = 30_000
 
 
 class Checkpoints(QObject):
-    """One for a store. In the window's thread, the disk would delay an answer by 50 to 80 ms every few minutes."""
+    """A timer that writes a store's changes to disk on another thread.
+
+    In the window's thread, that would delay an answer by 50 to 80 ms every few minutes.
+    """
 
     def __init__(self, store: Store, parent: QObject | None = None) -> None:
-        """Starts the timer."""
         super().__init__(parent)
-        self._store, self._settled = store, store.changes
+        self._store, self._written = store, store.changes
         self._task: BackgroundTask | None = None
         self._pool = QThreadPool(self)
-        self._timer = QTimer(self, interval=_EVERY_MS)
-        self._timer.timeout.connect(self.settle)
+        self._timer = QTimer(self, interval=_INTERVAL_MS)
+        self._timer.timeout.connect(self.write)
         self._timer.start()
 
     @Slot()
-    def settle(self) -> None:
+    def write(self) -> None:
         """Write to disk what has changed; a fault shows at the next write of the store."""
-        if self._store.changes == self._settled or self._pool.activeThreadCount():
+        if self._store.changes == self._written or self._pool.activeThreadCount():
             return
-        self._settled = self._store.changes
-        self._task = BackgroundTask(partial(_settle, self._store, self._store.key))
+        self._written = self._store.changes
+        self._task = BackgroundTask(partial(_write, self._store, self._store.key))
         self._task.start(self._pool)
 
     def close(self) -> None:
@@ -213,42 +215,41 @@ class Checkpoints(QObject):
         self._pool.waitForDone()
 
 
-def _settle(store: Store, key: Key | None, _task: BackgroundTask) -> None:
+def _write(store: Store, key: Key | None, _task: BackgroundTask) -> None:
     database.settle(store.path, key)
 
 
-_BEGINS_MS = 5000  # after the start, which has enough to read
+_DELAY_MS = 5000  # after the start, which has enough to read
 
 
 class Maintenance(QObject):
-    """One for a window. A history of gigabytes takes minutes, so it waits for the start and runs in a thread."""
+    """The daily care of a history. It can take minutes, so it waits for the start and runs on another thread."""
 
     troubled = Signal(str)
 
     def __init__(self, folder: Path, key: Key | None = None, parent: QObject | None = None) -> None:
-        """`folder` has the history, `key` opens it; nothing is read yet."""
+        """`key` opens the history in `folder`; nothing is read yet."""
         super().__init__(parent)
-        self._task = BackgroundTask(partial(_keep_up, folder, key), self)
+        self._task = BackgroundTask(partial(_maintain, folder, key), self)
         self._task.failed.connect(self.troubled)
         self._pool = QThreadPool(self)
-        self._waiting = QTimer(self, singleShot=True, interval=_BEGINS_MS)
-        self._waiting.timeout.connect(self.begin)
+        self._delay = QTimer(self, singleShot=True, interval=_DELAY_MS)
+        self._delay.timeout.connect(self.begin)
 
     def start(self) -> None:
-        """Begin when the start is over."""
-        self._waiting.start()
+        """Begin once the start is over."""
+        self._delay.start()
 
     @Slot()
     def begin(self) -> None:
-        """Begin now."""
         self._task.start(self._pool)
 
     def close(self) -> None:
         """Stop; the next start tries again."""
-        self._waiting.stop()
+        self._delay.stop()
         self._task.cancel()
         self._pool.waitForDone()
 
 
-def _keep_up(folder: Path, key: Key | None, task: BackgroundTask) -> backups.Backup | None:
+def _maintain(folder: Path, key: Key | None, task: BackgroundTask) -> backups.Backup | None:
     return backups.keep_up(folder, key, lambda: not task.is_cancelled)

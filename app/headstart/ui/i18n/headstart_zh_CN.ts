@@ -669,6 +669,13 @@
     </message>
 </context>
 <context>
+    <name>Application</name>
+    <message>
+        <source>Something went wrong inside Headstart. Your chats are saved. Details are in {}.</source>
+        <translation>Headstart 内部出现错误。您的对话已保存。详情请见 {}。</translation>
+    </message>
+</context>
+<context>
     <name>AttachmentTray</name>
     <message>
         <source>Attached files</source>
@@ -1615,13 +1622,6 @@
     </message>
 </context>
 <context>
-    <name>Diary</name>
-    <message>
-        <source>Something went wrong inside Headstart. Your chats are saved. Details are in {}.</source>
-        <translation>Headstart 内部出现错误。您的对话已保存。详情请见 {}。</translation>
-    </message>
-</context>
-<context>
     <name>DocumentWriter</name>
     <message>
         <source>Image:</source>
@@ -1892,89 +1892,6 @@
     <message>
         <source>Compare renting and buying a flat in a table. Then name the three questions that decide it.</source>
         <translation>用表格比较租房和买房，然后列出决定取舍的三个问题。</translation>
-    </message>
-</context>
-<context>
-    <name>Exchange</name>
-    <message>
-        <source>Writing {}</source>
-        <translation>正在写入 {}</translation>
-    </message>
-    <message>
-        <source>Export chat</source>
-        <translation>导出对话</translation>
-    </message>
-    <message>
-        <source>JSON with all versions (*.json)</source>
-        <translation>包含所有版本的 JSON (*.json)</translation>
-    </message>
-    <message>
-        <source>Export chats</source>
-        <translation>导出对话</translation>
-    </message>
-    <message>
-        <source>Another chat is being written as PDF; wait until that is done.</source>
-        <translation>正在将另一个对话写成 PDF；请等它完成。</translation>
-    </message>
-    <message>
-        <source>Markdown (*.md)</source>
-        <translation>Markdown (*.md)</translation>
-    </message>
-    <message>
-        <source>Web page (*.html)</source>
-        <translation>网页 (*.html)</translation>
-    </message>
-    <message>
-        <source>PDF (*.pdf)</source>
-        <translation>PDF (*.pdf)</translation>
-    </message>
-    <message>
-        <source>Chats of Headstart or ChatGPT (*.json)</source>
-        <translation>Headstart 或 ChatGPT 的对话 (*.json)</translation>
-    </message>
-    <message>
-        <source>Import chats</source>
-        <translation>导入对话</translation>
-    </message>
-    <message>
-        <source>You</source>
-        <translation>您</translation>
-    </message>
-    <message>
-        <source>Assistant</source>
-        <translation>助手</translation>
-    </message>
-    <message>
-        <source>Chat</source>
-        <translation>对话</translation>
-    </message>
-    <message>
-        <source>Attachment</source>
-        <translation>附件</translation>
-    </message>
-    <message>
-        <source>Settings</source>
-        <translation>设置</translation>
-    </message>
-    <message>
-        <source>Statistics</source>
-        <translation>统计信息</translation>
-    </message>
-    <message>
-        <source>Thinking</source>
-        <translation>思考过程</translation>
-    </message>
-    <message>
-        <source>Tool</source>
-        <translation>工具</translation>
-    </message>
-    <message>
-        <source>stopped</source>
-        <translation>已停止</translation>
-    </message>
-    <message>
-        <source>interrupted</source>
-        <translation>已中断</translation>
     </message>
 </context>
 <context>
@@ -3700,6 +3617,25 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>Formatting</name>
+    <message>
+        <source>{} %</source>
+        <translation>{}%</translation>
+    </message>
+    <message>
+        <source>{}, {}</source>
+        <translation>{}、{}</translation>
+    </message>
+    <message>
+        <source>{}: {}</source>
+        <translation>{}：{}</translation>
+    </message>
+    <message>
+        <source>{} {}</source>
+        <translation>{}{}</translation>
+    </message>
+</context>
+<context>
     <name>Header</name>
     <message>
         <source>You</source>
@@ -3720,6 +3656,89 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>stopped</source>
         <translation>已停止</translation>
+    </message>
+</context>
+<context>
+    <name>ImportExport</name>
+    <message>
+        <source>Writing {}</source>
+        <translation>正在写入 {}</translation>
+    </message>
+    <message>
+        <source>Export chat</source>
+        <translation>导出对话</translation>
+    </message>
+    <message>
+        <source>JSON with all versions (*.json)</source>
+        <translation>包含所有版本的 JSON (*.json)</translation>
+    </message>
+    <message>
+        <source>Export chats</source>
+        <translation>导出对话</translation>
+    </message>
+    <message>
+        <source>Another chat is being written as PDF; wait until that is done.</source>
+        <translation>正在将另一个对话写成 PDF；请等它完成。</translation>
+    </message>
+    <message>
+        <source>Markdown (*.md)</source>
+        <translation>Markdown (*.md)</translation>
+    </message>
+    <message>
+        <source>Web page (*.html)</source>
+        <translation>网页 (*.html)</translation>
+    </message>
+    <message>
+        <source>PDF (*.pdf)</source>
+        <translation>PDF (*.pdf)</translation>
+    </message>
+    <message>
+        <source>Chats of Headstart or ChatGPT (*.json)</source>
+        <translation>Headstart 或 ChatGPT 的对话 (*.json)</translation>
+    </message>
+    <message>
+        <source>Import chats</source>
+        <translation>导入对话</translation>
+    </message>
+    <message>
+        <source>You</source>
+        <translation>您</translation>
+    </message>
+    <message>
+        <source>Assistant</source>
+        <translation>助手</translation>
+    </message>
+    <message>
+        <source>Chat</source>
+        <translation>对话</translation>
+    </message>
+    <message>
+        <source>Attachment</source>
+        <translation>附件</translation>
+    </message>
+    <message>
+        <source>Settings</source>
+        <translation>设置</translation>
+    </message>
+    <message>
+        <source>Statistics</source>
+        <translation>统计信息</translation>
+    </message>
+    <message>
+        <source>Thinking</source>
+        <translation>思考过程</translation>
+    </message>
+    <message>
+        <source>Tool</source>
+        <translation>工具</translation>
+    </message>
+    <message>
+        <source>stopped</source>
+        <translation>已停止</translation>
+    </message>
+    <message>
+        <source>interrupted</source>
+        <translation>已中断</translation>
     </message>
 </context>
 <context>
@@ -6101,25 +6120,6 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Passage of {file}: {words}</source>
         <translation>{file} 中的段落：{words}</translation>
-    </message>
-</context>
-<context>
-    <name>Spelling</name>
-    <message>
-        <source>{} %</source>
-        <translation>{}%</translation>
-    </message>
-    <message>
-        <source>{}, {}</source>
-        <translation>{}、{}</translation>
-    </message>
-    <message>
-        <source>{}: {}</source>
-        <translation>{}：{}</translation>
-    </message>
-    <message>
-        <source>{} {}</source>
-        <translation>{}{}</translation>
     </message>
 </context>
 <context>

@@ -669,6 +669,13 @@
     </message>
 </context>
 <context>
+    <name>Application</name>
+    <message>
+        <source>Something went wrong inside Headstart. Your chats are saved. Details are in {}.</source>
+        <translation>Headstart 內部發生錯誤。您的對話已儲存。詳情請見 {}。</translation>
+    </message>
+</context>
+<context>
     <name>AttachmentTray</name>
     <message>
         <source>Attached files</source>
@@ -1615,13 +1622,6 @@
     </message>
 </context>
 <context>
-    <name>Diary</name>
-    <message>
-        <source>Something went wrong inside Headstart. Your chats are saved. Details are in {}.</source>
-        <translation>Headstart 內部發生錯誤。您的對話已儲存。詳情請見 {}。</translation>
-    </message>
-</context>
-<context>
     <name>DocumentWriter</name>
     <message>
         <source>Image:</source>
@@ -1892,89 +1892,6 @@
     <message>
         <source>Compare renting and buying a flat in a table. Then name the three questions that decide it.</source>
         <translation>用表格比較租房和買房，然後列出決定取捨的三個問題。</translation>
-    </message>
-</context>
-<context>
-    <name>Exchange</name>
-    <message>
-        <source>Writing {}</source>
-        <translation>正在寫入 {}</translation>
-    </message>
-    <message>
-        <source>Export chat</source>
-        <translation>匯出對話</translation>
-    </message>
-    <message>
-        <source>JSON with all versions (*.json)</source>
-        <translation>包含所有版本的 JSON (*.json)</translation>
-    </message>
-    <message>
-        <source>Export chats</source>
-        <translation>匯出對話</translation>
-    </message>
-    <message>
-        <source>Another chat is being written as PDF; wait until that is done.</source>
-        <translation>正在將另一個對話寫成 PDF；請等它完成。</translation>
-    </message>
-    <message>
-        <source>Markdown (*.md)</source>
-        <translation>Markdown (*.md)</translation>
-    </message>
-    <message>
-        <source>Web page (*.html)</source>
-        <translation>網頁 (*.html)</translation>
-    </message>
-    <message>
-        <source>PDF (*.pdf)</source>
-        <translation>PDF (*.pdf)</translation>
-    </message>
-    <message>
-        <source>Chats of Headstart or ChatGPT (*.json)</source>
-        <translation>Headstart 或 ChatGPT 的對話 (*.json)</translation>
-    </message>
-    <message>
-        <source>Import chats</source>
-        <translation>匯入對話</translation>
-    </message>
-    <message>
-        <source>You</source>
-        <translation>您</translation>
-    </message>
-    <message>
-        <source>Assistant</source>
-        <translation>助理</translation>
-    </message>
-    <message>
-        <source>Chat</source>
-        <translation>對話</translation>
-    </message>
-    <message>
-        <source>Attachment</source>
-        <translation>附件</translation>
-    </message>
-    <message>
-        <source>Settings</source>
-        <translation>設定</translation>
-    </message>
-    <message>
-        <source>Statistics</source>
-        <translation>統計資料</translation>
-    </message>
-    <message>
-        <source>Thinking</source>
-        <translation>思考過程</translation>
-    </message>
-    <message>
-        <source>Tool</source>
-        <translation>工具</translation>
-    </message>
-    <message>
-        <source>stopped</source>
-        <translation>已停止</translation>
-    </message>
-    <message>
-        <source>interrupted</source>
-        <translation>已中斷</translation>
     </message>
 </context>
 <context>
@@ -3700,6 +3617,25 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>Formatting</name>
+    <message>
+        <source>{} %</source>
+        <translation>{}%</translation>
+    </message>
+    <message>
+        <source>{}, {}</source>
+        <translation>{}、{}</translation>
+    </message>
+    <message>
+        <source>{}: {}</source>
+        <translation>{}：{}</translation>
+    </message>
+    <message>
+        <source>{} {}</source>
+        <translation>{}{}</translation>
+    </message>
+</context>
+<context>
     <name>Header</name>
     <message>
         <source>You</source>
@@ -3720,6 +3656,89 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>stopped</source>
         <translation>已停止</translation>
+    </message>
+</context>
+<context>
+    <name>ImportExport</name>
+    <message>
+        <source>Writing {}</source>
+        <translation>正在寫入 {}</translation>
+    </message>
+    <message>
+        <source>Export chat</source>
+        <translation>匯出對話</translation>
+    </message>
+    <message>
+        <source>JSON with all versions (*.json)</source>
+        <translation>包含所有版本的 JSON (*.json)</translation>
+    </message>
+    <message>
+        <source>Export chats</source>
+        <translation>匯出對話</translation>
+    </message>
+    <message>
+        <source>Another chat is being written as PDF; wait until that is done.</source>
+        <translation>正在將另一個對話寫成 PDF；請等它完成。</translation>
+    </message>
+    <message>
+        <source>Markdown (*.md)</source>
+        <translation>Markdown (*.md)</translation>
+    </message>
+    <message>
+        <source>Web page (*.html)</source>
+        <translation>網頁 (*.html)</translation>
+    </message>
+    <message>
+        <source>PDF (*.pdf)</source>
+        <translation>PDF (*.pdf)</translation>
+    </message>
+    <message>
+        <source>Chats of Headstart or ChatGPT (*.json)</source>
+        <translation>Headstart 或 ChatGPT 的對話 (*.json)</translation>
+    </message>
+    <message>
+        <source>Import chats</source>
+        <translation>匯入對話</translation>
+    </message>
+    <message>
+        <source>You</source>
+        <translation>您</translation>
+    </message>
+    <message>
+        <source>Assistant</source>
+        <translation>助理</translation>
+    </message>
+    <message>
+        <source>Chat</source>
+        <translation>對話</translation>
+    </message>
+    <message>
+        <source>Attachment</source>
+        <translation>附件</translation>
+    </message>
+    <message>
+        <source>Settings</source>
+        <translation>設定</translation>
+    </message>
+    <message>
+        <source>Statistics</source>
+        <translation>統計資料</translation>
+    </message>
+    <message>
+        <source>Thinking</source>
+        <translation>思考過程</translation>
+    </message>
+    <message>
+        <source>Tool</source>
+        <translation>工具</translation>
+    </message>
+    <message>
+        <source>stopped</source>
+        <translation>已停止</translation>
+    </message>
+    <message>
+        <source>interrupted</source>
+        <translation>已中斷</translation>
     </message>
 </context>
 <context>
@@ -6101,25 +6120,6 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Passage of {file}: {words}</source>
         <translation>{file} 中的段落：{words}</translation>
-    </message>
-</context>
-<context>
-    <name>Spelling</name>
-    <message>
-        <source>{} %</source>
-        <translation>{}%</translation>
-    </message>
-    <message>
-        <source>{}, {}</source>
-        <translation>{}、{}</translation>
-    </message>
-    <message>
-        <source>{}: {}</source>
-        <translation>{}：{}</translation>
-    </message>
-    <message>
-        <source>{} {}</source>
-        <translation>{}{}</translation>
     </message>
 </context>
 <context>

@@ -1,4 +1,4 @@
-"""Joins the page of the local server to the engine's process, its key and the settings of the open chat."""
+"""The controller of the local server, which joins page, engine, key and the settings of the open chat."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,7 @@ from headstart.server import keys
 from headstart.settings import Settings
 from headstart.ui.local_server.server_page import ServedModel, ServerPage, ServerState, ServerView
 from headstart.ui.models.model_loader import ModelLoader
-from headstart.ui.translation import said
+from headstart.ui.translation import translate_error
 from headstart.ui.widgets.layouts import confirms
 
 LOG = "server.log"
@@ -31,41 +31,41 @@ _HOST = "127.0.0.1"
 
 
 class ServerController(QObject):
-    """At most one server, in the engine's process: it answers with the model of the window, and ends with both."""
+    """The one server in the engine's process: it answers with the window's model and ends with either."""
 
     port_chosen = Signal(int)
-    changed = Signal()  # the state differs
+    changed = Signal()  # another state
 
     def __init__(
         self, page: ServerPage, loader: ModelLoader, settings: Callable[[], Settings], parent: QObject | None = None
     ) -> None:
-        """Starts nothing. `settings` gives those of the open chat."""
+        """`settings` returns the settings of the open chat."""
         super().__init__(parent)
         self._page, self._loader, self._settings = page, loader, settings
         self.journal = Journal(paths.logs_folder() / LOG)
         self.state = ServerState.OFF
-        self.sentence = ""  # what it does, or why it ended
-        self._served: ServedModel | None = None
+        self.sentence = ""  # about its work, or why it ended
+        self._served_model: ServedModel | None = None
         self._port = 0
         self._url = ""
-        self._key = ""  # as long as the window is open; the disk has its hash
-        self._again = False  # the server that ends is to be followed by another
+        self._key = ""  # while the window is open; the disk has its hash
+        self._restarts = False  # start another server once this one has ended
         link = loader.link
         page.card.switch.toggled.connect(self.switch)
         page.card.port.edited.connect(lambda _name, port: self.port_chosen.emit(port))
-        page.address.new_key.clicked.connect(self._ask_for_key)
+        page.address.new_key.clicked.connect(self._on_new_key)
         page.entered.connect(self.show)
         loader.changed.connect(self.follow)
-        link.served.connect(self._take)
-        link.loading.connect(self._note_loading)
-        link.loaded.connect(self._note_loaded)
-        link.unloaded.connect(self._note_unloaded)
-        link.failed.connect(self._note_failure)
-        link.crashed.connect(self._note_crash)
+        link.served.connect(self._on_report)
+        link.loading.connect(self._on_loading)
+        link.loaded.connect(self._on_loaded)
+        link.unloaded.connect(self._on_unloaded)
+        link.failed.connect(self._on_failed)
+        link.crashed.connect(self._on_crashed)
 
     @Slot(bool)
     def switch(self, on: bool) -> None:
-        """Start the server, or end it."""
+        """Start or end the server."""
         if on and self.state.is_down:
             self._start()
         elif not on and self.state.is_on:
@@ -74,13 +74,13 @@ class ServerController(QObject):
 
     @Slot()
     def show(self) -> None:
-        """Everything as it is now."""
-        wanted, port = self._wanted(), self._settings().server_port
+        """Show everything as it is now."""
+        selected, port = self._selected(), self._settings().server_port
         view = ServerView(
             self.state,
             self.sentence or (self._fault() if self.state.is_down else ""),
-            self._served or wanted,
-            wanted,
+            self._served_model or selected,
+            selected,
             port,
             self._url or f"http://{_HOST}:{port}/v1",
             self._key,
@@ -90,26 +90,26 @@ class ServerController(QObject):
 
     @Slot()
     def follow(self) -> None:
-        """Model or settings may differ."""
+        """Follow another model or other settings."""
         if self.state is ServerState.STARTING and self._loader.progress:
             self._set(ServerState.STARTING, self._loader.progress)
         elif self._page.isVisible():
             self.show()
 
-    def _wanted(self) -> ServedModel | None:
-        """What the open chat's settings ask for; None where that cannot be served."""
+    def _selected(self) -> ServedModel | None:
+        """Return the model of the open chat's settings; None if it cannot be served."""
         settings = self._settings()
         name = "" if remotes.is_remote(settings.model) else self._loader.name(settings)
         return ServedModel(name, settings.sampling, settings.guessing) if name else None
 
     def _fault(self) -> str:
-        """Why nothing can be served now."""
+        """Return why nothing can be served now, or ""."""
         settings = self._settings()
         if remotes.is_remote(settings.model):
             return self.tr("The model of the open chat is on another computer; choose one of this computer.")
-        if self._loader.holds(settings) and not self._loader.occupation:
+        if self._loader.has_loaded(settings) and not self._loader.occupation:
             return ""
-        return self._loader.obstacle(settings)
+        return self._loader.unavailable_reason(settings)
 
     def _start(self) -> None:
         settings = self._settings()
@@ -123,64 +123,64 @@ class ServerController(QObject):
             self._set(ServerState.STARTING)
             self._loader.require(settings)
         except HeadstartError as error:
-            self._end(said(error))
+            self._end(translate_error(error))
             return
         if self._loader.is_ready:
             self._serve(settings)
 
     def _serve(self, settings: Settings) -> None:
-        """The loaded model is there."""
+        """Serve the loaded model."""
         try:
-            kept = keys.read(paths.server_key()) or ""
+            stored_hash = keys.read(paths.server_key()) or ""
         except HeadstartError as error:
-            self._end(said(error))
+            self._end(translate_error(error))
             return
-        self._served = ServedModel(self._loader.model, settings.sampling, settings.guessing)
+        self._served_model = ServedModel(self._loader.model, settings.sampling, settings.guessing)
         self._page.requests.clear()
         order = StartServer(
-            self._served.name,
-            (kept,),
+            self._served_model.name,
+            (stored_hash,),
             _HOST,
             self._port,
-            sampling=self._served.sampling,
-            speculation=self._served.speculation,
-            seed=self._served.sampling.seed or None,
+            sampling=self._served_model.sampling,
+            speculation=self._served_model.speculation,
+            seed=self._served_model.sampling.seed or None,
         )
         self._loader.link.serve(order)
 
-    def _stop(self, *, again: bool = False) -> None:
+    def _stop(self, *, restarts: bool = False) -> None:
         if not self._loader.is_ready:
             self._end()
             return
-        self._again = again
-        words = self.tr("It is started again with the new key.") if again else ""
+        self._restarts = restarts
+        words = self.tr("It is started again with the new key.") if restarts else ""
         self._set(ServerState.STOPPING, words)
         self._loader.link.stop_serving()
 
     @Slot(object)
-    def _take(self, report: ServerReport) -> None:
+    def _on_report(self, report: ServerReport) -> None:
         match report:
             case Serving(url=url):
-                self.journal.write(str(report))  # no key, and nothing that was asked
+                self.journal.write(str(report))  # without a key and without what was asked
                 if self.state is ServerState.STARTING:
                     self._url = url
                     self._set(ServerState.READY)
             case Asked():
                 self._page.requests.begin(report)
-                self._count()
+                self._show_requests()
             case Answered():
                 self._page.requests.end(report)
-                self._count()
+                self._show_requests()
             case ServerEnded():
                 self.journal.write(str(report))
-                by_itself = self.tr("The server stopped unexpectedly; Help › Show Logs says more.")
-                self._end("" if self.state is ServerState.STOPPING else by_itself)
+                sentence = self.tr("The server stopped unexpectedly; Help › Show Logs says more.")
+                self._end("" if self.state is ServerState.STOPPING else sentence)
 
-    def _count(self) -> None:
-        """Whether it is busy, and how many wait."""
+    def _show_requests(self) -> None:
+        """Show whether a request is being answered, and how many wait."""
         if self.state not in {ServerState.READY, ServerState.BUSY}:
             return
-        waiting = self._page.requests.open - 1
+        waiting = self._page.requests.num_open - 1
         if waiting < 0:
             self._set(ServerState.READY)
         elif waiting:
@@ -189,14 +189,14 @@ class ServerController(QObject):
             self._set(ServerState.BUSY, self.tr("A request is being answered."))
 
     @Slot(object)
-    def _note_loading(self, stage: Loading | None) -> None:
-        if stage is None and self.state is ServerState.STOPPING:  # its process has gone
+    def _on_loading(self, stage: Loading | None) -> None:
+        if stage is None and self.state is ServerState.STOPPING:  # its process is gone
             self._end()
         elif self.state.is_on:
             self._set(ServerState.STARTING, self._loader.progress)
 
     @Slot(object)
-    def _note_loaded(self, facts: Facts) -> None:
+    def _on_loaded(self, facts: Facts) -> None:
         if not self.state.is_on:
             return
         if facts.server:
@@ -205,34 +205,32 @@ class ServerController(QObject):
             self._serve(self._loader.settings)
 
     @Slot()
-    def _note_unloaded(self) -> None:
+    def _on_unloaded(self) -> None:
         if not self.state.is_down:
             self._end(self.tr("The model was unloaded, so the server ended."))
 
     @Slot(str, object)
-    def _note_failure(self, sentence: str, failed: Failed) -> None:
+    def _on_failed(self, sentence: str, failed: Failed) -> None:
         if self.state.is_down or failed.order not in {Load.__name__, StartServer.__name__}:
             return
         if failed.kind == PortTakenError.__name__:
-            taken = self.tr(
-                "Port {} is taken by another program; choose another port, then switch the server on again."
-            )
-            sentence = taken.format(self._port)
+            text = self.tr("Port {} is taken by another program; choose another port, then switch the server on again.")
+            sentence = text.format(self._port)
         self._end(sentence)
 
     @Slot(str, object)
-    def _note_crash(self, sentence: str, _generation: int | None) -> None:
+    def _on_crashed(self, sentence: str, _generation: int | None) -> None:
         if self.state.is_on and self._loader.link.is_restarting:
             self._set(ServerState.STARTING, sentence)
         elif not self.state.is_down:
             self._end(sentence)
 
     def _end(self, sentence: str = "") -> None:
-        """There is no server. `sentence` says why; it is empty where the user ended it."""
-        self._served, self._url = None, ""
-        again, self._again = self._again and not sentence, False
+        """Note that there is no server. `sentence` says why; it is empty if the user ended it."""
+        self._served_model, self._url = None, ""
+        restarts, self._restarts = self._restarts and not sentence, False
         self._set(ServerState.FAILED if sentence else ServerState.OFF, sentence)
-        if again:
+        if restarts:
             self.switch(on=True)
 
     def _set(self, state: ServerState, sentence: str = "") -> None:
@@ -242,11 +240,11 @@ class ServerController(QObject):
             self.changed.emit()
 
     def _prepare_key(self) -> None:
-        """A key that was made in a terminal since is not the one that is shown here."""
-        kept = keys.read(paths.server_key())
-        if kept is None:
+        """Make a key if there is none. Drop the key that is shown if another was made in a terminal since."""
+        stored_hash = keys.read(paths.server_key())
+        if stored_hash is None:
             self._make_key()
-        elif self._key and not keys.fits(self._key, kept):
+        elif self._key and not keys.fits(self._key, stored_hash):
             self._key = ""
 
     def _make_key(self) -> None:
@@ -255,8 +253,8 @@ class ServerController(QObject):
         self._key = key
 
     @Slot()
-    def _ask_for_key(self) -> None:
-        """Programs that have the key of before would be turned away."""
+    def _on_new_key(self) -> None:
+        """Make a key; ask first if programs have an older one, which they cannot use any more."""
         if not paths.server_key().exists():
             self._renew_key()
             return
@@ -268,8 +266,8 @@ class ServerController(QObject):
         try:
             self._make_key()
         except HeadstartError as error:
-            self._set(ServerState.FAILED if self.state.is_down else self.state, said(error))
+            self._set(ServerState.FAILED if self.state.is_down else self.state, translate_error(error))
             return
         if self.state.is_on:
-            self._stop(again=True)
+            self._stop(restarts=True)
         self.show()

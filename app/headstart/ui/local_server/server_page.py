@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QCheckBox, QGridLayout, QLabel, QWidget
 
 from headstart.engine.engine import Sampling, Speculation
 from headstart.engine.protocol import Answered, Asked
+from headstart.ui.formatting import decimal, whole
 from headstart.ui.settings.settings_form import NumberEditor
-from headstart.ui.spelling import decimal, whole
 from headstart.ui.widgets.figure_table import FigureTable
 from headstart.ui.widgets.labels import CopiedLine, StatusLine, button, muted
 from headstart.ui.widgets.layouts import Card, Page, add, beside
@@ -22,8 +22,6 @@ from headstart.ui.widgets.theme import SMALL, TEXT_WIDTH
 
 
 class ServerState(Enum):
-    """How far the server is."""
-
     OFF = auto()
     STARTING = auto()
     READY = auto()
@@ -33,12 +31,12 @@ class ServerState(Enum):
 
     @property
     def is_on(self) -> bool:
-        """Whether the switch stands on."""
+        """True if the switch is on."""
         return self in {ServerState.STARTING, ServerState.READY, ServerState.BUSY}
 
     @property
     def is_down(self) -> bool:
-        """Whether nothing of a server is there."""
+        """True if there is no server, not even one that starts or stops."""
         return self in {ServerState.OFF, ServerState.FAILED}
 
 
@@ -48,7 +46,7 @@ _KINDS = {ServerState.READY: "success", ServerState.BUSY: "success", ServerState
 
 @dataclass(frozen=True)
 class ServedModel:
-    """A model, and how it answers as far as a request leaves that open."""
+    """A model, and the settings for what a request leaves open."""
 
     name: str
     sampling: Sampling
@@ -57,15 +55,15 @@ class ServedModel:
 
 @dataclass(frozen=True)
 class ServerView:
-    """All that is shown except the requests. `key`: empty where only its hash is kept, or where there is none yet."""
+    """All that the page shows except the requests."""
 
     state: ServerState = ServerState.OFF
     sentence: str = ""
-    served: ServedModel | None = None  # or would be
-    wanted: ServedModel | None = None  # by the open chat
+    served: ServedModel | None = None  # or the model that would be served
+    selected: ServedModel | None = None  # the model of the open chat
     port: int = 0
     url: str = ""
-    key: str = ""
+    key: str = ""  # empty if only its hash is kept, or if there is none yet
     has_key: bool = False
 
 
@@ -94,21 +92,20 @@ class ServerSwitch(Card):
         add(self.column, head, self._bar, self._sentence, self._model, self.port)
 
     def show_view(self, view: ServerView) -> None:
-        """Another state, or other values."""
         with QSignalBlocker(self.switch):
             self.switch.setChecked(view.state.is_on)
         self.switch.setEnabled(view.state is not ServerState.STOPPING)
         self._state.setText(self._titles[view.state])
         mark(self._state, "kind", _KINDS.get(view.state, "muted"))
         self._sentence.say(view.sentence, bad=view.state is ServerState.FAILED)
-        self._model.say(self._model_words(view.served, view.wanted) if view.served else "")
+        self._model.say(self._model_words(view.served, view.selected) if view.served else "")
         self.port.setEnabled(view.state.is_down)
         self.port.show_value(view.port)
         self._bar.setVisible(view.state is ServerState.STARTING)
 
-    def _model_words(self, served: ServedModel, wanted: ServedModel | None) -> str:
+    def _model_words(self, served: ServedModel, selected: ServedModel | None) -> str:
         name = self.tr("Model: {}").format(served.name)
-        if wanted is None or wanted == served:
+        if selected is None or selected == served:
             return name
         other = self.tr("The open chat has another model or other settings now; switch off and on to serve those.")
         return f"{name}\n{other}"
@@ -132,12 +129,11 @@ class ServerAddress(Card):
             grid.addWidget(line, row, 1)
         grid.addWidget(self.new_key, 1, 2)
         add(self.column, grid, self._about_key)
-        trying = self._label(self.tr("Try it in a terminal"), self.curl)
-        self.column.addWidget(trying, 0, Qt.AlignmentFlag.AlignLeft)
+        title = self._label(self.tr("Try it in a terminal"), self.curl)
+        self.column.addWidget(title, 0, Qt.AlignmentFlag.AlignLeft)
         self.column.addWidget(self.curl)
 
     def show_view(self, view: ServerView) -> None:
-        """Another state, or other values."""
         self.url.show_text(view.url)
         self.key.show_text(view.key, self.tr("kept as a hash only") if view.has_key else self.tr("none yet"))
         self.curl.show_text(_curl(view.url, view.served.name, view.key) if view.served else "")
@@ -162,26 +158,26 @@ class ServerAddress(Card):
 
 
 def _curl(url: str, model: str, key: str) -> str:
-    """A line for a terminal that asks the server something."""
+    """Return a command for a terminal that asks the server something."""
     body = json.dumps({"model": model, "messages": [{"role": "user", "content": "Hello"}]}, ensure_ascii=False)
     quoted = '"{}"'.format(body.replace('"', '\\"')) if sys.platform == "win32" else f"'{body}'"
     head = f'-H "Authorization: Bearer {key or _NO_KEY}" -H "Content-Type: application/json"'
     return f"curl {url}/chat/completions {head} -d {quoted}"
 
 
-_KEPT = 20  # rows
-_EVERY_MS = 100  # programs may ask faster than anybody reads
+_MAX_ROWS = 20  # rows
+_INTERVAL_MS = 100  # programs may ask faster than anybody can read
 
 
 @dataclass
 class _Row:
-    came: str
-    asked: Asked
-    answered: Answered | None = None
+    time_of_day: str
+    request: Asked
+    answer: Answered | None = None
 
 
 class RequestLog(Card):
-    """The last requests."""
+    """The last requests, in a table."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, self.tr("Requests"))
@@ -190,37 +186,37 @@ class RequestLog(Card):
         self.table = FigureTable(self.tr("Requests"), self)
         self.table.hide()
         add(self.column, self._empty, self.table)
-        self._later = QTimer(self, singleShot=True, interval=_EVERY_MS)
-        self._later.timeout.connect(self._show)
+        self._timer = QTimer(self, singleShot=True, interval=_INTERVAL_MS)
+        self._timer.timeout.connect(self._show)
 
     @property
-    def open(self) -> int:
-        """Requests for answers that have not ended."""
-        return sum(row.answered is None and row.asked.method == "POST" for row in self._rows.values())
+    def num_open(self) -> int:
+        """The number of requests for answers that have not ended."""
+        return sum(row.answer is None and row.request.method == "POST" for row in self._rows.values())
 
     def clear(self) -> None:
-        """Another server begins."""
+        """Forget the requests: another server begins."""
         self._rows.clear()
         self._show()
 
-    def begin(self, asked: Asked) -> None:
-        """A request has come."""
-        self._rows[asked.number] = _Row(time.strftime("%H:%M:%S"), asked)
-        ended = [number for number, row in self._rows.items() if row.answered]
-        for number in ended[: max(0, len(self._rows) - _KEPT)]:
+    def begin(self, request: Asked) -> None:
+        """Add a request."""
+        self._rows[request.number] = _Row(time.strftime("%H:%M:%S"), request)
+        ended = [number for number, row in self._rows.items() if row.answer]
+        for number in ended[: max(0, len(self._rows) - _MAX_ROWS)]:
             del self._rows[number]
-        self._plan()
+        self._show_later()
 
-    def end(self, answered: Answered) -> None:
-        """It has ended."""
-        row = self._rows.get(answered.number)
+    def end(self, answer: Answered) -> None:
+        """Note how a request ended."""
+        row = self._rows.get(answer.number)
         if row:
-            row.answered = answered
-            self._plan()
+            row.answer = answer
+            self._show_later()
 
-    def _plan(self) -> None:
-        if not self._later.isActive():
-            self._later.start()
+    def _show_later(self) -> None:
+        if not self._timer.isActive():
+            self._timer.start()
 
     @Slot()
     def _show(self) -> None:
@@ -229,20 +225,20 @@ class RequestLog(Card):
         self.table.setVisible(bool(self._rows))
         self.table.begin(titles, widened=2, words=(0, 1))
         for row in reversed(self._rows.values()):
-            self.table.add((row.came, f"{row.asked.method} {row.asked.path}", *self._outcome(row.answered)))
+            self.table.add((row.time_of_day, f"{row.request.method} {row.request.path}", *self._outcome(row.answer)))
 
-    def _outcome(self, answered: Answered | None) -> tuple[str, str, str]:
-        if answered is None:
+    def _outcome(self, answer: Answered | None) -> tuple[str, str, str]:
+        if answer is None:
             return self.tr("running"), "", ""
         tokens = ""
-        if answered.prompt_tokens is not None and answered.output_tokens is not None:
-            tokens = f"{whole(answered.prompt_tokens)} + {whole(answered.output_tokens)}"
-        status = str(answered.status) if answered.status else self.tr("client left")
-        return status, tokens, decimal(answered.seconds, 1)
+        if answer.prompt_tokens is not None and answer.output_tokens is not None:
+            tokens = f"{whole(answer.prompt_tokens)} + {whole(answer.output_tokens)}"
+        status = str(answer.status) if answer.status else self.tr("client left")
+        return status, tokens, decimal(answer.seconds, 1)
 
 
 class ServerPage(Page):
-    """The switch, the address, and the requests."""
+    """The page of the local server."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(TEXT_WIDTH, parent)
@@ -259,6 +255,5 @@ class ServerPage(Page):
         self.entered.connect(self.card.switch.setFocus)
 
     def show_view(self, view: ServerView) -> None:
-        """Another state, or other values."""
         self.card.show_view(view)
         self.address.show_view(view)

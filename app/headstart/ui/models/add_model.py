@@ -1,4 +1,4 @@
-"""The form that adds a model by its name or its place, and what is said of the exporter before it is there."""
+"""The form that adds a model by its name or place, and the note about the exporter."""
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QComboBox, QFileDialog, QGridLayout, QLabel, QLine
 
 from headstart import exporter
 from headstart.exporter import FETCHED, SIZE, install_command
-from headstart.ui.spelling import amount
+from headstart.ui.formatting import format_size
 from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import Fold, button, muted
 from headstart.ui.widgets.layouts import Card, add, beside, file_place, keep_place, row, stacked
@@ -14,10 +14,10 @@ from headstart.ui.widgets.theme import SMALL
 
 
 class ExporterNote(Card):
-    """What the first model needs besides, and how to have it by hand."""
+    """The exporter, which the first model needs besides, and how to set it up by hand."""
 
     def __init__(self, example: str, parent: QWidget | None = None) -> None:
-        """`example`: what the command makes."""
+        """`example` is the model that the command makes."""
         super().__init__(parent, self.tr("The first model brings the exporter along"))
         self._command = install_command((example,))
         by_hand = QWidget(self)
@@ -28,11 +28,11 @@ class ExporterNote(Card):
         )
         stacked(by_hand, muted(text.format(self._command), by_hand, selectable=True)).addLayout(row(copy))
         fold = Fold(self.tr("In a terminal"), by_hand, self)
-        add(self.column, muted(self._words(), self, selectable=True), row(fold), by_hand)
+        add(self.column, muted(self._introduction(), self, selectable=True), row(fold), by_hand)
         fold.setChecked(exporter.package() is None)
         copy.clicked.connect(lambda: QGuiApplication.clipboard().setText(self._command))
 
-    def _words(self) -> str:
+    def _introduction(self) -> str:
         if exporter.package() is None:
             return self.tr("The exporter, which converts models, is not installed here and has to be set up by hand.")
         return self.tr(
@@ -40,7 +40,7 @@ class ExporterNote(Card):
             "model, which takes Python 3.11 or newer with venv and the network. It fetches about {fetched}, which take "
             "{size} on the disk, and much more where PyTorch comes with libraries for graphics cards, as it usually "
             "does on Linux. Nothing is fetched before you choose a model."
-        ).format(fetched=amount(FETCHED), size=amount(SIZE))
+        ).format(fetched=format_size(FETCHED), size=format_size(SIZE))
 
 
 class AddModel(QWidget):
@@ -75,8 +75,8 @@ class AddModel(QWidget):
         self._browse.setMenu(menu)
         self._go = button(self.tr("Download and convert"), self)
         stacked(self, muted(text, self, selectable=True)).addLayout(self._form())
-        self._go.clicked.connect(self._act)
-        self.source.returnPressed.connect(self._act)
+        self._go.clicked.connect(self._on_start)
+        self.source.returnPressed.connect(self._on_start)
 
     def show_source(self, source: str) -> None:
         """Put a path or a name into the field."""
@@ -84,7 +84,6 @@ class AddModel(QWidget):
         self._go.setFocus()
 
     def set_enabled(self, *, enabled: bool) -> None:
-        """Whether something can be added now."""
         for part in (self._go, self.source, self.draft, self.weights, self._browse):
             part.setEnabled(enabled)
 
@@ -123,7 +122,7 @@ class AddModel(QWidget):
             self.path_chosen.emit(path)
 
     @Slot()
-    def _act(self) -> None:
+    def _on_start(self) -> None:
         source, draft, weights = self.source.text().strip(), self.draft.text().strip(), self.weights.currentData()
         if source and self._go.isEnabled():
             draft_words = ("--draft", draft) if draft else ()

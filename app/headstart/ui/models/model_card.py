@@ -9,15 +9,15 @@ from headstart import remotes
 from headstart.engine.engine import Remote
 from headstart.library import Broken, Entry, Model, Pair
 from headstart.manifest import Precision
+from headstart.ui.formatting import decimal, format_size, whole
 from headstart.ui.models import model_choices
-from headstart.ui.spelling import amount, decimal, whole
-from headstart.ui.translation import said, translate
+from headstart.ui.translation import translate, translate_error
 from headstart.ui.widgets.labels import ElidedLabel, StatusLine, button, label, muted
 from headstart.ui.widgets.layouts import Card, add, beside, row
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import SMALL, TINY
 
-_TITLE = 1.15  # of the usual size of text
+_TITLE = 1.15  # size of a title, times the usual size of text
 
 
 class NamedCard(Card):
@@ -39,17 +39,16 @@ class NamedCard(Card):
         self._badge.hide()
         self._scale()
 
-    def show_chosen(self, chosen: bool) -> None:
-        """Whether new chats use it."""
-        self._badge.setVisible(chosen)
-        self._use.setVisible(not chosen)
+    def show_chosen(self, is_chosen: bool) -> None:
+        """Show whether new chats use it."""
+        self._badge.setVisible(is_chosen)
+        self._use.setVisible(not is_chosen)
 
     def show_state(self, text: str, *, bad: bool = False) -> None:
-        """How a check goes, or went."""
+        """Show the progress or the outcome of a check."""
         self._state.say(text, bad=bad)
 
     def set_busy(self, busy: bool) -> None:
-        """While it is checked."""
         self._check.setEnabled(not busy)
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802
@@ -58,38 +57,38 @@ class NamedCard(Card):
             self._scale()
 
     def heading(self) -> QHBoxLayout:
-        """The name, and at its right whether it is in use."""
+        """Return a row with the name, and at its end whether it is in use."""
         self._title.show_text(self.name)
         return beside(None, self._title, self._badge, growing=self._title)
 
     def _scale(self) -> None:
-        """A font of its own shields the title from changes."""
+        """Set the title's font, which has its own size and so does not follow changes."""
         font = self.font()
         font.setPointSizeF(font.pointSizeF() * _TITLE)
         font.setBold(True)
         self._title.setFont(font)
 
     def badges(self, texts: Iterable[str]) -> QHBoxLayout:
-        """One beside the other."""
-        made = [QLabel(text, self) for text in texts]
-        for badge in made:
+        """Return a row of badges."""
+        labels = [QLabel(text, self) for text in texts]
+        for badge in labels:
             dress(badge, "badge")
-        line = row(*made)
+        line = row(*labels)
         line.setContentsMargins(0, 0, 0, TINY)
         return line
 
     def add_buttons(self, *buttons: QPushButton) -> None:
-        """At the bottom."""
+        """Add buttons at the bottom."""
         below = row(*buttons)
         below.setContentsMargins(0, SMALL, 0, 0)
-        add(self.column, below, self._state)  # below, so that it does not move the buttons
+        add(self.column, below, self._state)  # the state is below the buttons, so that it does not move them
 
-    def button(self, text: str, spoken: str, action: str, kind: str = "plain") -> QPushButton:
-        """`spoken` has {} for the name."""
-        made = button(text, self, kind)
-        made.setAccessibleName(spoken.format(self.name))
-        made.clicked.connect(lambda: self.action_requested.emit(action, self.name))
-        return made
+    def button(self, text: str, accessible_name: str, action: str, kind: str = "plain") -> QPushButton:
+        """Return a button that requests `action`; `accessible_name` has {} for the card's name."""
+        widget = button(text, self, kind)
+        widget.setAccessibleName(accessible_name.format(self.name))
+        widget.clicked.connect(lambda: self.action_requested.emit(action, self.name))
+        return widget
 
 
 class RemoteServerCard(NamedCard):
@@ -102,11 +101,11 @@ class RemoteServerCard(NamedCard):
         self._lay_out(server)
 
     def show_key(self, text: str, *, bad: bool = False) -> None:
-        """Where its key is."""
+        """Show where its key is."""
         self._key.say(text, bad=bad)
 
     def _lay_out(self, server: Remote) -> None:
-        badges = self.badges([model_choices.place_of(server), server.model or self.tr("default model")])
+        badges = self.badges([model_choices.location_word(server), server.model or self.tr("default model")])
         add(self.column, self.heading(), badges, muted(server.url, self))
         if remotes.is_exposed(server):
             readable = self.tr("http does not encrypt: others can read the messages and the key on the way.")
@@ -128,17 +127,17 @@ class ModelCard(NamedCard):
         self._lay_out(entry)
 
     def show_memory(self, needed: int, free: int) -> None:
-        """Bytes that it takes when loaded, against those that it could take."""
+        """Show the bytes that it takes when loaded beside those that are free."""
         words = self.tr("Takes about {needed} of memory; {free} is free.").format(
-            needed=amount(needed), free=amount(free)
+            needed=format_size(needed), free=format_size(free)
         )
         self._memory.say(words, bad=needed > free)
 
     def _lay_out(self, entry: Entry) -> None:
         add(self.column, self.heading(), self.badges(_badges(entry)))
-        for text, kind, more in _lines(entry):
+        for text, kind, tooltip in _lines(entry):
             line = label(text, self, kind)
-            line.setToolTip(more)
+            line.setToolTip(tooltip)
             self.column.addWidget(line)
         self.column.addWidget(self._memory)
         self._add_buttons(usable=not isinstance(entry, Broken))
@@ -153,20 +152,21 @@ class ModelCard(NamedCard):
 def _badges(entry: Entry) -> list[str]:
     if isinstance(entry, Broken):
         return [translate("ModelCard", "cannot be used")]
-    facts = [_precision(entry), amount(model_choices.size_of(entry)), _licences(entry)]
+    licences = dict.fromkeys(model.manifest.licence for model in model_choices.models_of(entry))
+    facts = [_precision(entry), format_size(model_choices.size_of(entry)), ", ".join(licences)]
     return [translate("ModelCard", "pair"), *facts] if isinstance(entry, Pair) else facts
 
 
 def _lines(entry: Entry) -> list[tuple[str, str, str]]:
-    """Text, kind of label, and what its tooltip says besides."""
+    """Return text, kind of label and tooltip of each line."""
     if isinstance(entry, Broken):
-        return [(said(entry.reason), "danger", "")]
+        return [(translate_error(entry.reason), "danger", "")]
     models = model_choices.models_of(entry)
-    faults = [(said(model.misreading), "danger", "") for model in models if model.misreading]
-    return [*((_part(model, entry), "muted", _quality_details(model)) for model in models), *faults]
+    faults = [(translate_error(model.misreading), "danger", "") for model in models if model.misreading]
+    return [*((_part_line(model, entry), "muted", _quality_details(model)) for model in models), *faults]
 
 
-def _part(model: Model, entry: Model | Pair) -> str:
+def _part_line(model: Model, entry: Model | Pair) -> str:
     role = ""
     if isinstance(entry, Pair):
         role = translate("ModelCard", "Model: ") if model is entry.target else translate("ModelCard", "Draft model: ")
@@ -175,45 +175,40 @@ def _part(model: Model, entry: Model | Pair) -> str:
     )
 
 
-def _licences(entry: Model | Pair) -> str:
-    """Each licence once."""
-    return ", ".join(dict.fromkeys(model.manifest.licence for model in model_choices.models_of(entry)))
-
-
 def _precision(entry: Model | Pair) -> str:
-    """How the weights are stored."""
-    return " + ".join(_weights(model.manifest.precision) for model in model_choices.models_of(entry))
+    return " + ".join(_weights_word(model.manifest.precision) for model in model_choices.models_of(entry))
 
 
 def _quality(model: Model) -> str:
-    """How true the compressed model is to its source weights, as measured by the export."""
-    found = model.manifest.quality
-    if found is None:
+    """Describe how true the compressed model is to its source weights, as measured by the export."""
+    quality = model.manifest.quality
+    if quality is None:
         return translate("ModelFacts", "quality not measured")
-    return translate("ModelFacts", "quality {} % of the original").format(decimal(found.top1_agreement * 100, 1))
+    return translate("ModelFacts", "quality {} % of the original").format(decimal(quality.top1_agreement * 100, 1))
 
 
 def _quality_details(model: Model) -> str:
-    found = model.manifest.quality
-    if found is None:
+    quality = model.manifest.quality
+    if quality is None:
         return ""
     words = translate(
         "ModelFacts",
         "Chooses the same next token as its source on {share} % of {tokens} tokens · KL {kl} · perplexity ×{ratio}",
     )
     return words.format(
-        share=decimal(found.top1_agreement * 100, 1),
-        tokens=whole(found.tokens),
-        kl=decimal(found.mean_kl, 4),
-        ratio=decimal(found.perplexity_ratio, 3),
+        share=decimal(quality.top1_agreement * 100, 1),
+        tokens=whole(quality.tokens),
+        kl=decimal(quality.mean_kl, 4),
+        ratio=decimal(quality.perplexity_ratio, 3),
     )
 
 
 def _parameters(model: Model) -> str:
-    """Such as "135 M"."""
+    """Format the number of parameters, such as "135 M"."""
     count = model.manifest.parameters
     return f"{decimal(count / 1e9, 2)} B" if count >= 1e9 else f"{decimal(count / 1e6, 0)} M"
 
 
-def _weights(found: Precision) -> str:
-    return found.weights.upper() + (f" (g{found.group_size})" if found.group_size and found.group_size > 0 else "")
+def _weights_word(precision: Precision) -> str:
+    size = precision.group_size
+    return precision.weights.upper() + (f" (g{size})" if size and size > 0 else "")

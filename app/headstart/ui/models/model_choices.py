@@ -15,48 +15,50 @@ from headstart.engine.memory import need
 from headstart.library import ELSEWHERE, NO_DRAFT, Broken, Entry, Model, Pair
 from headstart.settings import Settings, about, defaults
 from headstart.ui.background_task import BackgroundTask
+from headstart.ui.formatting import format_size, listed, sentences, whole
 from headstart.ui.settings.settings_form import Choices, word
-from headstart.ui.spelling import amount, listed, sentences, whole
-from headstart.ui.translation import said, translate
+from headstart.ui.translation import translate, translate_error
 
 
 @dataclass(frozen=True)
 class Reach:
-    """How far the messages of a chat go. `leaves`: beyond this computer."""
+    """The computers and programs that messages of a chat reach."""
 
     text: str
     tip: str
-    leaves: bool = False
+    leaves: bool = False  # messages leave this computer
 
 
 def reach(settings: Settings, servers: Sequence[Remote], *, fetching: bool = False, tools: Sequence[str] = ()) -> Reach:
-    """For a chat with these settings. "Offline" is said only where nothing else could happen.
+    """Return what messages of a chat with these settings reach; "Offline" only if nothing else can happen.
 
-    `fetching`: something that the user asked for comes from the network just now. `tools`: servers of tools that run.
+    `fetching`: something that the user asked for is coming from the network. `tools`: servers of tools that run.
     """
-    told = _reach_of_model(settings, servers, fetching=fetching)
+    reach_of_model = _reach_of_model(settings, servers, fetching=fetching)
     if not tools:
-        return told
+        return reach_of_model
     tip = translate(
         "Outside", "Tools of {} may send on what a model gives them. Headstart cannot see whether they use the network."
     ).format(listed(tools))
-    if told.leaves:
-        return replace(told, tip=sentences(told.tip, tip))
+    if reach_of_model.leaves:
+        return replace(reach_of_model, tip=sentences(reach_of_model.tip, tip))
     return Reach(translate("Outside", "Tools may go online"), tip, leaves=True)
 
 
 def _reach_of_model(settings: Settings, servers: Sequence[Remote], *, fetching: bool) -> Reach:
     server, here = server_of(settings, servers), translate("Outside", "On this computer")
-    away = [each.name for each in servers if not remotes.is_here(each)]
+    others = [each.name for each in servers if not remotes.is_here(each)]
     if server and remotes.is_here(server):
         tip = translate("Outside", "Messages go to another program on this computer: {}.").format(server.url)
         return Reach(here, tip)
     if server:
         return Reach(translate("Outside", "Leaves this computer"), warning(server), leaves=True)
-    if remotes.is_remote(settings.model):  # of a server that is known no more
+    if remotes.is_remote(settings.model):  # the settings name a server that is not known any more
         return Reach("", "")
-    if away:
-        tip = translate("Outside", "This chat stays on this computer. Others are configured: {}.").format(listed(away))
+    if others:
+        tip = translate("Outside", "This chat stays on this computer. Others are configured: {}.").format(
+            listed(others)
+        )
         return Reach(here, tip)
     if fetching:
         tip = translate("Outside", "Nothing you write leaves this computer; what you asked for is being fetched.")
@@ -66,7 +68,7 @@ def _reach_of_model(settings: Settings, servers: Sequence[Remote], *, fetching: 
 
 
 def server_of(settings: Settings, servers: Sequence[Remote]) -> Remote | None:
-    """The server that answers, if one does."""
+    """Return the server that answers, or None."""
     if not remotes.is_remote(settings.model):
         return None
     name = settings.model.removeprefix(ELSEWHERE).partition("/")[0]
@@ -74,7 +76,7 @@ def server_of(settings: Settings, servers: Sequence[Remote]) -> Remote | None:
 
 
 def warning(server: Remote) -> str:
-    """What the user should know before the first message."""
+    """Return what the user should know before the first message to a server."""
     leaving = translate("Outside", "Messages of this chat leave this computer: they go to {name} at {address}.").format(
         name=server.name, address=server.url
     )
@@ -83,36 +85,36 @@ def warning(server: Remote) -> str:
     return sentences(leaving, translate("Outside", "On the way they can be read by others, as http does not encrypt."))
 
 
-def place_of(server: Remote) -> str:
-    """Where its models are, in few words."""
+def location_word(server: Remote) -> str:
+    """Return a few words on where a server's models are."""
     if remotes.is_here(server):
         return translate("Outside", "another program")
     return translate("Outside", "another computer")
 
 
-def model_words(server: Remote) -> str:
-    """A model in a list beside those that are here."""
-    return translate("Outside", "{name} ({place})").format(name=server.label, place=place_of(server))
+def location_label(server: Remote) -> str:
+    """Return the text for a server in a list of models."""
+    return translate("Outside", "{name} ({place})").format(name=server.label, place=location_word(server))
 
 
 def models_of(entry: Model | Pair) -> tuple[Model, ...]:
-    """The model, or target and draft."""
+    """Return the model, or target and draft."""
     return (entry.target, entry.draft) if isinstance(entry, Pair) else (entry,)
 
 
 def size_of(entry: Model | Pair) -> int:
-    """Bytes on disk."""
+    """Return the bytes on disk."""
     return sum(model.manifest.size_bytes for model in models_of(entry))
 
 
 def memory_of(parts: Iterable[Model], settings: Settings) -> int:
-    """Bytes of memory that these take together, with this context and precision of keys and values."""
-    known = [model.manifest for model in parts]
-    return need(known, settings.context, memory.kv_bits(settings.kv_precision)).total
+    """Return the bytes of memory that models take together, with the context and cache precision of these settings."""
+    manifests = [model.manifest for model in parts]
+    return need(manifests, settings.context, memory.kv_bits(settings.kv_precision)).total
 
 
 def device_limits(name: str) -> str:
-    """What a device can and cannot do for Headstart, in one sentence."""
+    """Return a sentence on what a device can and cannot do for Headstart."""
     if name.startswith("NPU"):
         return translate(
             "ModelFacts",
@@ -126,49 +128,50 @@ def device_limits(name: str) -> str:
     return translate("ModelFacts", "{}: everything runs here.").format(name)
 
 
-_Key = tuple[str, str]  # for target and draft: fingerprint of the vocabulary and rows of the output
+_Key = tuple[str, str]  # of target and draft: fingerprint of the vocabulary and rows of the output
 
 
-class DraftFits(QObject):
-    """Remembers what it found out. Models whose fingerprints agree fit at once."""
+class DraftCompatibility(QObject):
+    """A comparison of the vocabularies of models and drafts, made in the background and remembered.
 
-    found = Signal()  # one more `difference` is known
+    Models whose fingerprints agree need no comparison.
+    """
+
+    compared = Signal()  # another `difference` is known
 
     def __init__(self, parent: QObject | None = None) -> None:
-        """Knows nothing yet."""
         super().__init__(parent)
         self._known: dict[_Key, str] = {}
-        self._asked: dict[_Key, BackgroundTask] = {}
+        self._tasks: dict[_Key, BackgroundTask] = {}
 
     def difference(self, target: Model, draft: Model) -> str | None:
-        """Where the vocabularies differ, "" where nowhere; None until that is found out."""
+        """Return where the vocabularies differ, "" if nowhere; None until that is found out."""
         if target.manifest.tokenizer.fingerprint == draft.manifest.tokenizer.fingerprint:
             return ""
         key = (_vocabulary(target), _vocabulary(draft))
-        if key not in self._known and key not in self._asked:
-            self._asked[key] = task = BackgroundTask(partial(_compare, key, target, draft), self)
-            task.done.connect(self._note)
-            task.failed.connect(self._note_failure)
+        if key not in self._known and key not in self._tasks:
+            self._tasks[key] = task = BackgroundTask(partial(_compare, key, target, draft), self)
+            task.done.connect(self._on_compared)
+            task.failed.connect(self._on_failed)
             task.start()
         return self._known.get(key)
 
     def close(self) -> None:
-        """The window closes."""
-        for task in self._asked.values():
+        for task in self._tasks.values():
             task.cancel()
 
     @Slot(object)
-    def _note(self, result: tuple[_Key, str]) -> None:
+    def _on_compared(self, result: tuple[_Key, str]) -> None:
         key, difference = result
         self._known[key] = difference
-        self._asked.pop(key).deleteLater()
-        self.found.emit()
+        self._tasks.pop(key).deleteLater()
+        self.compared.emit()
 
     @Slot(str)
-    def _note_failure(self, sentence: str) -> None:
-        """A folder that cannot be read any more fits nothing."""
-        key = next(key for key, task in self._asked.items() if task is self.sender())
-        self._note((key, sentence))
+    def _on_failed(self, sentence: str) -> None:
+        """Note the fault as the difference: a folder that cannot be read any more fits nothing."""
+        key = next(key for key, task in self._tasks.items() if task is self.sender())
+        self._on_compared((key, sentence))
 
 
 def _vocabulary(model: Model) -> str:
@@ -183,31 +186,31 @@ _GPU, _NPU = "GPU", "NPU"
 
 
 def engines(models: Sequence[Model], settings: Settings) -> Choices:
-    """`models`: those that the settings choose, the draft behind the target."""
-    against = _against_ours(models, settings)
+    """Return the engines to choose from; `models` are those of the settings, target first."""
+    against = _against_headstart(models, settings)
     return [(kind, word(kind), against if kind == EngineKind.HEADSTART else "") for kind in about()["engine"].choices]
 
 
 def kv_precisions(settings: Settings) -> Choices:
-    """Eight bits do not go with everything."""
+    """Return the precisions of the cache to choose from; 8 bits do not go with everything."""
     against = {KvPrecision.U8.value: _against_8_bits(settings)}
     return [(name, word(name), against.get(name, "")) for name in about()["kv_precision"].choices]
 
 
 def kv_note(models: Sequence[Model], settings: Settings) -> str:
-    """How much memory keys and values take when the context is full, either way; empty where unknown."""
+    """Return how much memory a full cache takes in either precision; "" if unknown."""
     if not models or remotes.is_remote(settings.model):
         return ""
-    known = [model.manifest for model in models]
-    full, small = (memory.cache(known, settings.context, bits) for bits in (16, 8))
+    manifests = [model.manifest for model in models]
+    full, small = (memory.cache(manifests, settings.context, bits) for bits in (16, 8))
     words = translate(
         "LoadingChoices", "With {tokens} tokens of context: {full} of memory in 16 bits, {small} in 8 bits."
     )
-    tokens = whole(memory.context_of(known[0], settings.context))
-    return words.format(tokens=tokens, full=amount(full), small=amount(small))
+    tokens = whole(memory.context_of(manifests[0], settings.context))
+    return words.format(tokens=tokens, full=format_size(full), small=format_size(small))
 
 
-def _against_ours(models: Sequence[Model], settings: Settings) -> str:
+def _against_headstart(models: Sequence[Model], settings: Settings) -> str:
     head = next((model.name for model in models if model.manifest.is_eagle), "")
     if head and settings.device.startswith(_GPU):
         return translate("LoadingChoices", "it uses the EAGLE-3 head {} on a processor only").format(head)
@@ -222,45 +225,44 @@ def _against_8_bits(settings: Settings) -> str:
 
 
 class ModelChoices(QObject):
-    """One for the window. Emits `changed` when the choices differ, or the reasons against them."""
+    """The choices of models and devices for the window. `changed`: choices, or reasons against them, differ."""
 
     changed = Signal()
 
     def __init__(self, free: Callable[[], int], parent: QObject | None = None) -> None:
-        """`free` gives the bytes of memory that a model could take now."""
+        """`free` returns the bytes of memory that a model could take now."""
         super().__init__(parent)
         self.free = free
         self.entries: tuple[Entry, ...] = ()
         self.servers: tuple[Remote, ...] = ()
         self._devices = ["CPU"]
-        self._fits = DraftFits(self)
-        self._fits.found.connect(self.changed)
+        self._compatibility = DraftCompatibility(self)
+        self._compatibility.compared.connect(self.changed)
 
     @property
     def usable(self) -> list[Model | Pair]:
-        """What is installed and whole; pairs first, as the program prefers them."""
-        found = [entry for entry in self.entries if not isinstance(entry, Broken)]
-        return sorted(found, key=lambda entry: not isinstance(entry, Pair))
+        """Models that are installed and whole, pairs first, as the program prefers them."""
+        usable = [entry for entry in self.entries if not isinstance(entry, Broken)]
+        return sorted(usable, key=lambda entry: not isinstance(entry, Pair))
 
     def set_models(self, entries: tuple[Entry, ...], servers: tuple[Remote, ...]) -> None:
-        """What is installed here, and the servers on other computers."""
+        """Set what is installed here, and the servers on other computers."""
         self.entries, self.servers = entries, servers
         self.changed.emit()
 
     def set_devices(self, names: Iterable[str]) -> None:
-        """The devices of this machine."""
+        """Set the devices of this machine."""
         self._devices = list(names) or ["CPU"]
         self.changed.emit()
 
     def close(self) -> None:
-        """The window closes."""
-        self._fits.close()
+        self._compatibility.close()
 
     def by_setting(self, settings: Settings) -> dict[str, Choices]:
-        """For each setting that chooses among these."""
-        chosen = [name for name in (settings.device, settings.draft_device) if name]
-        devices: Choices = [(name, name, "") for name in dict.fromkeys([*self._devices, *chosen])]
-        automatic, models = ("", self.tr("Automatic"), ""), self.chosen(settings)
+        """Return the choices of each setting that chooses among models, devices and the like."""
+        named = [name for name in (settings.device, settings.draft_device) if name]
+        devices: Choices = [(name, name, "") for name in dict.fromkeys([*self._devices, *named])]
+        automatic, models = ("", self.tr("Automatic"), ""), self.models_for(settings)
         return {
             "model": self._models(),
             "draft": self._drafts(settings),
@@ -271,17 +273,17 @@ class ModelChoices(QObject):
         }
 
     def notes(self, settings: Settings) -> dict[str, str]:
-        """What is worth knowing of a setting with these models, by setting."""
-        return {"kv_precision": kv_note(self.chosen(settings), settings)}
+        """Return notes on settings with these models."""
+        return {"kv_precision": kv_note(self.models_for(settings), settings)}
 
-    def usual(self, settings: Settings) -> dict[str, float]:
-        """What is sampled with where that is left to the model, by setting; empty where unknown."""
-        models = self.chosen(settings)
-        found = asdict(generation_config.read(models[0].folder)) if models else {}
-        return {name: value for name, value in found.items() if defaults().get(name, value) is None}
+    def model_defaults(self, settings: Settings) -> dict[str, float]:
+        """Return the values that the model sets where settings leave sampling to it; empty if unknown."""
+        models = self.models_for(settings)
+        values = asdict(generation_config.read(models[0].folder)) if models else {}
+        return {name: value for name, value in values.items() if defaults().get(name, value) is None}
 
-    def lack(self, models: Iterable[Model], settings: Settings) -> int:
-        """Bytes of memory that are missing for these; 0 where none are."""
+    def missing_memory(self, models: Iterable[Model], settings: Settings) -> int:
+        """Return the bytes of memory that are missing for these models, at least 0."""
         return max(0, memory_of(models, settings) - self.free())
 
     def _models(self) -> Choices:
@@ -290,68 +292,67 @@ class ModelChoices(QObject):
         choices: Choices = [("", named, "")]
         for entry in self.entries:
             if isinstance(entry, Broken):
-                choices.append((entry.name, entry.name, said(entry.reason)))
+                choices.append((entry.name, entry.name, translate_error(entry.reason)))
             else:
-                size = self.tr("{name} ({size} on disk)").format(name=entry.name, size=amount(size_of(entry)))
+                size = self.tr("{name} ({size} on disk)").format(name=entry.name, size=format_size(size_of(entry)))
                 choices.append((entry.name, size, ""))
         for server in self.servers:
-            choices.append((remotes.model_name(server), model_words(server), ""))
+            choices.append((remotes.model_name(server), location_label(server), ""))
         return choices
 
     def _drafts(self, settings: Settings) -> Choices:
-        """Every model; those that do not fit are there with the reason."""
+        """Return every model; those that do not fit come with the reason."""
         target = self._target(settings)
         parts = {part.name: part for entry in self.usable for part in models_of(entry)}
         if remotes.is_remote(settings.model):
             return [("", self.tr("As the server has it"), "")]
         choices: Choices = [("", self.tr("Automatic"), ""), (NO_DRAFT, self.tr("None (guess from earlier text)"), "")]
         for name, draft in sorted(parts.items()):
-            choices.append((name, name, self._misfit(target, draft, settings) if target else ""))
+            choices.append((name, name, self._reason_against(target, draft, settings) if target else ""))
         return choices
 
     def _target(self, settings: Settings) -> Model | None:
         named = [entry for entry in self.usable if entry.name == settings.model]
         return next((models_of(entry)[0] for entry in named or self.usable), None)
 
-    def chosen(self, settings: Settings) -> tuple[Model, ...]:
-        """Target and draft of these settings; none where they name what is not here."""
+    def models_for(self, settings: Settings) -> tuple[Model, ...]:
+        """Return target and draft of these settings; nothing if they name a model that is not here."""
         named = [entry for entry in self.usable if entry.name == settings.model]
         entry = next(iter(named or ([] if settings.model else self.usable)), None)
         if entry is None:
             return ()
-        target, *usual = models_of(entry)
+        target, *draft = models_of(entry)
         parts = [part for each in self.usable for part in models_of(each) if part.name == settings.draft]
-        return (target, *(parts[:1] if settings.draft else usual))
+        return (target, *(parts[:1] if settings.draft else draft))
 
-    def _misfit(self, target: Model, draft: Model, settings: Settings) -> str:
+    def _reason_against(self, target: Model, draft: Model, settings: Settings) -> str:
         if target.name == draft.name:
             return self.tr("this is the model itself")
-        difference = self._fits.difference(target, draft)
+        difference = self._compatibility.difference(target, draft)
         if difference is None:
             return self.tr("comparing the tokenizers…")
         if difference:
-            return self.tr("different tokenizer: {}").format(said(difference))
-        lack = self.lack((target, draft), settings)
-        return self.tr("needs {} more memory").format(amount(lack)) if lack else ""
+            return self.tr("different tokenizer: {}").format(translate_error(difference))
+        missing_memory = self.missing_memory((target, draft), settings)
+        return self.tr("needs {} more memory").format(format_size(missing_memory)) if missing_memory else ""
 
 
 _NAME_WIDTH = 280
 
 
 class ModelSwitch(QObject):
-    """Filled anew whenever it opens: memory and models come and go."""
+    """The menu of models at a button. It is filled whenever it opens: memory and models come and go."""
 
     chosen = Signal(str)
     page_requested = Signal()
 
     def __init__(self, button: QToolButton | QPushButton, choices: ModelChoices, parent: QObject | None = None) -> None:
-        """Gives the button its menu."""
         super().__init__(parent)
         self.settings = Settings()  # of the open chat
         self._choices = choices
         self.menu = QMenu(button)
         self.menu.setAccessibleName(self.tr("Models"))
-        self.menu.setLayoutDirection(QGuiApplication.layoutDirection())  # the button has its own
+        self.menu.setLayoutDirection(QGuiApplication.layoutDirection())  # the button has its own direction
         self.menu.aboutToShow.connect(self._fill)
         button.setMenu(self.menu)
 
@@ -361,22 +362,22 @@ class ModelSwitch(QObject):
         usable = self._choices.usable
         current = self.settings.model or (usable[0].name if usable else "")
         for entry in usable:
-            self._add(entry.name, entry.name, self._need(entry), current)
+            self._add(entry.name, entry.name, self._memory_words(entry), current)
         self.menu.addSeparator()
         for server in self._choices.servers:
-            self._add(remotes.model_name(server), server.label, place_of(server), current)
+            self._add(remotes.model_name(server), server.label, location_word(server), current)
         self.menu.addSeparator()
         self.menu.addAction(self.tr("All Models…"), self.page_requested.emit)
 
     def _add(self, name: str, label: str, detail: str, current: str) -> None:
-        """`detail` stands at the right edge."""
+        """Add a model; `detail` is at the right edge."""
         shown = self.menu.fontMetrics().elidedText(label, Qt.TextElideMode.ElideMiddle, _NAME_WIDTH)
         action = self.menu.addAction(f"{shown.replace('&', '&&')}\t{detail}", partial(self.chosen.emit, name))
         action.setCheckable(True)
         action.setChecked(name == current)
 
-    def _need(self, entry: Model | Pair) -> str:
+    def _memory_words(self, entry: Model | Pair) -> str:
         models = models_of(entry)
-        lack = self._choices.lack(models, self.settings)
-        needed = self.tr("{} of memory").format(amount(memory_of(models, self.settings)))
-        return self.tr("{}, {} too much").format(needed, amount(lack)) if lack else needed
+        missing_memory = self._choices.missing_memory(models, self.settings)
+        needed = self.tr("{} of memory").format(format_size(memory_of(models, self.settings)))
+        return self.tr("{}, {} too much").format(needed, format_size(missing_memory)) if missing_memory else needed

@@ -1,4 +1,4 @@
-"""Loads the models that a chat's settings ask for, and only when they differ from those loaded."""
+"""The loading of the models that a chat's settings ask for, if others are loaded."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,28 +12,27 @@ from headstart.errors import EngineBusyError, HeadstartError, MemoryBudgetError
 from headstart.settings import Settings
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.engine_request import Find, Loadable
-from headstart.ui.spelling import titled, whole
+from headstart.ui.formatting import titled, whole
 from headstart.ui.translation import translate
 
-_TICK = 1000  # ms: the seconds are shown
+_TICK_MS = 1000  # the seconds that have passed are shown
 
 
 class LoadProgress(QObject):
-    """One for each engine; says nothing while nothing is being loaded."""
+    """The progress of loading a model, in words."""
 
-    changed = Signal()  # the words differ: each second while something is being loaded
+    changed = Signal()  # the words differ: each second while a model is being loaded
 
     def __init__(self, parent: QObject | None = None) -> None:
-        """Nothing is being loaded."""
         super().__init__(parent)
         self._stage: Loading | None = None  # the last one reported
         self._clock = QElapsedTimer()  # valid while a model is being loaded
-        self._tick = QTimer(self, interval=_TICK)
+        self._tick = QTimer(self, interval=_TICK_MS)
         self._tick.timeout.connect(self.changed)
 
     @property
     def step(self) -> str:
-        """All that is known."""
+        """The step with its time, and the time it usually takes; "" while nothing is being loaded."""
         if not self._clock.isValid():
             return ""
         step = self._words(self._stage.phase if self._stage else None)
@@ -45,18 +44,18 @@ class LoadProgress(QObject):
 
     @property
     def seconds(self) -> str:
-        """The time alone."""
+        """The time since the beginning; "" while nothing is being loaded."""
         return self.tr("{} s").format(whole(self._clock.elapsed() // 1000)) if self._clock.isValid() else ""
 
     def note(self, stage: Loading | None) -> None:
-        """How far it is; None where it begins."""
+        """Note a stage; None is the beginning."""
         if stage is None or not self._clock.isValid():
             self._clock.start()
             self._tick.start()
         self._stage = stage
 
     def end(self) -> None:
-        """Nothing is being loaded any more."""
+        """Stop the clock: nothing is being loaded any more."""
         self._clock.invalidate()
         self._tick.stop()
 
@@ -79,18 +78,18 @@ class LoadProgress(QObject):
 
 
 def no_model() -> str:
-    """What is said where everything begins with a model."""
+    """Return the sentence for everything that needs a model while there is none."""
     return translate("ModelFacts", "No model is installed yet.")
 
 
 class ModelLoader(QObject):
-    """What is loaded, and how it goes with the loading."""
+    """The model in memory, and its loading."""
 
     changed = Signal()  # `progress`, `fault`, `occupation` or what is loaded differ
     refused = Signal(str, bool)  # why a model is not loaded, and whether `load_anyway` may do it
 
     def __init__(self, link: EngineLink, find: Find, parent: QObject | None = None) -> None:
-        """Loads nothing yet. `find` knows the models."""
+        """`find` finds the models of settings; nothing is loaded yet."""
         super().__init__(parent)
         self.link = link
         self._find = find
@@ -98,49 +97,49 @@ class ModelLoader(QObject):
         self.fault = ""  # why nothing is loaded
         self.occupation = ""  # why chats wait, while a benchmark, a race or a tuning has the engine
         self._options: LoadOptions | None = None
-        self._lost: LoadOptions | None = None
-        self._insisted: LoadOptions | None = None  # to be loaded even if memory seems too small
-        self.model = ""  # that was loaded last, by the name that was chosen
-        self.settings = Settings()  # that were loaded for last
+        self._crashed_options: LoadOptions | None = None
+        self._forced: LoadOptions | None = None  # options to be loaded even if memory seems too small
+        self.model = ""  # the chosen name of the model that was loaded last
+        self.settings = Settings()  # settings that a model was loaded for last
         self.loading = LoadProgress(self)
         self.loading.changed.connect(self.changed)
-        link.loading.connect(self._note_loading)
-        link.loaded.connect(self._note_loaded)
-        link.unloaded.connect(self._note_unloaded)
-        link.failed.connect(self._note_failure)
-        link.crashed.connect(self._note_crash)
+        link.loading.connect(self._on_loading)
+        link.loaded.connect(self._on_loaded)
+        link.unloaded.connect(self._on_unloaded)
+        link.failed.connect(self._on_failed)
+        link.crashed.connect(self._on_crashed)
 
     @property
     def is_ready(self) -> bool:
-        """Whether a model is loaded."""
+        """True if a model is loaded."""
         return self.link.facts is not None
 
     @property
     def progress(self) -> str:
-        """What is being loaded, and how far that is; empty while nothing is."""
+        """The model that is being loaded and how far that is; "" while none is."""
         return titled(self.status, self.loading.step) if self.status else ""
 
     def name(self, settings: Settings) -> str:
-        """What an answer made with these settings is signed with; empty where no model can be found."""
+        """Return the name that signs answers with these settings; "" if no model can be found."""
         try:
             return self._find(settings).name
         except HeadstartError:
             return ""
 
-    def wanted(self, settings: Settings) -> Loadable:
-        """What these settings ask for. Raises a HeadstartError."""
+    def resolve(self, settings: Settings) -> Loadable:
+        """Return the models that these settings ask for. Raise a HeadstartError if there are none."""
         return self._find(settings)
 
-    def holds(self, settings: Settings) -> bool:
-        """Whether what these settings ask for is in memory."""
+    def has_loaded(self, settings: Settings) -> bool:
+        """Return whether the models of these settings are in memory."""
         try:
-            wanted = self._find(settings).options
+            loadable = self._find(settings).options
         except HeadstartError:
             return False
-        return self.is_ready and self._options in (wanted, replace(wanted, ignore_memory=True))
+        return self.is_ready and self._options in (loadable, replace(loadable, ignore_memory=True))
 
-    def obstacle(self, settings: Settings) -> str:
-        """Why the engine cannot be had to measure with; empty where it can."""
+    def unavailable_reason(self, settings: Settings) -> str:
+        """Return why the engine cannot be used for a measurement; "" if it can."""
         if self.occupation:
             return self.occupation
         if remotes.is_remote(settings.model):
@@ -157,32 +156,32 @@ class ModelLoader(QObject):
         self.changed.emit()
 
     def release(self) -> None:
-        """Chats may use the engine again."""
+        """Let chats use the engine again."""
         self.occupation = ""
         self.changed.emit()
 
     def require(self, settings: Settings) -> None:
-        """Load what these settings ask for, unless it is loaded or being loaded. Raises a HeadstartError."""
+        """Load the models of these settings, unless they are loaded or being loaded. Raise a HeadstartError."""
         if self.occupation:
             raise EngineBusyError(self.occupation)
         self.load(settings)
 
     def load(self, settings: Settings) -> None:
-        """The same for the job that occupies the engine. Raises a HeadstartError."""
-        wanted = self._find(settings)
-        options = replace(wanted.options, ignore_memory=wanted.options == self._insisted)
+        """Load the models of these settings even while a job occupies the engine. Raise a HeadstartError."""
+        loadable = self._find(settings)
+        options = replace(loadable.options, ignore_memory=loadable.options == self._forced)
         if options != self._options:
-            self._options, self.model, self.settings = options, wanted.name, settings
+            self._options, self.model, self.settings = options, loadable.name, settings
             self.link.load(options)
 
     def reload(self, settings: Settings) -> None:
-        """Load again what may have failed before. Raises a HeadstartError."""
+        """Load again what may have failed before. Raise a HeadstartError."""
         self._options = self._options if self.occupation else None
         self.require(settings)
 
     def load_anyway(self, settings: Settings) -> None:
-        """Load what these settings ask for although the memory seems too small. Raises a HeadstartError."""
-        self._insisted = self._find(settings).options
+        """Load the models of these settings although memory seems too small. Raise a HeadstartError."""
+        self._forced = self._find(settings).options
         self.reload(settings)
 
     def unload(self) -> None:
@@ -191,33 +190,31 @@ class ModelLoader(QObject):
         self.link.unload()
 
     def close(self) -> None:
-        """The window closes."""
         self.loading.end()
 
     @Slot(object)
-    def _note_loading(self, stage: Loading | None) -> None:
+    def _on_loading(self, stage: Loading | None) -> None:
         self.loading.note(stage)
         self.status, self.fault = self.tr("Loading {}").format(self.model), ""
         self.changed.emit()
 
     def _end(self, fault: str = "") -> None:
-        """Nothing is being loaded any more."""
         self.status, self.fault = "", fault
         self.loading.end()
 
     @Slot(object)
-    def _note_loaded(self, _facts: Facts) -> None:
-        self._options = self._options or self._lost
+    def _on_loaded(self, _facts: Facts) -> None:
+        self._options = self._options or self._crashed_options
         self._end()
         self.changed.emit()
 
     @Slot()
-    def _note_unloaded(self) -> None:
+    def _on_unloaded(self) -> None:
         self._end()
         self.changed.emit()
 
     @Slot(str, object)
-    def _note_failure(self, sentence: str, failed: Failed) -> None:
+    def _on_failed(self, sentence: str, failed: Failed) -> None:
         if failed.order == Load.__name__:
             self._options = None
             self._end(sentence)
@@ -225,9 +222,9 @@ class ModelLoader(QObject):
             self.refused.emit(sentence, failed.kind == MemoryBudgetError.__name__)
 
     @Slot(str, object)
-    def _note_crash(self, sentence: str, _generation: int | None) -> None:
+    def _on_crashed(self, sentence: str, _generation: int | None) -> None:
         self._end(sentence)
-        self._lost, self._options = self._options, None  # asked for again unless the link restarts by itself
+        self._crashed_options, self._options = self._options, None  # loaded again if the link restarts by itself
         self.changed.emit()
 
 
@@ -235,9 +232,9 @@ _QUESTION = Request((Message("user", "Hello"),), max_new_tokens=1)
 
 
 class LoadTest(QObject):
-    """Loads a model in an engine of its own and asks it for one token. Runs once."""
+    """A trial of a model, run once: an engine of its own loads it and asks it for one token."""
 
-    ended = Signal(str)  # why it did not answer; empty where it did
+    ended = Signal(str)  # why it did not answer; "" if it did
 
     def __init__(
         self, options: LoadOptions, make_link: Callable[[], EngineLink], parent: QObject | None = None
@@ -249,14 +246,14 @@ class LoadTest(QObject):
         self._link: EngineLink | None = None
 
     def start(self) -> None:
-        """`ended` follows, unless it is closed before."""
+        """Begin; `ended` follows, unless it is closed before."""
         self._link = link = self._make_link()
         link.setParent(self)
         link.loading.connect(self.loading.note)
-        link.loaded.connect(self._ask)
+        link.loaded.connect(self._on_loaded)
         link.failed.connect(self._end)
         link.crashed.connect(self._end)
-        link.finished.connect(self._pass)
+        link.finished.connect(self._on_finished)
         link.load(self._options)
 
     def close(self) -> None:
@@ -268,13 +265,13 @@ class LoadTest(QObject):
             link.deleteLater()
 
     @Slot()
-    def _ask(self) -> None:
+    def _on_loaded(self) -> None:
         self.loading.end()
         if self._link:
             self._link.generate(_QUESTION)
 
     @Slot()
-    def _pass(self) -> None:
+    def _on_finished(self) -> None:
         self._end("")
 
     @Slot(str)

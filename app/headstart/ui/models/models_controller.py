@@ -1,4 +1,4 @@
-"""What the page of models does: list, choose, verify, remove, add."""
+"""The controller of the page of models: it lists, chooses, verifies, removes and adds."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,19 +14,19 @@ from headstart.settings import Settings
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.engine_request import Find
+from headstart.ui.formatting import format_size, sentences, short_path
 from headstart.ui.models import model_choices
 from headstart.ui.models.add_model_controller import AddModelController
 from headstart.ui.models.model_choices import ModelChoices
 from headstart.ui.models.model_loader import LoadTest
 from headstart.ui.models.models_page import ModelsPage
 from headstart.ui.models.remote_servers import RemoteServersController
-from headstart.ui.spelling import amount, place, sentences
-from headstart.ui.translation import said, telling
+from headstart.ui.translation import showing_errors, translate_error
 from headstart.ui.widgets.layouts import confirms
 
 
 class Verification(QObject):
-    """Compares the files of a model with their hashes, then loads it and asks it for one token. Runs once."""
+    """A check of a model, run once: its files are compared with their hashes, and it is loaded and asked a word."""
 
     progressed = Signal(str, str)  # name, what is going on
     ended = Signal(str, object, str)  # name, faults of its files (list[str]), why it did not answer (or empty)
@@ -44,13 +44,13 @@ class Verification(QObject):
         self._options, self._make_link = options, make_link
         self._test: LoadTest | None = None
         self._task = BackgroundTask(self._check, self)
-        self._task.progressed.connect(self._note_progress)
-        self._task.done.connect(self._load)
-        self._task.failed.connect(self._note_trouble)
+        self._task.progressed.connect(self._on_progressed)
+        self._task.done.connect(self._on_checked)
+        self._task.failed.connect(self._on_ended)
 
     def start(self) -> None:
-        """`ended` follows, unless it is closed before."""
-        self._note_progress(0, 1)
+        """Begin; `ended` follows, unless it is closed before."""
+        self._on_progressed(0, 1)
         self._task.start()
 
     def close(self) -> None:
@@ -60,29 +60,29 @@ class Verification(QObject):
             self._test.close()
 
     def _check(self, task: BackgroundTask) -> list[str]:
-        def go_on(done: int, total: int) -> bool:
+        def should_continue(done: int, total: int) -> bool:
             task.progressed.emit(done, total)
             return not task.is_cancelled
 
         try:
-            return intake.check(self.entry, go_on)
+            return intake.check(self.entry, should_continue)
         except intake.Stopped:
             return []
 
     @Slot(object, object)
-    def _note_progress(self, done: int, total: int) -> None:
+    def _on_progressed(self, done: int, total: int) -> None:
         words = self.tr("Comparing every file with its hash: {} %").format(done * 100 // max(total, 1))
         self.progressed.emit(self.entry.name, words)
 
     @Slot(object)
-    def _load(self, faults: list[str]) -> None:
+    def _on_checked(self, faults: list[str]) -> None:
         if faults:
             self._end(faults, "")
             return
         self._test = LoadTest(self._options, self._make_link, self)
         self._test.loading.changed.connect(self._show_loading)
         self._show_loading()
-        self._test.ended.connect(self._note_trouble)
+        self._test.ended.connect(self._on_ended)
         self._test.start()
 
     @Slot()
@@ -92,7 +92,7 @@ class Verification(QObject):
         self.progressed.emit(self.entry.name, sentences(words, step) if step else words)
 
     @Slot(str)
-    def _note_trouble(self, sentence: str) -> None:
+    def _on_ended(self, sentence: str) -> None:
         self._end([], sentence)
 
     def _end(self, faults: list[str], sentence: str) -> None:
@@ -101,11 +101,11 @@ class Verification(QObject):
 
 
 class ModelsController(QObject):
-    """One for the window."""
+    """The controller of the page of models."""
 
-    chosen = Signal(str)  # the model of new chats
+    chosen = Signal(str)  # name of the model for new chats
     changed = Signal()  # other models are installed
-    removing = Signal(str)  # before its folder goes
+    removing = Signal(str)  # name of a model, before its folder goes
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class ModelsController(QObject):
         make_link: Callable[[], EngineLink],
         parent: QObject | None = None,
     ) -> None:
-        """Shows nothing yet. `make_link` gives an engine to try a model in."""
+        """`make_link` starts an engine to try a model in."""
         super().__init__(parent)
         self._page, self.choices, self._find, self._make_link = page, choices, find, make_link
         self._settings = Settings()
@@ -126,10 +126,10 @@ class ModelsController(QObject):
         self._connect_adding()
 
     def show(self, current: str, settings: Settings) -> None:
-        """List what is installed; `current` is the model of new chats, which have these settings."""
+        """List what is installed; `current` is the model of new chats, which have these `settings`."""
         self._settings = settings
         self._show_exporter()
-        self._page.show_entries(self.choices.entries, current, place(paths.models_folder()))
+        self._page.show_entries(self.choices.entries, current, short_path(paths.models_folder()))
         names = [entry.name for entry in self.choices.usable]
         self._page.serve.show_model(current if current in names else next(iter(names), ""))
         self.servers.show(self.choices.servers, settings)
@@ -137,7 +137,7 @@ class ModelsController(QObject):
 
     @Slot()
     def show_memory(self) -> None:
-        """What each model takes against what is free now."""
+        """Show what each model takes against what is free now."""
         free = self.choices.free()
         for part in (self._page.placement, self._page.catalogue, self._page.welcome):
             part.show_memory(free)
@@ -147,7 +147,7 @@ class ModelsController(QObject):
                 card.show_memory(model_choices.memory_of(model_choices.models_of(entry), self._settings), free)
 
     def close(self) -> None:
-        """The window closes: an export ends, a verification is waited for."""
+        """End an export, and wait for verifications."""
         self.adding.close()
         self.servers.close()
         for verification in self._verifications.values():
@@ -157,69 +157,72 @@ class ModelsController(QObject):
 
     def _connect_page(self) -> None:
         page = self._page
-        page.action_requested.connect(self._act)
+        page.action_requested.connect(self._on_action)
         page.entered.connect(self.show_memory)
         page.entered.connect(self.adding.sweep)
         page.entered.connect(self.servers.find_keys)
-        page.dropped.connect(self.adding.take)
-        page.catalogue.other.path_chosen.connect(self.adding.take)
+        page.dropped.connect(self.adding.add_path)
+        page.catalogue.other.path_chosen.connect(self.adding.add_path)
         for part in (page.catalogue, page.welcome):
-            part.start_requested.connect(self._get)
+            part.start_requested.connect(self._on_start_requested)
 
     def _connect_adding(self) -> None:
         self.adding.added.connect(self.changed)
-        self.adding.named.connect(self._page.catalogue.show_source)
-        for changed in (self.adding.ready, self.adding.busy):
+        self.adding.source_chosen.connect(self._page.catalogue.show_source)
+        for changed in (self.adding.exporter_ready, self.adding.busy):
             changed.connect(self._show_exporter)
 
     @Slot()
     def _show_exporter(self) -> None:
-        """What has to be had first, and whether models can be got now."""
+        """Show the note on the exporter if it is missing, and whether models can be got now."""
         is_missing = exporter.command() is None
         self._page.exporter.setVisible(is_missing)
-        can_be_had = not is_missing or exporter.package() is not None
+        can_get = not is_missing or exporter.package() is not None
         for part in (self._page.catalogue, self._page.welcome):
-            part.set_enabled(enabled=can_be_had and not self.adding.is_busy)
+            part.set_enabled(enabled=can_get and not self.adding.is_busy)
 
     @Slot(object)
-    def _get(self, words: Sequence[str]) -> None:
+    def _on_start_requested(self, words: Sequence[str]) -> None:
         self.adding.get(words)
         self._page.work.setFocus()
 
     @Slot(str, str)
-    def _act(self, action: str, name: str) -> None:
-        acts: dict[str, Callable[[str], object]] = {
+    def _on_action(self, action: str, name: str) -> None:
+        actions: dict[str, Callable[[str], object]] = {
             "use": self.chosen.emit, "check": self._verify, "folder": self._show_folder, "remove": self._remove
         }  # fmt: skip
-        acts[action](name)
+        actions[action](name)
 
     def _verify(self, name: str) -> None:
         entry, card = self._entry(name), self._page.card(name)
         if entry is None or isinstance(entry, Broken) or card is None or name in self._verifications:
             return
-        with telling(partial(card.show_state, bad=True)):
+        with showing_errors(partial(card.show_state, bad=True)):
             options = self._find(replace(self._settings, model=name, draft="")).options
             card.set_busy(True)
-            self._verifications[name] = made = Verification(entry, options, self._make_link, self)
-            made.progressed.connect(self._note_progress)
-            made.ended.connect(self._note_verified)
-            made.start()
+            self._verifications[name] = verification = Verification(entry, options, self._make_link, self)
+            verification.progressed.connect(self._on_progressed)
+            verification.ended.connect(self._on_verified)
+            verification.start()
 
     @Slot(str, str)
-    def _note_progress(self, name: str, words: str) -> None:
+    def _on_progressed(self, name: str, words: str) -> None:
         card = self._page.card(name)
         if card:
             card.show_state(words)
 
     @Slot(str, object, str)
-    def _note_verified(self, name: str, faults: list[str], trouble: str) -> None:
+    def _on_verified(self, name: str, faults: list[str], fault: str) -> None:
         self._verifications.pop(name).deleteLater()
         card = self._page.card(name)
         if card:
             card.set_busy(False)
             sound = self.tr("Every file is as it was exported; it loads and answers.")
-            lines = [*map(said, faults), self.tr("Remove it and add it again.")] if faults else [trouble or sound]
-            card.show_state("\n".join(lines), bad=bool(faults or trouble))
+            if faults:
+                lines = [*map(translate_error, faults), self.tr("Remove it and add it again.")]
+                card.show_state("\n".join(lines), bad=True)
+            else:
+                card.show_state(fault or sound, bad=bool(fault))
 
     def _show_folder(self, name: str) -> None:
         entry = self._entry(name)
@@ -237,7 +240,7 @@ class ModelsController(QObject):
         self.changed.emit()
 
     def _confirms(self, entry: Entry) -> bool:
-        size = "" if isinstance(entry, Broken) else f" ({amount(model_choices.size_of(entry))})"
+        size = "" if isinstance(entry, Broken) else f" ({format_size(model_choices.size_of(entry))})"
         question = self.tr("Remove {name}{size} from this computer? Chats written with it stay.").format(
             name=entry.name, size=size
         )

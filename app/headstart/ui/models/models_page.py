@@ -8,30 +8,30 @@ from PySide6.QtWidgets import QWidget
 
 from headstart.library import Entry
 from headstart.settings import Settings
+from headstart.ui.formatting import format_size
 from headstart.ui.models import model_choices
 from headstart.ui.models.add_model import ExporterNote
 from headstart.ui.models.catalogue import FIRST, Catalogue, Welcome
 from headstart.ui.models.model_card import ModelCard
 from headstart.ui.models.remote_servers import RemoteServersList
 from headstart.ui.settings.settings_form import Choices, SettingsForm
-from headstart.ui.spelling import amount
 from headstart.ui.widgets.labels import button, muted
 from headstart.ui.widgets.layouts import Card, Page, add, row, stacked
 from headstart.ui.widgets.progress import WorkCard
 from headstart.ui.widgets.stylesheet import mark
 from headstart.ui.widgets.theme import MEDIUM, TEXT_WIDTH
 
-_NAMES = ("device", "draft_device", "context")
+_SETTINGS = ("device", "draft_device", "context")
 
 
 class Placement(Card):
-    """The settings that decide it, and what each device here can and cannot do."""
+    """The settings that decide where models run, and what each device here can and cannot do."""
 
     edited = Signal(str, object)  # name, plain value
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, self.tr("Where models run"))
-        self._form = SettingsForm([("", _NAMES)], self)
+        self._form = SettingsForm([("", _SETTINGS)], self)
         form = self._form.layout()
         assert form
         form.setContentsMargins(0, 0, 0, 0)
@@ -41,23 +41,21 @@ class Placement(Card):
         self._form.edited.connect(self.edited)
 
     def show_settings(self, settings: Settings, usual: Mapping[str, float]) -> None:
-        """The values that hold, and those that automatic ones take."""
         self._form.show_settings(settings, usual)
 
     def show_choices(self, choices: Mapping[str, Choices]) -> None:
-        """What can be chosen, by setting."""
+        """Show the choices of each setting, and the limits of each device."""
         self._form.show_choices(choices)
         devices = [name for name, _, _ in choices.get("device", []) if name]
         self._limits.setText("\n".join(map(model_choices.device_limits, devices)))
 
     def show_notes(self, notes: Mapping[str, str]) -> None:
-        """What is worth knowing with these models, by setting."""
         self._form.show_notes(notes)
 
     def show_memory(self, free: int) -> None:
-        """Bytes that a model could take now."""
+        """Show the bytes that a model could take now."""
         self._memory.setText(
-            self.tr("{} of memory is free for a model, that of the one in use included.").format(amount(free))
+            self.tr("{} of memory is free for a model, that of the one in use included.").format(format_size(free))
         )
 
 
@@ -65,9 +63,9 @@ _COMMAND = "headstart serve --model {}"
 
 
 class ServerNote(Card):
-    """Shown while there is a model to be served."""
+    """A note on answering other programs, shown while there is a model for that."""
 
-    page_requested = Signal()  # of the local server
+    page_requested = Signal()  # the page of the local server
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, self.tr("Answer other programs"))
@@ -80,7 +78,7 @@ class ServerNote(Card):
         self.hide()
 
     def show_model(self, name: str) -> None:
-        """The model to be served; empty: there is none."""
+        """Show the command for a model; "" hides the note."""
         self._command = _COMMAND.format(name)
         words = self.tr(
             "Editors and scripts on this computer can ask a model as they ask OpenAI's API. The page of the local "
@@ -94,11 +92,11 @@ class ServerNote(Card):
 class ModelsPage(Page):
     """The installed models, those that can be had, where models run, and the servers.
 
-    `work` shows how a model is got: the window shows it below every page.
+    The window shows `work`, the progress of getting a model, below every page.
     """
 
-    action_requested = Signal(str, str)  # as cards have it, with an entry
-    dropped = Signal(str)  # a path
+    action_requested = Signal(str, str)  # the action of a card and its entry
+    dropped = Signal(str)  # path of a file or folder
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(TEXT_WIDTH, parent)
@@ -115,24 +113,24 @@ class ModelsPage(Page):
         self.placement = Placement(self)
         self._lay_out()
 
-    def show_entries(self, entries: Iterable[Entry], chosen: str, folder: str) -> None:
-        """What is installed, and which of it new chats use."""
+    def show_entries(self, entries: Iterable[Entry], current: str, folder: str) -> None:
+        """Show what is installed, and which of it new chats use."""
         for card in self._cards.values():
             card.deleteLater()
-        found = tuple(entries)
-        self._cards = {entry.name: self._card(entry) for entry in found}
-        for place, (name, card) in enumerate(self._cards.items()):
-            self._list.insertWidget(place, card)
-            if name == chosen:
+        all_entries = tuple(entries)
+        self._cards = {entry.name: self._card(entry) for entry in all_entries}
+        for index, (name, card) in enumerate(self._cards.items()):
+            self._list.insertWidget(index, card)
+            if name == current:
                 card.show_chosen(True)  # noqa: FBT003
         self._folder.setText(self.tr("Models are in {}").format(folder))
-        self.welcome.setVisible(not found)
-        self.setFocusProxy(None if found else self.welcome)  # type: ignore[arg-type] # Qt's own way to have none
+        self.welcome.setVisible(not all_entries)
+        self.setFocusProxy(None if all_entries else self.welcome)  # type: ignore[arg-type] # Qt's own way to have none
         self.catalogue.show_installed(self._cards.keys())
-        self.placement.setVisible(bool(found))
+        self.placement.setVisible(bool(all_entries))
 
     def card(self, name: str) -> ModelCard | None:
-        """The card of an entry, if it is still there."""
+        """Return the card of an entry, or None."""
         return self._cards.get(name)
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802

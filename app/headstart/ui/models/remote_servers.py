@@ -23,7 +23,7 @@ from headstart.ui.engine_link import EngineLink
 from headstart.ui.models import model_choices
 from headstart.ui.models.model_card import RemoteServerCard
 from headstart.ui.models.model_loader import LoadTest
-from headstart.ui.translation import said, telling
+from headstart.ui.translation import showing_errors, translate_error
 from headstart.ui.widgets.labels import Heading, StatusLine, button, muted
 from headstart.ui.widgets.layouts import Card, add, beside, confirms, file_place, keep_place, stacked
 from headstart.ui.widgets.theme import MEDIUM, SMALL
@@ -31,7 +31,7 @@ from headstart.ui.widgets.theme import MEDIUM, SMALL
 
 @dataclass(frozen=True)
 class NewRemoteServer:
-    """What was typed: nothing of it is checked. Without a key the one that is kept stays."""
+    """The fields of the form, unchecked. With an empty key, the key that is kept stays."""
 
     server: Remote
     key: str = field(default="", repr=False)
@@ -65,20 +65,19 @@ class AddRemoteServer(Card):
         add(self.column, muted(about, self, selectable=True), self._grid())
         self.column.addWidget(self._add, 0, Qt.AlignmentFlag.AlignLeft)
         self.column.addWidget(self._state)  # below, so that it does not move the button
-        self._browse.clicked.connect(self._ask_for_certificate)
-        self._add.clicked.connect(self._submit)
+        self._browse.clicked.connect(self._on_browse)
+        self._add.clicked.connect(self._on_submit)
         for edit in self._edits():
-            edit.returnPressed.connect(self._submit)
+            edit.returnPressed.connect(self._on_submit)
         for edit in (self.name, self.address):
-            edit.textChanged.connect(self._describe)
-        self._describe()
+            edit.textChanged.connect(self._on_edited)
+        self._on_edited()
 
     def say(self, text: str, *, bad: bool = False) -> None:
-        """How adding went."""
+        """Show how adding went."""
         self._state.say(text, bad=bad)
 
     def clear(self) -> None:
-        """Ready for another one."""
         for edit in self._edits():
             edit.clear()
 
@@ -107,7 +106,7 @@ class AddRemoteServer(Card):
         return grid
 
     @Slot()
-    def _ask_for_certificate(self) -> None:
+    def _on_browse(self) -> None:
         kinds = self.tr("Certificates (*.pem *.crt)")
         path, _ = QFileDialog.getOpenFileName(self, self.tr("Certificate of an authority"), file_place(), kinds)
         if path:
@@ -115,12 +114,12 @@ class AddRemoteServer(Card):
             self.certificate.setText(path)
 
     @Slot()
-    def _describe(self) -> None:
-        self.say("")  # it was about what stood there before
+    def _on_edited(self) -> None:
+        self.say("")  # the last sentence was about other fields
         self._add.setEnabled(bool(self.name.text().strip() and self.address.text().strip()))
 
     @Slot()
-    def _submit(self) -> None:
+    def _on_submit(self) -> None:
         if not self._add.isEnabled():
             return
         name, address, model, key, file = (edit.text().strip() for edit in self._edits())
@@ -131,7 +130,7 @@ class AddRemoteServer(Card):
 class RemoteServersList(QWidget):
     """A card for each known server, and the form below them."""
 
-    action_requested = Signal(str, str)  # as cards have it, with the name of a server
+    action_requested = Signal(str, str)  # the action of a card and its server
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -141,7 +140,7 @@ class RemoteServersList(QWidget):
         self._column = stacked(self, self._title, self.form, spacing=MEDIUM)
 
     def show_servers(self, servers: Iterable[Remote], chosen: str) -> None:
-        """Which servers are known, and which of them new chats use."""
+        """Show the known servers, and which of them new chats use."""
         for card in self._cards.values():
             card.deleteLater()
         self._cards = {server.name: RemoteServerCard(server, self) for server in servers}
@@ -152,43 +151,42 @@ class RemoteServersList(QWidget):
         self._title.setVisible(bool(self._cards))
 
     def card(self, name: str) -> RemoteServerCard | None:
-        """The card of a server, if it is still known."""
+        """Return the card of a server, or None."""
         return self._cards.get(name)
 
 
 class RemoteServersController(QObject):
-    """Lists, adds, uses, checks and removes servers. One for the window."""
+    """The controller that lists, adds, uses, checks and removes servers."""
 
-    chosen = Signal(str)  # a model, as settings name it
+    chosen = Signal(str)  # name of a model, as settings have it
     changed = Signal()  # other servers are known
-    removing = Signal(str)  # a server, before it is forgotten
+    removing = Signal(str)  # name of a server, before it is forgotten
 
     def __init__(
         self, view: RemoteServersList, make_link: Callable[[], EngineLink], parent: QObject | None = None
     ) -> None:
-        """Shows nothing yet. `make_link` gives an engine to ask a server with."""
+        """`make_link` starts an engine to ask a server with."""
         super().__init__(parent)
         self._view, self._make_link = view, make_link
         self._servers: dict[str, Remote] = {}
         self._checks: dict[str, LoadTest] = {}
-        self._finding: BackgroundTask | None = None
-        self._keeping: BackgroundTask | None = None
-        view.form.add_requested.connect(self._add)
-        view.action_requested.connect(self._act)
+        self._find_task: BackgroundTask | None = None
+        self._key_task: BackgroundTask | None = None
+        view.form.add_requested.connect(self._on_add)
+        view.action_requested.connect(self._on_action)
 
     def show(self, servers: Sequence[Remote], settings: Settings) -> None:
         """List the servers; new chats have these settings."""
         self._servers = {server.name: server for server in servers}
-        used = model_choices.server_of(settings, servers)
-        self._view.show_servers(servers, used.name if used else "")
+        current = model_choices.server_of(settings, servers)
+        self._view.show_servers(servers, current.name if current else "")
         for name in self._checks:
             self._show_check(name)
         if self._view.isVisible():
             self.find_keys()
 
     def close(self) -> None:
-        """The window closes."""
-        for task in (self._finding, self._keeping):
+        for task in (self._find_task, self._key_task):
             if task:
                 task.cancel()
         for check in self._checks.values():
@@ -196,23 +194,23 @@ class RemoteServersController(QObject):
             check.close()
 
     @Slot(object)
-    def _add(self, new: NewRemoteServer) -> None:
+    def _on_add(self, new: NewRemoteServer) -> None:
         form = self._view.form
         fault = self._fault(new)
         if fault:
             form.say(fault, bad=True)
             return
-        with telling(partial(form.say, bad=True)):
+        with showing_errors(partial(form.say, bad=True)):
             server = remotes.checked(new.server)
             remotes.add(server)
             form.clear()
             words = self.tr("{name} is {address}. Check it, or choose it for a chat.")
             form.say(words.format(name=server.name, address=server.url))
             if new.key:
-                self._keeping = BackgroundTask(lambda _: keys.keep(server.name, new.key), self)
-                self._keeping.done.connect(self._note_kept)
-                self._keeping.failed.connect(partial(form.say, bad=True))
-                self._keeping.start()
+                self._key_task = BackgroundTask(lambda _: keys.keep(server.name, new.key), self)
+                self._key_task.done.connect(self._on_key_kept)
+                self._key_task.failed.connect(partial(form.say, bad=True))
+                self._key_task.start()
             self.changed.emit()
 
     def _fault(self, new: NewRemoteServer) -> str:
@@ -225,14 +223,14 @@ class RemoteServersController(QObject):
         return ""
 
     @Slot(object)
-    def _note_kept(self, key: keys.Key) -> None:
+    def _on_key_kept(self, key: keys.Key) -> None:
         if key.place is keys.Place.FILE:
             words = self.tr("This system has no keyring, so the key is in {}, which only you can read.")
             self._view.form.say(words.format(key.where))
         self.find_keys()
 
     @Slot(str, str)
-    def _act(self, action: str, name: str) -> None:
+    def _on_action(self, action: str, name: str) -> None:
         match action:
             case "use":
                 self.chosen.emit(remotes.model_name(self._servers[name]))
@@ -246,7 +244,7 @@ class RemoteServersController(QObject):
             return
         options = remotes.load_options(self._servers[name])
         self._checks[name] = check = LoadTest(options, self._make_link, self)
-        check.ended.connect(partial(self._note_checked, name))
+        check.ended.connect(partial(self._on_checked, name))
         self._show_check(name)
         check.start()
 
@@ -256,45 +254,44 @@ class RemoteServersController(QObject):
             card.set_busy(True)
             card.show_state(self.tr("Asking it for its models and for a word…"))
 
-    def _note_checked(self, name: str, trouble: str) -> None:
+    def _on_checked(self, name: str, fault: str) -> None:
         self._checks.pop(name).deleteLater()
         card = self._view.card(name)
         if card:
             card.set_busy(False)
-            card.show_state(trouble or self.tr("It answers."), bad=bool(trouble))
+            card.show_state(fault or self.tr("It answers."), bad=bool(fault))
 
     def _remove(self, name: str) -> None:
-        if name not in self._servers or not self._confirms(name):
+        if name not in self._servers:
+            return
+        question = self.tr("Forget the server {} and its key? Chats written with it stay.").format(name)
+        if not confirms(self._view, self.tr("Remove server"), question, self.tr("Remove")):
             return
         if name in self._checks:
             self._checks.pop(name).close()
         self.removing.emit(name)
-        with telling(partial(self._view.form.say, bad=True)):
+        with showing_errors(partial(self._view.form.say, bad=True)):
             remotes.remove(name)
-            self._keeping = BackgroundTask(lambda _: keys.forget(name), self)
-            self._keeping.start()
+            self._key_task = BackgroundTask(lambda _: keys.forget(name), self)
+            self._key_task.start()
             self._view.form.say("")
             self.changed.emit()
-
-    def _confirms(self, name: str) -> bool:
-        question = self.tr("Forget the server {} and its key? Chats written with it stay.").format(name)
-        return confirms(self._view, self.tr("Remove server"), question, self.tr("Remove"))
 
     @Slot()
     def find_keys(self) -> None:
         """Show where each key is. A keyring may take its time, or ask its owner to open it."""
-        if self._finding:
-            self._finding.cancel()
-            self._finding = None
+        if self._find_task:
+            self._find_task.cancel()
+            self._find_task = None
         if self._servers:
             names = tuple(self._servers)
-            self._finding = BackgroundTask(lambda _: {name: _key(name) for name in names}, self)
-            self._finding.done.connect(self._show_keys)
-            self._finding.start()
+            self._find_task = BackgroundTask(lambda _: {name: _key(name) for name in names}, self)
+            self._find_task.done.connect(self._show_keys)
+            self._find_task.start()
 
     @Slot(object)
-    def _show_keys(self, found: "dict[str, keys.Key | str | None]") -> None:
-        for name, key in found.items():
+    def _show_keys(self, found_keys: "dict[str, keys.Key | str | None]") -> None:
+        for name, key in found_keys.items():
             card = self._view.card(name)
             if card is None:
                 continue
@@ -319,4 +316,4 @@ def _key(name: str) -> keys.Key | str | None:
     try:
         return keys.find(name)
     except SettingsError as error:
-        return said(error)
+        return translate_error(error)

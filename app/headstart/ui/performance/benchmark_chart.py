@@ -11,50 +11,50 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from headstart.engine.bench.race import NGRAM_ONLY
 from headstart.engine.bench.result import ALL, Advice, BenchResult, PromptResult
-from headstart.ui.spelling import decimal, listed
+from headstart.ui.formatting import decimal, listed
 from headstart.ui.translation import translate
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, current, scaled
 
-PLAIN = "plain"  # everyone else is measured against it
+PLAIN = "plain"  # all others are measured against it
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One contestant's speedup over plain decoding: geometric mean, smallest and largest of all answers."""
+    """The speedup of one contestant over plain decoding."""
 
     contestant: str
-    mean: float | None
-    low: float | None
+    mean: float | None  # geometric
+    low: float | None  # smallest of all answers
     high: float | None
 
 
 @dataclass(frozen=True)
 class Group:
-    """The contestants on the prompts of one class. `plain_ms`: mean milliseconds per token of plain decoding."""
+    """The contestants on the prompts of one class."""
 
     kind: str
-    plain_ms: float | None
+    plain_ms: float | None  # mean milliseconds per token of plain decoding
     bars: tuple[Bar, ...]
 
 
 def groups(result: BenchResult) -> tuple[Group, ...]:
-    """All prompts first, then class by class. Plain decoding has no bar: it is 1."""
-    found = []
+    """Return the bars for all prompts, then for each class. Plain decoding has no bar: it is 1."""
+    chart_groups = []
     for kind in (ALL, *dict.fromkeys(prompt.kind for prompt in result.prompts)):
         prompts = [prompt for prompt in result.prompts if kind in (ALL, prompt.kind)]
         bars = tuple(_bar(result, prompts, name, kind) for name in result.standings if name != PLAIN)
-        found.append(Group(kind, plain_ms(prompts), bars))
-    return tuple(found)
+        chart_groups.append(Group(kind, plain_ms(prompts), bars))
+    return tuple(chart_groups)
 
 
 def plain_ms(prompts: Iterable[PromptResult]) -> float | None:
-    """Mean milliseconds per token of plain decoding."""
+    """Return the mean milliseconds per token of plain decoding, or None."""
     times = [ms for prompt in prompts for ms in prompt.scores[PLAIN].ms_per_token if ms is not None]
     return statistics.fmean(times) if times else None
 
 
 def differing(result: BenchResult) -> dict[str, int]:
-    """Contestants that wrote other texts than plain decoding, and on how many prompts."""
+    """Return the contestants that wrote other texts than plain decoding, and on how many prompts."""
     names = [name for prompt in result.prompts for name, score in prompt.scores.items() if not score.equals_plain]
     return {name: names.count(name) for name in dict.fromkeys(names)}
 
@@ -100,53 +100,51 @@ _TRANSLATED: tuple[Any, ...] = (
 )
 
 
-def kind_word(kind: str) -> str:
-    """A class of prompts; an unknown one keeps its name."""
+def kind_text(kind: str) -> str:
+    """Return the words for a class of prompts; an unknown one keeps its name."""
     return translate("Benchmark", "all prompts" if kind == ALL else kind)
 
 
-def contestant_word(name: str) -> str:
-    """A way to decode, such as "fixed 3"; other programs keep their names."""
+def contestant_text(name: str) -> str:
+    """Return the words for a way to decode, such as "fixed 3"; other programs keep their names."""
     if name == PLAIN:
         return translate("Benchmark", "without guessing")
     way, *figure = name.split(" ")
     return " ".join((translate("Benchmark", way), *figure))
 
 
-def advice_word(given: Advice) -> str:
-    """What to set for a class, such as "draft, 5–8"."""
-    method = translate("Benchmark", "n-gram" if given.method == NGRAM_ONLY else given.method)
-    if given.lengths is None:
+def advice_text(advice: Advice) -> str:
+    """Return the words for an advice, such as "draft, 5–8"."""
+    method = translate("Benchmark", "n-gram" if advice.method == NGRAM_ONLY else advice.method)
+    if advice.lengths is None:
         return method
-    least, most = given.lengths
-    return listed((method, f"{least}" if least == most else f"{least}–{most}"))
+    minimum, maximum = advice.lengths
+    return listed((method, f"{minimum}" if minimum == maximum else f"{minimum}–{maximum}"))
 
 
-_HEIGHT, _HIGHEST = 300, 450  # beside text of the usual size, and of any
+_HEIGHT, _MAX_HEIGHT = 300, 450  # pixels at the usual size of text, and at any
 _PICTURE = QSize(1100, 480)
 _SCALE = 2  # of a picture, for print
-_WIDEST_BAR = 34.0
-_FADE = (1.0, 0.62, 0.4, 0.8, 0.5, 0.3)  # contestants of one family, told apart by lightness
-_FAMILIES = {"auto": "draft", "fixed": "n-gram", "plain": "plain"}  # first word of a name -> colour of a series
-_PEER = "target"
+_MAX_BAR_WIDTH = 34.0
+_FADE = (1.0, 0.62, 0.4, 0.8, 0.5, 0.3)  # lightness that tells contestants of one series apart
+_SERIES = {"auto": "draft", "fixed": "n-gram", "plain": "plain"}  # first word of a name -> series whose colour it has
+_PEER_SERIES = "target"
 
 
 @dataclass(frozen=True)
 class _Paint:
-    """The colours of a contestant."""
-
     fill: QColor
-    edge: QColor  # seen where the fill is pale
+    edge: QColor  # visible where the fill is pale
 
     def draw(self, painter: QPainter, area: QRectF) -> None:
-        """A filled box with an edge."""
+        """Draw a filled box with an edge."""
         painter.setPen(QPen(self.edge, 1))
         painter.setBrush(self.fill)
         painter.drawRect(area)
 
 
 class BenchmarkChart(QWidget):
-    """Speedups over plain decoding, which is the line at 1."""
+    """A chart of speedups over plain decoding, which is the line at 1."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -155,21 +153,20 @@ class BenchmarkChart(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def show_groups(self, groups: Sequence[Group]) -> None:
-        """Other bars."""
         self._groups = tuple(groups)
-        said = (
+        sentences = (
             self.tr("{name}: {mean} times as fast as without guessing").format(
-                name=contestant_word(bar.contestant), mean=decimal(bar.mean, 2)
+                name=contestant_text(bar.contestant), mean=decimal(bar.mean, 2)
             )
             for group in self._groups[:1]
             for bar in group.bars
             if bar.mean is not None
         )
-        self.setAccessibleDescription(listed(said))
+        self.setAccessibleDescription(listed(sentences))
         self.update()
 
     def picture(self, title: str, caption: str) -> QImage:
-        """The chart for a file, with words above and below."""
+        """Return the chart as a picture, with words above and below."""
         image = QImage(_PICTURE * _SCALE, QImage.Format.Format_RGB32)
         image.setDevicePixelRatio(_SCALE)
         theme = current()
@@ -190,7 +187,7 @@ class BenchmarkChart(QWidget):
         return image
 
     def sizeHint(self) -> QSize:  # noqa: N802
-        return QSize(600, min(scaled(_HEIGHT, self.font()), _HIGHEST))
+        return QSize(600, min(scaled(_HEIGHT, self.font()), _MAX_HEIGHT))
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, ARG002
         painter = QPainter(self)
@@ -224,71 +221,71 @@ class BenchmarkChart(QWidget):
             painter.setPen(QPen(QColor(theme.text if is_plain else theme.border), 1))
             painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y))
             painter.setPen(QColor(theme.text if is_plain else theme.muted))
-            room = QRectF(plot.left() - 3 * line, y - line / 2, 3 * line - SMALL, line)
-            painter.drawText(room, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, f"{tick:g}×")
+            area = QRectF(plot.left() - 3 * line, y - line / 2, 3 * line - SMALL, line)
+            painter.drawText(area, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, f"{tick:g}×")
 
     def _draw_group(self, painter: QPainter, place: QRectF, group: Group, top: float) -> None:
-        slot = min((place.width() - MEDIUM) / max(len(group.bars), 1), _WIDEST_BAR)
+        slot = min((place.width() - MEDIUM) / max(len(group.bars), 1), _MAX_BAR_WIDTH)
         left = place.center().x() - slot * len(group.bars) / 2
         colours = _paints([bar.contestant for bar in group.bars])
         for number, bar in enumerate(group.bars):
-            room = QRectF(left + number * slot, place.top(), slot, place.height())
-            self._draw_bar(painter, room, bar, colours[bar.contestant], top)
+            area = QRectF(left + number * slot, place.top(), slot, place.height())
+            self._draw_bar(painter, area, bar, colours[bar.contestant], top)
         painter.setPen(QColor(current().text))
         metrics = QFontMetricsF(self.font())
-        under = QRectF(place.left(), place.bottom() + TINY, place.width(), metrics.lineSpacing())
-        word = metrics.elidedText(kind_word(group.kind), Qt.TextElideMode.ElideRight, place.width() - TINY)
-        painter.drawText(under, Qt.AlignmentFlag.AlignCenter, word)
+        below = QRectF(place.left(), place.bottom() + TINY, place.width(), metrics.lineSpacing())
+        text = metrics.elidedText(kind_text(group.kind), Qt.TextElideMode.ElideRight, place.width() - TINY)
+        painter.drawText(below, Qt.AlignmentFlag.AlignCenter, text)
 
-    def _draw_bar(self, painter: QPainter, room: QRectF, bar: Bar, paint: _Paint, top: float) -> None:
+    def _draw_bar(self, painter: QPainter, area: QRectF, bar: Bar, paint: _Paint, top: float) -> None:
         if bar.mean is None or bar.low is None or bar.high is None:
             return
-        scale = room.height() / top
-        body = QRectF(room.left() + 1, room.bottom() - bar.mean * scale, room.width() - 2, bar.mean * scale)
+        scale = area.height() / top
+        body = QRectF(area.left() + 1, area.bottom() - bar.mean * scale, area.width() - 2, bar.mean * scale)
         paint.draw(painter, body)
         painter.setPen(QPen(QColor(current().text), 1))
-        middle, low, high = body.center().x(), room.bottom() - bar.low * scale, room.bottom() - bar.high * scale
+        middle, low, high = body.center().x(), area.bottom() - bar.low * scale, area.bottom() - bar.high * scale
         painter.drawLine(QPointF(middle, low), QPointF(middle, high))
         for end in (low, high):
             painter.drawLine(QPointF(middle - 3, end), QPointF(middle + 3, end))
 
 
 def _paints(names: Sequence[str]) -> Mapping[str, _Paint]:
-    """One for each: a hue for each family of settings, paler from one of its members to the next."""
+    """Return the colours of each contestant: a hue for each series, paler from one of its members to the next."""
     theme = current()
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     colours = {}
     for name in names:
-        series = _FAMILIES.get(name.partition(" ")[0], _PEER)
-        number = seen[series] = seen.get(series, -1) + 1
+        series = _SERIES.get(name.partition(" ")[0], _PEER_SERIES)
+        number = counts[series] = counts.get(series, -1) + 1
         fill = _faded(theme.series[series], theme.surface, _FADE[number % len(_FADE)])
         colours[name] = _Paint(fill, QColor(theme.series[series]))
     return colours
 
 
 def _faded(colour: str, ground: str, share: float) -> QColor:
-    mine, theirs = QColor(colour), QColor(ground)
-    pairs = zip(mine.getRgb()[:3], theirs.getRgb()[:3], strict=True)  # type: ignore[index]
+    colour_rgb, ground_rgb = QColor(colour), QColor(ground)
+    pairs = zip(colour_rgb.getRgb()[:3], ground_rgb.getRgb()[:3], strict=True)  # type: ignore[index]
     return QColor(*(round(a * share + b * (1 - share)) for a, b in pairs))
 
 
 def _legend(painter: QPainter, area: QRectF, colours: Mapping[str, _Paint]) -> float:
-    """Draws the names from left to right, in as many lines as they need; returns where it ends."""
+    """Draw the names from left to right in as many lines as they need; return where the legend ends."""
     metrics = QFontMetricsF(painter.font())
     x, y, box = area.left(), area.top(), metrics.ascent()
     for name, paint in colours.items():
-        width = box + TINY + metrics.horizontalAdvance(contestant_word(name)) + LARGE
+        width = box + TINY + metrics.horizontalAdvance(contestant_text(name)) + LARGE
         if x + width > area.right() and x > area.left():
             x, y = area.left(), y + metrics.lineSpacing()
         paint.draw(painter, QRectF(x, y + (metrics.lineSpacing() - box) / 2, box, box))
         painter.setPen(QColor(current().text))
-        painter.drawText(QPointF(x + box + TINY, y + metrics.ascent()), contestant_word(name))
+        painter.drawText(QPointF(x + box + TINY, y + metrics.ascent()), contestant_text(name))
         x += width
     return y + metrics.lineSpacing()
 
 
 def _top(groups: Sequence[Group]) -> float:
-    """The end of the axis: above every whisker, and above plain decoding."""
+    """Return the end of the axis: above every whisker, and above plain decoding."""
     highest = max((bar.high for group in groups for bar in group.bars if bar.high is not None), default=1.0)
     return max(highest, 1.0) * 1.08
 

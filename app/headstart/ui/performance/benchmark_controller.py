@@ -1,4 +1,4 @@
-"""What the page of the benchmark does: run it in the engine's process, keep what it found, export it."""
+"""The controller of the benchmark: it runs in the engine's process, and its result is kept and exported."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -21,41 +21,41 @@ from headstart.engine.protocol import (
 )
 from headstart.errors import ExchangeError
 from headstart.settings import Settings
+from headstart.ui.formatting import decimal, listed
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.performance import benchmark_chart, benchmark_page
-from headstart.ui.performance.benchmark_chart import contestant_word, kind_word
+from headstart.ui.performance.benchmark_chart import contestant_text, kind_text
 from headstart.ui.performance.benchmark_page import CSV, PNG, BenchmarkPage, BenchmarkRecord
 from headstart.ui.performance.engine_job import EngineJob
-from headstart.ui.spelling import decimal, listed
 from headstart.ui.widgets.layouts import file_place, keep_place
 from headstart.ui.widgets.progress import tell_saved
 
-_PEERS = 3  # ways of other programs to decode, for an estimate; the engine says the exact number of answers
+_PEER_WAYS = 3  # ways of other programs to decode, for an estimate; the engine knows the exact number of answers
 _ASSUMED_MS = 100.0  # per token, before anything was measured
 
 
 class BenchmarkController(EngineJob):
-    """One for the window."""
+    """The controller of the page of the benchmark."""
 
     _page: BenchmarkPage
 
     def __init__(
         self, page: BenchmarkPage, loader: ModelLoader, settings: Callable[[], Settings], parent: QObject | None = None
     ) -> None:
-        """`settings` gives those of the open chat, which name the model."""
+        """`settings` returns the settings of the open chat, which name the model."""
         super().__init__(page, loader, settings, parent)
-        self._stopping = False
-        self._planned = self._done = 0
+        self._is_stopping = False
+        self._num_planned = self._num_done = 0
         self._clock = QElapsedTimer()
         self._measured_ms: float | None = None  # per token, of the last answer in a chat
         self._record: BenchmarkRecord | None = None
         page.form.changed.connect(self._show_extent)
-        page.report.export_requested.connect(self._export)
-        self._link.benched.connect(self._take)
-        self._link.finished.connect(self._note_answer)
+        page.report.export_requested.connect(self._on_export)
+        self._link.benched.connect(self._on_report)
+        self._link.finished.connect(self._on_finished)
 
     @Slot()
-    def _enter(self) -> None:
+    def _on_entered(self) -> None:
         if self._record is None:
             self._show(benchmark_page.read(paths.last_benchmark()))
         self._refresh()
@@ -67,21 +67,23 @@ class BenchmarkController(EngineJob):
 
     @Slot()
     def _show_extent(self) -> None:
-        known = self._measured_ms or (benchmark_chart.plain_ms(self._record.result.prompts) if self._record else None)
-        self._page.form.ms_per_token = known or _ASSUMED_MS
-        size = self._page.form.size_wanted()
+        measured_ms = self._measured_ms or (
+            benchmark_chart.plain_ms(self._record.result.prompts) if self._record else None
+        )
+        self._page.form.ms_per_token = measured_ms or _ASSUMED_MS
+        size = self._page.form.bench_size()
         prompts = read_prompts(size.prompts, size.kinds)
-        own = len(playable(SWEEP, {DRAFT_ONLY}) if size.sweep else USUAL)
-        heats = len(prompts) * size.repeats * (own + (_PEERS if size.with_peer else 0))
-        time = self._duration(heats * size.tokens * (known or _ASSUMED_MS))
-        basis = self.tr("at the speed last measured here") if known else self.tr("at ten tokens a second")
+        num_ways = len(playable(SWEEP, {DRAFT_ONLY}) if size.sweep else USUAL)
+        num_answers = len(prompts) * size.repeats * (num_ways + (_PEER_WAYS if size.with_peer else 0))
+        time = self._duration(num_answers * size.tokens * (measured_ms or _ASSUMED_MS))
+        basis = self.tr("at the speed last measured here") if measured_ms else self.tr("at ten tokens a second")
         self._page.form.show_extent(
             self.tr(
                 "{prompts} prompts ({kinds}), about {heats} answers of at most {tokens} tokens: {time} {basis}."
             ).format(
                 prompts=len(prompts),
-                kinds=listed(dict.fromkeys(kind_word(prompt.kind) for prompt in prompts)),
-                heats=heats,
+                kinds=listed(dict.fromkeys(kind_text(prompt.kind) for prompt in prompts)),
+                heats=num_answers,
                 tokens=size.tokens,
                 time=time,
                 basis=basis,
@@ -93,61 +95,61 @@ class BenchmarkController(EngineJob):
 
     def _start(self, size: BenchSize) -> None:
         self._loader.load(self._settings())
-        self._stopping, self._planned, self._done = False, 0, 0
+        self._is_stopping, self._num_planned, self._num_done = False, 0, 0
         self._ticket = self._link.bench(size)
 
     @Slot()
     def _stop(self) -> None:
-        self._stopping = True
+        self._is_stopping = True
         super()._stop()
         self._refresh()
         self._page.say(self.tr("Ends with the answer being written…"))
 
     @Slot(object)
-    def _take(self, report: BenchReport) -> None:
+    def _on_report(self, report: BenchReport) -> None:
         if report.ticket != self._ticket:
             return
         match report:
             case BenchStage(_, sentence):
-                self._page.say(self._words(sentence))
+                self._page.say(self._stage_words(sentence))
             case BenchPlanned(_, heats):
-                self._planned = heats
+                self._num_planned = heats
                 self._clock.start()
                 self._show_progress()
             case BenchHeat():
-                self._done += 1
-                self._page.heat.setText(self._heat(report))
+                self._num_done += 1
+                self._page.heat.setText(self._answer_words(report))
                 self._show_progress()
             case Benched(_, result):
                 self._end("" if result else self.tr("Cancelled; the figures before it stay."))
                 if result:
                     now = str(QDateTime.currentDateTimeUtc().toString(Qt.DateFormat.ISODate))
-                    found = benchmark_page.record(now, result)
-                    benchmark_page.keep(paths.last_benchmark(), found)
-                    self._show(found)
+                    record = benchmark_page.record(now, result)
+                    benchmark_page.save(paths.last_benchmark(), record)
+                    self._show(record)
 
     def _show_progress(self) -> None:
-        self._page.bar.show_share(self._done, self._planned)
-        if self._stopping:
+        self._page.bar.show_share(self._num_done, self._num_planned)
+        if self._is_stopping:
             return
-        words = self.tr("{done} of {planned} answers").format(done=self._done, planned=self._planned)
-        if self._done:
-            left = self._clock.elapsed() * (self._planned - self._done) / self._done  # if it goes on as it went
+        words = self.tr("{done} of {planned} answers").format(done=self._num_done, planned=self._num_planned)
+        if self._num_done:
+            left = self._clock.elapsed() * (self._num_planned - self._num_done) / self._num_done  # at the speed so far
             words = self.tr("{}, {} left").format(words, self._duration(left))
         self._page.say(words)
 
-    def _heat(self, heat: BenchHeat) -> str:
+    def _answer_words(self, heat: BenchHeat) -> str:
         speed = self.tr("{} tokens/s").format(decimal(1000 / heat.ms_per_token, 1)) if heat.ms_per_token else "–"
         return self.tr("{prompt}, repeat {repeat}, {contestant}: {speed}").format(
-            prompt=heat.prompt, repeat=heat.repeat + 1, contestant=contestant_word(heat.contestant), speed=speed
+            prompt=heat.prompt, repeat=heat.repeat + 1, contestant=contestant_text(heat.contestant), speed=speed
         )
 
-    def _words(self, stage: str) -> str:
-        known = {
+    def _stage_words(self, stage: str) -> str:
+        words = {
             "warming up": self.tr("Warming up…"),
             "loading OpenVINO GenAI with the same models": self.tr("Loading OpenVINO GenAI with the same models…"),
         }
-        return known.get(stage, stage)
+        return words.get(stage, stage)
 
     def _duration(self, milliseconds: float) -> str:
         minutes = milliseconds / 60_000
@@ -160,7 +162,7 @@ class BenchmarkController(EngineJob):
         return self.tr("about {} hours").format(decimal(minutes / 60, 1))
 
     @Slot(int, object)
-    def _note_answer(self, _generation: int, finish: Finish) -> None:
+    def _on_finished(self, _generation: int, finish: Finish) -> None:
         self._measured_ms = finish.stats.tpot_ms or self._measured_ms
         self._refresh()
 
@@ -171,12 +173,12 @@ class BenchmarkController(EngineJob):
             self._show_extent()
 
     @Slot(str)
-    def _export(self, kind: str) -> None:
+    def _on_export(self, kind: str) -> None:
         assert self._record
         proposal = f"headstart-benchmark-{self._record.when[:10]}.{kind}"
-        place = file_place(proposal)
-        name, _ = QFileDialog.getSaveFileName(self._page, self.tr("Save the benchmark"), place, f"*.{kind}")
-        path = Path(name if Path(name).suffix else f"{name}.{kind}")  # by which Qt chooses a picture's format
+        proposal_path = file_place(proposal)
+        name, _ = QFileDialog.getSaveFileName(self._page, self.tr("Save the benchmark"), proposal_path, f"*.{kind}")
+        path = Path(name if Path(name).suffix else f"{name}.{kind}")  # Qt chooses the format of a picture by the ending
         if not name:
             return
         keep_place(name)

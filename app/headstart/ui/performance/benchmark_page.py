@@ -20,10 +20,10 @@ from headstart.engine.bench.race import AUTO, USUAL
 from headstart.engine.bench.result import ALL, BenchResult, advice
 from headstart.engine.protocol import BenchSize
 from headstart.engine.wire import from_data
+from headstart.ui.formatting import decimal, listed, titled, whole
 from headstart.ui.performance import benchmark_chart
-from headstart.ui.performance.benchmark_chart import BenchmarkChart, Group, advice_word, contestant_word, kind_word
+from headstart.ui.performance.benchmark_chart import BenchmarkChart, Group, advice_text, contestant_text, kind_text
 from headstart.ui.performance.engine_job import NOTHING, JobPage, number_field
-from headstart.ui.spelling import decimal, listed, titled, whole
 from headstart.ui.widgets.figure_table import FigureTable
 from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import button, label, muted, section
@@ -31,24 +31,24 @@ from headstart.ui.widgets.layouts import Card, TitledField, add, flowing, stacke
 from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 
-_ALL = 1000  # more prompts than any class has
+_ALL_PROMPTS = 1000  # more prompts than any class has
 _QUICK_KINDS = ("code", "explanation")
-_QUICK_MS, _QUICK_TOKENS = 100_000, (16, 160)  # for answers, which leaves time to load; least and most of an answer
+_QUICK_MS, _QUICK_TOKENS = 100_000, (16, 160)  # of answers, which leaves time to load; tokens of an answer, from and to
 
 
 class BenchmarkForm(Card):
-    """Emits `changed` when another size is chosen."""
+    """The size of a benchmark. `changed` is emitted when another size is chosen."""
 
     changed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, spacing=MEDIUM)
-        self.ms_per_token = 100.0  # by which a quick run is sized
+        self.ms_per_token = 100.0  # the assumed speed, by which a quick run is sized
         self.extent = QComboBox(self)
         for title in (self.tr("Quick (2 minutes)"), self.tr("Choose what is measured")):
             self.extent.addItem(title)
         pass_wheel(self.extent)
-        counts = Counter(prompt.kind for prompt in read_prompts(_ALL, KINDS))
+        counts = Counter(prompt.kind for prompt in read_prompts(_ALL_PROMPTS, KINDS))
         self.prompts = number_field(self, 1, min(counts.values()), 1)
         self.repeats = number_field(self, 1, 9, 2)
         self.tokens = number_field(self, 16, 1024, 160, step=16)
@@ -59,44 +59,45 @@ class BenchmarkForm(Card):
         )
         self.sweep = QCheckBox(self.tr("Compare every length and every drafter"), self)
         self.sweep.setToolTip(self.tr("Takes about three times as long, and makes the advice exact."))
-        self.kinds = {kind: QCheckBox(kind_word(kind), self) for kind in KINDS}
+        self.kinds = {kind: QCheckBox(kind_text(kind), self) for kind in KINDS}
         self._extent = muted("", self)
-        self._extent.setMinimumHeight(2 * self._extent.fontMetrics().lineSpacing())  # or the button below moves
+        lines = 2  # at all times, so that the button below does not move
+        self._extent.setMinimumHeight(lines * self._extent.fontMetrics().lineSpacing())
         self._extent.setAlignment(Qt.AlignmentFlag.AlignTop)
-        named = (
+        titled_fields = (
             (self.tr("Prompts of each class"), self.prompts),
             (self.tr("Repeats"), self.repeats),
             (self.tr("Maximum answer length in tokens"), self.tokens),
         )
         classes = flowing(self.kinds.values(), self)
-        self._chosen = QWidget(self)
-        fields = [TitledField(text, field, self, above=True) for text, field in named]
-        titled = TitledField(self.tr("Classes of prompts"), classes, self, above=True)
-        others = flowing((self.peer, self.sweep), self)
-        stacked(self._chosen, flowing(fields, self), titled, others, spacing=MEDIUM)
-        extent = flowing([TitledField(self.tr("Extent"), self.extent, self)], self)
-        add(self.column, extent, self._chosen, self._extent)
-        self.extent.currentIndexChanged.connect(self._show_fields)
+        self._fields = QWidget(self)
+        fields = [TitledField(text, field, self, above=True) for text, field in titled_fields]
+        classes_field = TitledField(self.tr("Classes of prompts"), classes, self, above=True)
+        checks = flowing((self.peer, self.sweep), self)
+        stacked(self._fields, flowing(fields, self), classes_field, checks, spacing=MEDIUM)
+        row = flowing([TitledField(self.tr("Extent"), self.extent, self)], self)
+        add(self.column, row, self._fields, self._extent)
+        self.extent.currentIndexChanged.connect(self._on_extent_changed)
         self.extent.currentIndexChanged.connect(self.changed)
-        self._show_fields()
+        self._on_extent_changed()
         for kind, box in self.kinds.items():
             box.setChecked(kind in USUAL_KINDS)
-            box.toggled.connect(self._keep_one)
+            box.toggled.connect(self._on_kind_toggled)
         for field in (self.prompts, self.repeats, self.tokens):
             field.valueChanged.connect(self.changed)
         for box in (self.peer, self.sweep, *self.kinds.values()):
             box.toggled.connect(self.changed)
-        self._keep_one()
+        self._on_kind_toggled()
 
-    def size_wanted(self) -> BenchSize:
-        """What the fields say, or what takes two minutes."""
+    def bench_size(self) -> BenchSize:
+        """Return the size in the fields, or the one that takes two minutes."""
         if self.is_quick:
             kinds: tuple[str, ...] = _QUICK_KINDS
-            least, most = _QUICK_TOKENS
-            fitting = int(_QUICK_MS / (len(kinds) * len(USUAL) * self.ms_per_token))
-            if fitting < least:
-                kinds, fitting = kinds[:1], fitting * len(kinds)
-            return BenchSize(1, min(max(fitting, least), most), 1, with_peer=False, kinds=kinds)
+            minimum, maximum = _QUICK_TOKENS
+            tokens = int(_QUICK_MS / (len(kinds) * len(USUAL) * self.ms_per_token))
+            if tokens < minimum:
+                kinds, tokens = kinds[:1], tokens * len(kinds)
+            return BenchSize(1, min(max(tokens, minimum), maximum), 1, with_peer=False, kinds=kinds)
         return BenchSize(
             self.prompts.value(),
             self.tokens.value(),
@@ -108,23 +109,23 @@ class BenchmarkForm(Card):
 
     @property
     def is_quick(self) -> bool:
-        """Whether a short run is wanted."""
+        """True for a run of two minutes."""
         return bool(self.extent.currentIndex() == 0)
 
     def show_extent(self, sentence: str) -> None:
-        """How much this measures, and for how long."""
+        """Show how much this measures, and how long it takes."""
         self._extent.setText(sentence)
 
     @Slot()
-    def _show_fields(self) -> None:
-        self._chosen.setVisible(not self.is_quick)
+    def _on_extent_changed(self) -> None:
+        self._fields.setVisible(not self.is_quick)
 
     @Slot()
-    def _keep_one(self) -> None:
-        """Without any class there is nothing to race: the last one stays."""
-        chosen = [box for box in self.kinds.values() if box.isChecked()]
+    def _on_kind_toggled(self) -> None:
+        """Keep the last class ticked: without any there is nothing to race."""
+        checked = [box for box in self.kinds.values() if box.isChecked()]
         for box in self.kinds.values():
-            box.setEnabled(len(chosen) > 1 or box not in chosen)
+            box.setEnabled(len(checked) > 1 or box not in checked)
             box.setToolTip("" if box.isEnabled() else self.tr("At least one class of prompts is raced."))
 
 
@@ -137,23 +138,23 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class BenchmarkRecord:
-    """When it ended, as ISO 8601, and what came of it: as data, which is kept whole, and as values."""
+    """A benchmark that has ended."""
 
-    when: str
-    data: Mapping[str, Any]
+    when: str  # it ended, as ISO 8601
+    data: Mapping[str, Any]  # the result as it is saved, with fields that this version may not know
     result: BenchResult
 
 
 def record(when: str, data: Mapping[str, Any]) -> BenchmarkRecord:
-    """From the result as the engine's process sends it. Raises ValueError where it is none."""
+    """Make a record of a result as the engine's process sends it. Raise ValueError if it is none."""
     return BenchmarkRecord(when, data, from_data(BenchResult, data))
 
 
 def read(path: Path) -> BenchmarkRecord | None:
-    """What was kept; None where there is nothing, or nothing that this version understands."""
+    """Return the record that was saved; None if there is none, or none that this version understands."""
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        return record(str(kept["when"]), kept["result"])
+        saved = json.loads(path.read_text(encoding="utf-8"))
+        return record(str(saved["when"]), saved["result"])
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, KeyError) as error:
@@ -161,25 +162,25 @@ def read(path: Path) -> BenchmarkRecord | None:
         return None
 
 
-def keep(path: Path, kept: BenchmarkRecord) -> None:
-    """Put it in the place of the one before; a folder that cannot be written is logged: the figures are on screen."""
+def save(path: Path, saved: BenchmarkRecord) -> None:
+    """Replace the record that was saved. A folder that cannot be written is logged: the figures are on screen."""
     try:
-        own_folder.write(path, as_json(kept))
+        own_folder.write(path, as_json(saved))
     except OSError as error:
         _log.warning("the benchmark is not kept: %s", error)
 
 
-def as_json(kept: BenchmarkRecord) -> str:
-    """Everything, and when it was measured."""
-    return json.dumps({"when": kept.when, "result": kept.data}, indent=1, ensure_ascii=False) + "\n"
+def as_json(saved: BenchmarkRecord) -> str:
+    """Return the record with everything that was measured, as JSON."""
+    return json.dumps({"when": saved.when, "result": saved.data}, indent=1, ensure_ascii=False) + "\n"
 
 
-def as_csv(kept: BenchmarkRecord) -> str:
-    """A row for each answer."""
+def as_csv(saved: BenchmarkRecord) -> str:
+    """Return the record as CSV, with a row for each answer."""
     text = io.StringIO()
     table = csv.writer(text)
     table.writerow(_COLUMNS)
-    table.writerows(_rows(kept.result))
+    table.writerows(_rows(saved.result))
     return text.getvalue()
 
 
@@ -193,11 +194,11 @@ def _rows(result: BenchResult) -> Iterator[tuple[object, ...]]:
                 yield (prompt.kind, prompt.id, name, repeat, *figures, *speedups, score.equals_plain)
 
 
-_ENOUGH = 3  # answers of each way to decode, for advice
+_ENOUGH = 3  # answers of each way to decode that allow advice
 
 
 class AdviceTable(QWidget):
-    """The setting that was the fastest for each class."""
+    """The fastest setting for each class."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -213,13 +214,12 @@ class AdviceTable(QWidget):
         stacked(self, heading, self.table, remark).setContentsMargins(0, SMALL, 0, 0)
 
     def show_result(self, result: BenchResult) -> None:
-        """Another benchmark."""
         self.table.begin((self.tr("Class"), self.tr("Best setting")), widened=1, words=(0, 1))
         answers = Counter(prompt.kind for prompt in result.prompts)
-        for each in advice(result):
-            is_told = answers[each.kind] * result.setting.repeats >= _ENOUGH
-            best = advice_word(each) if is_told else self.tr("too little to tell: measure more")
-            self.table.add([kind_word(each.kind), best])
+        for row in advice(result):
+            is_enough = answers[row.kind] * result.setting.repeats >= _ENOUGH
+            words = advice_text(row) if is_enough else self.tr("too little to tell: measure more")
+            self.table.add([kind_text(row.kind), words])
 
 
 PNG, CSV, JSON = "png", "csv", "json"
@@ -234,42 +234,41 @@ class BenchmarkReport(Card):
         super().__init__(parent)
         self._title = label("", self, "section", selectable=True)
         self._headline = label("", self, selectable=True)
-        self._where = muted("", self, selectable=True)
+        self._machine = muted("", self, selectable=True)
         self.chart = BenchmarkChart(self)
         self.table = FigureTable(self.tr("Speedups by class"), self)
         self._remarks = muted("", self, selectable=True)
         self.advice = AdviceTable(self)
-        add(self.column, self._title, self._headline, self._where, self.chart, self.table, self._remarks, self.advice)
+        add(self.column, self._title, self._headline, self._machine, self.chart, self.table, self._remarks, self.advice)
         add(self.column, flowing(self._buttons(), self))
 
     def show_record(self, record: BenchmarkRecord) -> None:
-        """Another record."""
         groups = benchmark_chart.groups(record.result)
-        self._title.setText(self._heading(record))
-        self._headline.setText(self._gain(record.result))
-        self._where.setText(self._place(record))
+        self._title.setText(self._title_text(record))
+        self._headline.setText(self._gain_text(record.result))
+        self._machine.setText(self._machine_text(record))
         self.chart.show_groups(groups)
         self._fill(groups)
         self.advice.show_result(record.result)
-        self._remarks.setText("\n".join(self._sentences(record)))
+        self._remarks.setText("\n".join(self._remark_texts(record)))
 
     def picture(self) -> QImage:
-        """The chart with its heading, for a file."""
-        return self.chart.picture(self._title.text(), self._where.text())
+        """Return the chart with its heading, for a file."""
+        return self.chart.picture(self._title.text(), self._machine.text())
 
-    def _heading(self, record: BenchmarkRecord) -> str:
+    def _title_text(self, record: BenchmarkRecord) -> str:
         setting = record.result.setting
         models = self.tr("{} with {}").format(setting.target, setting.draft) if setting.draft else setting.target
         return titled(models, self.tr("speed against writing without guessing"))
 
-    def _gain(self, result: BenchResult) -> str:
-        """What guessing ahead brings, in one number."""
+    def _gain_text(self, result: BenchResult) -> str:
+        """Return what guessing ahead brings, in one number."""
         mean = result.standings[AUTO].decoding[ALL].mean if AUTO in result.standings else None
         if mean is None:
             return self.tr("The answers are too short for a speed.")
         return self.tr("Automatic: {}× as fast as without guessing").format(decimal(mean, 2))
 
-    def _place(self, record: BenchmarkRecord) -> str:
+    def _machine_text(self, record: BenchmarkRecord) -> str:
         machine = record.result.machine
         when = QDateTime.fromString(record.when, Qt.DateFormat.ISODate).toLocalTime()
         return self.tr(
@@ -283,41 +282,41 @@ class BenchmarkReport(Card):
             when=QLocale().toString(when, QLocale.FormatType.ShortFormat),
         )
 
-    def _sentences(self, record: BenchmarkRecord) -> Sequence[str]:
+    def _remark_texts(self, record: BenchmarkRecord) -> Sequence[str]:
         result = record.result
         setting = result.setting
-        said = [
+        sentences = [
             self.tr(
                 "Bars are geometric means, whiskers the smallest and the largest of all prompts and repeats; answers "
                 "of at most {tokens} tokens, {repeats} repeats."
             ).format(tokens=setting.tokens, repeats=setting.repeats)
         ]
         for versus in result.hindsight:
-            found = versus.decoding[ALL]
-            if found.mean is not None and found.interval is not None:
-                said.append(
+            ratio = versus.decoding[ALL]
+            if ratio.mean is not None and ratio.interval is not None:
+                sentences.append(
                     self.tr("auto against {peer}, the peer's best setting: {ratio}× ({low} to {high})").format(
                         peer=versus.peer,
-                        ratio=decimal(found.mean, 2),
-                        low=decimal(found.interval.low, 2),
-                        high=decimal(found.interval.high, 2),
+                        ratio=decimal(ratio.mean, 2),
+                        low=decimal(ratio.interval.low, 2),
+                        high=decimal(ratio.interval.high, 2),
                     )
                 )
-        others = benchmark_chart.differing(result)
-        if others:
-            counts = listed(titled(contestant_word(name), whole(count)) for name, count in others.items())
-            said.append(self.tr("Some texts differ from those without guessing ({}).").format(counts))
+        differing = benchmark_chart.differing(result)
+        if differing:
+            counts = listed(titled(contestant_text(name), whole(count)) for name, count in differing.items())
+            sentences.append(self.tr("Some texts differ from those without guessing ({}).").format(counts))
         else:
-            said.append(self.tr("Every setting wrote the same texts as without guessing."))
-        return said
+            sentences.append(self.tr("Every setting wrote the same texts as without guessing."))
+        return sentences
 
     def _fill(self, groups: Sequence[Group]) -> None:
-        names = [contestant_word(bar.contestant) for bar in groups[0].bars]
+        names = [contestant_text(bar.contestant) for bar in groups[0].bars]
         self.table.begin([self.tr("Class"), self.tr("Without guessing, tokens/s"), *names], widened=2)
         for group in groups:
             plain = NOTHING if group.plain_ms is None else decimal(1000 / group.plain_ms, 1)
             means = [NOTHING if bar.mean is None else _times(bar.mean) for bar in group.bars]
-            item = self.table.add([kind_word(group.kind), plain, *means])
+            item = self.table.add([kind_text(group.kind), plain, *means])
             for column, bar in enumerate(group.bars, start=2):
                 if bar.low is not None and bar.high is not None:
                     item.setToolTip(column, f"{_times(bar.low)} – {_times(bar.high)}")
@@ -340,7 +339,7 @@ def _times(factor: float) -> str:
 
 
 class BenchmarkPage(JobPage):
-    """How much is measured, how it goes, and what the last run found."""
+    """The page of the benchmark."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
@@ -354,7 +353,7 @@ class BenchmarkPage(JobPage):
         )
         self.form = BenchmarkForm(self)
         self.bar = BusyBar(self.tr("Progress of the benchmark"), self)
-        self.heat = muted("", self)  # the last answer
+        self.heat = muted("", self)  # about the last answer
         self._empty = muted(self.tr("Nothing has been measured on this computer yet."), self)
         self.report = BenchmarkReport(self)
         self.report.hide()
@@ -365,11 +364,10 @@ class BenchmarkPage(JobPage):
         self.show_state(running=False)
 
     def request(self) -> BenchSize:
-        """What the form asks for."""
-        return self.form.size_wanted()
+        return self.form.bench_size()
 
     def show_state(self, *, running: bool, reason: str = "") -> None:
-        """Which buttons there are. `reason`: why none can start; empty where one can."""
+        """Show whether it runs. `reason` says why nothing can start, or is ""."""
         super().show_state(running=running, reason=reason)
         self._empty.setVisible(self.report.isHidden() and not running)
         if not running:
@@ -377,7 +375,6 @@ class BenchmarkPage(JobPage):
             self.heat.clear()
 
     def show_record(self, record: BenchmarkRecord) -> None:
-        """What was found last."""
         self._empty.hide()
         self.report.show_record(record)
         self.report.show()

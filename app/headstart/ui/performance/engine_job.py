@@ -11,20 +11,20 @@ from PySide6.QtWidgets import QSpinBox, QWidget
 from headstart.engine.protocol import Failed, Load
 from headstart.settings import Settings
 from headstart.ui.models.model_loader import ModelLoader, no_model
-from headstart.ui.translation import telling
+from headstart.ui.translation import showing_errors
 from headstart.ui.widgets.focus import ends, pass_wheel
 from headstart.ui.widgets.labels import button, muted
 from headstart.ui.widgets.layouts import Page, add, beside
 from headstart.ui.widgets.progress import NoticeBar
 from headstart.ui.widgets.stylesheet import inset
 
-NOTHING = "–"  # in place of a figure
+NOTHING = "–"  # shown in place of a figure
 _WIDEST = 1100  # pixels
 _NUMBER_WIDTH = 110
 
 
 def number_field(parent: QWidget, low: int, high: int, value: int, step: int = 1) -> QSpinBox:
-    """A whole number."""
+    """Return a field for a whole number."""
     field = QSpinBox(parent)
     field.setRange(low, high)
     field.setSingleStep(step)
@@ -36,9 +36,9 @@ def number_field(parent: QWidget, low: int, high: int, value: int, step: int = 1
 
 
 class JobPage(Page):
-    """Start or Stop, and a sentence beside them."""
+    """A page with Start or Stop, and a sentence beside them."""
 
-    worked = Signal(str)  # what goes on now; empty at the end
+    status_changed = Signal(str)  # what goes on now; "" at the end
 
     def __init__(
         self, title: str, start: str, introduction: str, parent: QWidget | None = None, *, widest: int = _WIDEST
@@ -48,7 +48,7 @@ class JobPage(Page):
         self.is_running = False
         self._introduction = muted(introduction, self)
         self._form: QWidget | None = None
-        self._shown_while_running: tuple[QWidget, ...] = ()
+        self._running_parts: tuple[QWidget, ...] = ()
         self.notice = NoticeBar(self)
         self.start = button(start, self, "primary")
         self.stop = button(self.tr("Cancel"), self)
@@ -57,30 +57,30 @@ class JobPage(Page):
         self._reason = ""
         ends(self.stop)
         self.row = beside(None, self.start, self.stop, self._get_model, self._sentence, growing=self._sentence)
-        self._get_model.clicked.connect(self._show_models)
+        self._get_model.clicked.connect(self._on_get_model)
 
     @property
     def sentence(self) -> str:
-        """What stands beside the buttons."""
+        """The sentence beside the buttons."""
         return self._sentence.text()
 
     def say(self, sentence: str) -> None:
-        """Say what is going on, or why nothing can start."""
+        """Show what is going on, or why nothing can start."""
         self._sentence.setText(sentence)
-        self.worked.emit((sentence or self.tr("running…")) if self.is_running else "")
+        self.status_changed.emit((sentence or self.tr("running…")) if self.is_running else "")
 
     def request(self) -> object | None:
-        """What the form asks for; None where it is not complete."""
+        """Return what the form asks for; None if it is not complete."""
         raise NotImplementedError
 
-    def lay_out(self, form: QWidget, *while_running: QWidget) -> None:
-        """`form` is disabled while the job runs; `while_running` are shown only then."""
-        self._form, self._shown_while_running = form, while_running
+    def lay_out(self, form: QWidget, *running_parts: QWidget) -> None:
+        """Lay out the page. `form` is disabled while the job runs; `running_parts` are shown only then."""
+        self._form, self._running_parts = form, running_parts
         # The notice is below the row, so that it does not move the buttons.
-        add(self.column, self._introduction, form, self.row, self.notice, *while_running)
+        add(self.column, self._introduction, form, self.row, self.notice, *running_parts)
 
     def show_state(self, *, running: bool, reason: str = "") -> None:
-        """`reason`: why nothing can start; empty where something can."""
+        """Show whether the job runs. `reason` says why nothing can start, or is ""."""
         self.start.setVisible(not running)
         self.start.setEnabled(not reason)
         self.start.setToolTip(reason)
@@ -88,7 +88,7 @@ class JobPage(Page):
         self._get_model.setVisible(reason == no_model())
         if self._form:
             self._form.setEnabled(not running)
-        for part in self._shown_while_running:
+        for part in self._running_parts:
             part.setVisible(running)
         if reason or self.sentence == self._reason:
             self.say(reason)
@@ -98,89 +98,88 @@ class JobPage(Page):
             self.say(self.sentence)
 
     @Slot()
-    def _show_models(self) -> None:
+    def _on_get_model(self) -> None:
         command = self.window().findChild(QAction, "models")
         if isinstance(command, QAction):
             command.trigger()
 
 
 class EngineJob(QObject):
-    """One for its page. Chats wait while it runs."""
+    """A job of a page; chats wait while it runs."""
 
     def __init__(
         self, page: JobPage, loader: ModelLoader, settings: Callable[[], Settings], parent: QObject | None = None
     ) -> None:
-        """`settings` gives those of the open chat, which name the model."""
+        """`settings` returns the settings of the open chat, which name the model."""
         super().__init__(parent)
         self._page, self._loader, self._link, self._settings = page, loader, loader.link, settings
-        self._ticket: int | None = None  # of what the engine does for this job
+        self._ticket: int | None = None  # of the engine's work for this job
         page.start.clicked.connect(self._begin)
         page.stop.clicked.connect(self._stop)
-        page.entered.connect(self._enter)
+        page.entered.connect(self._on_entered)
         loader.changed.connect(self._refresh)
-        loader.link.finished.connect(self._refresh)  # an answer of a chat may have kept it waiting
-        loader.link.failed.connect(self._take_failure)
-        loader.link.crashed.connect(self._take_crash)
+        loader.link.finished.connect(self._refresh)  # the job may have waited for an answer of a chat
+        loader.link.failed.connect(self._on_failed)
+        loader.link.crashed.connect(self._on_crashed)
 
     @property
     def is_running(self) -> bool:
-        """Whether this job has the engine."""
+        """True while this job has the engine."""
         return self._loader.occupation == self._occupation()
 
     def close(self) -> None:
-        """The window closes."""
         self._page.blockSignals(True)  # noqa: FBT003 - Qt's own signature
         self._ticket = None
 
     def _occupation(self) -> str:
-        """Why chats wait."""
+        """Return why chats wait."""
         raise NotImplementedError
 
     def _start(self, request: Any) -> None:
-        """Have the engine do it. Raises a HeadstartError."""
+        """Start the work in the engine. Raise a HeadstartError."""
         raise NotImplementedError
 
     def _show_more(self) -> None:
-        """Whatever else the page shows."""
+        """Refresh what else the page shows."""
 
     @Slot()
     def _stop(self) -> None:
         self._link.stop_job()
 
     @Slot()
-    def _enter(self) -> None:
+    def _on_entered(self) -> None:
         self._refresh()
 
     @Slot()
     def _refresh(self) -> None:
         if not self._page.isHidden() or self.is_running or self._page.is_running:
-            self._page.show_state(running=self.is_running, reason="" if self.is_running else self._obstacle())
+            self._page.show_state(running=self.is_running, reason="" if self.is_running else self._unavailable_reason())
             self._show_more()
 
-    def _obstacle(self) -> str:
-        return self._loader.obstacle(self._settings())
+    def _unavailable_reason(self) -> str:
+        return self._loader.unavailable_reason(self._settings())
 
     @Slot()
     def _begin(self) -> None:
         request = self._page.request()
-        if request is None or self._obstacle():
+        if request is None or self._unavailable_reason():
             self._refresh()
             return
         self._page.notice.hide()
         self._loader.occupy(self._occupation())
-        with telling(partial(self._end, bad=True)):
+        with showing_errors(partial(self._end, bad=True)):
             self._start(request)
 
-    def _ends(self, failed: Failed) -> bool:
+    def _is_end(self, failed: Failed) -> bool:
         return failed.order == Load.__name__ or self._ticket in (failed.ticket, failed.generation)
 
     @Slot(str, object)
-    def _take_failure(self, sentence: str, failed: Failed) -> None:
-        if self._ticket is not None and self._ends(failed):
+    def _on_failed(self, sentence: str, failed: Failed) -> None:
+        if self._ticket is not None and self._is_end(failed):
             self._end(sentence, bad=True)
 
     @Slot(str, object)
-    def _take_crash(self, sentence: str, _generation: int | None) -> None:
+    def _on_crashed(self, sentence: str, _generation: int | None) -> None:
         if self._ticket is not None:
             self._end(sentence, bad=True)
 

@@ -9,11 +9,11 @@ from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal, Slot
 
 from headstart.engine.engine import Finish, FinishReason, Message, Mode, Request, Sampling, Speculation, Step
 from headstart.settings import Settings
+from headstart.ui.formatting import titled
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.performance.engine_job import EngineJob
 from headstart.ui.performance.race_page import Lane, RaceLane, RacePage, RaceRequest, RaceResult
-from headstart.ui.spelling import titled
-from headstart.ui.translation import said
+from headstart.ui.translation import translate_error
 
 _REPLAY_TICK = 33  # ms
 
@@ -232,7 +232,7 @@ class RaceController(EngineJob):
         words = self.tr("{model}, guesses from: {guessing}; on {device}").format(
             model=self._loader.name(self._settings()), guessing=guessing, device=facts.device
         )
-        return ". ".join([words, *map(said, facts.notes)])
+        return ". ".join([words, *map(translate_error, facts.notes)])
 
     @Slot()
     def _play(self) -> None:

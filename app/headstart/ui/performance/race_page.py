@@ -17,8 +17,8 @@ from PySide6.QtWidgets import (
 )
 
 from headstart.engine.engine import Finish, Step
+from headstart.ui.formatting import decimal
 from headstart.ui.performance.engine_job import NOTHING, JobPage, number_field
-from headstart.ui.spelling import decimal
 from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import Heading, button, label, muted, section
 from headstart.ui.widgets.layouts import Card, TitledField, add, beside, flowing, stacked

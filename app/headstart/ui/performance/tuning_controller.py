@@ -1,4 +1,4 @@
-"""What the page of tuning does: tune in the engine's process, recall, forget, and load anew."""
+"""The controller of tuning: it tunes in the engine's process, recalls, forgets, and loads again."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -23,68 +23,67 @@ from headstart.library import Model
 from headstart.settings import Settings
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.engine_request import Loadable
+from headstart.ui.formatting import sentences, whole
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.performance.engine_job import EngineJob
-from headstart.ui.performance.tuning_page import TuningPage, doing
-from headstart.ui.spelling import sentences, whole
-from headstart.ui.translation import telling
+from headstart.ui.performance.tuning_page import TuningPage, step_text
+from headstart.ui.translation import showing_errors
 
-_TICK = 500  # ms between two looks at the clock
+_TICK_MS = 500  # between two looks at the clock
 
 
 class TuningController(EngineJob):
-    """One for the window."""
+    """The controller of the page of tuning."""
 
     _page: TuningPage
 
     def __init__(
         self, page: TuningPage, loader: ModelLoader, settings: Callable[[], Settings], parent: QObject | None = None
     ) -> None:
-        """`settings` gives those of the open chat, which name the model and what is left to tuning."""
+        """`settings` returns those of the open chat, which name the model and what is left to tuning."""
         super().__init__(page, loader, settings, parent)
-        self._looking: BackgroundTask | None = None  # for drafts to compare with
+        self._search: BackgroundTask | None = None  # search for drafts to compare with
         self._clock = QElapsedTimer()
         self._seconds = 0
-        self._doing = ""
-        self._forgetting = False
-        self._tick = QTimer(self, interval=_TICK)
+        self._step = ""
+        self._is_forgetting = False
+        self._tick = QTimer(self, interval=_TICK_MS)
         self._tick.timeout.connect(self._show_time)
-        page.report.forget.clicked.connect(self._forget)
-        self._link.tuned.connect(self._take)
+        page.report.forget.clicked.connect(self._on_forget)
+        self._link.tuned.connect(self._on_report)
 
     def close(self) -> None:
-        """The window closes."""
         super().close()
         self._tick.stop()
-        if self._looking:
-            self._looking.cancel()
+        if self._search:
+            self._search.cancel()
 
     @Slot()
-    def _enter(self) -> None:
-        wanted = self._wanted()
-        if not self.is_running and wanted:
-            self._link.recall(wanted.options)
+    def _on_entered(self) -> None:
+        loadable = self._loadable()
+        if not self.is_running and loadable:
+            self._link.recall(loadable.options)
         elif not self.is_running:
             self._page.show_findings(None, "")
         self._refresh()
 
     def _show_more(self) -> None:
-        wanted = self._wanted()
-        self._page.show_plan(self._plan(wanted) if wanted else ())
+        loadable = self._loadable()
+        self._page.show_plan(self._plan(loadable) if loadable else ())
 
-    def _wanted(self) -> Loadable | None:
-        """What would be tuned; None where there is nothing, or where it runs on another computer."""
+    def _loadable(self) -> Loadable | None:
+        """Return the models to tune; None if there are none here."""
         try:
-            wanted = self._loader.wanted(self._settings())
+            loadable = self._loader.resolve(self._settings())
         except HeadstartError:
             return None
-        return wanted if wanted.options.remote is None else None
+        return loadable if loadable.options.remote is None else None
 
-    def _plan(self, wanted: Loadable) -> list[str]:
-        """What is tried, as far as settings leave it open."""
-        options = wanted.options
+    def _plan(self, loadable: Loadable) -> list[str]:
+        """Return what is tried, as far as the settings leave it open."""
+        options = loadable.options
         is_open = Open.DEVICE in options.open
-        first = self.tr("{}: in other precisions and with other numbers of threads").format(wanted.name)
+        first = self.tr("{}: in other precisions and with other numbers of threads").format(loadable.name)
         second = self.tr("Guessing ahead: with earlier text alone")
         if options.draft:
             second = self.tr("Guessing ahead: with its draft model, and without")
@@ -100,48 +99,48 @@ class TuningController(EngineJob):
         return self.tr("A tuning is going on; stop it on its page, or wait for its end.")
 
     def _start(self, seconds: int) -> None:
-        wanted = self._loader.wanted(self._settings())
+        loadable = self._loader.resolve(self._settings())
         self._seconds = seconds
-        self._looking = BackgroundTask(partial(_drafts, wanted.options), self)
-        self._looking.done.connect(self._tune)
-        self._looking.failed.connect(self._give_up)
-        self._page.begin(wanted.name)
+        self._search = BackgroundTask(partial(_drafts, loadable.options), self)
+        self._search.done.connect(self._on_drafts_found)
+        self._search.failed.connect(self._on_search_failed)
+        self._page.begin(loadable.name)
         self._say(self.tr("Looking for draft models that fit…"))
-        self._looking.start()
+        self._search.start()
 
     @Slot(object)
-    def _tune(self, drafts: Mapping[str, Path]) -> None:
-        wanted = self._wanted()
-        if not wanted:
-            self._put_search_away()
+    def _on_drafts_found(self, drafts: Mapping[str, Path]) -> None:
+        loadable = self._loadable()
+        if not loadable:
+            self._close_search()
             self._end("")
             return
-        self._loader.unload()  # its memory is needed
-        placed = Open.DEVICE not in wanted.options.open
-        request = TuneRequest(wanted.options, drafts, placed=placed, seconds=float(self._seconds))
+        self._loader.unload()  # tuning needs its memory
+        is_placed = Open.DEVICE not in loadable.options.open
+        request = TuneRequest(loadable.options, drafts, placed=is_placed, seconds=float(self._seconds))
         self._clock.start()
         self._tick.start()
         self._ticket = self._link.tune(request)
-        self._put_search_away()
+        self._close_search()
 
     @Slot()
     def _stop(self) -> None:
-        if self._looking:
-            self._put_search_away()
+        if self._search:
+            self._close_search()
             self._end(self.tr("Cancelled; nothing was changed."))
             return
         self._say(self.tr("Ends with the run being timed…"))
         super()._stop()
 
     @Slot(object)
-    def _take(self, report: TuneReport) -> None:
+    def _on_report(self, report: TuneReport) -> None:
         if isinstance(report, TunedKnown):
-            self._note_known(report.findings)
+            self._show_known(report.findings)
         if report.ticket != self._ticket:
             return
         match report:
             case TuneStep(_, step):
-                self._say(doing(step))
+                self._say(step_text(step))
             case TuneDecided(_, stage):
                 self._page.report.add_stage(stage)
             case TuneEnded(_, findings):
@@ -149,66 +148,66 @@ class TuningController(EngineJob):
                     self._show(findings)
                 self._end("" if findings else self.tr("Cancelled; nothing was changed."))
 
-    def _note_known(self, findings: Findings | None) -> None:
+    def _show_known(self, findings: Findings | None) -> None:
         self._show(findings)
-        if self._forgetting:
-            self._forgetting = False
-            self._load_anew()
+        if self._is_forgetting:
+            self._is_forgetting = False
+            self._reload()
 
     def _show(self, findings: Findings | None) -> None:
-        wanted = self._wanted()
+        loadable = self._loadable()
         if not self.is_running or findings:
-            self._page.show_findings(findings, wanted.name if wanted else "")
+            self._page.show_findings(findings, loadable.name if loadable else "")
 
     @Slot()
     def _show_time(self) -> None:
         spent = self._clock.elapsed() / 1000
         self._page.bar.show_share(min(spent, self._seconds), self._seconds)
         left = self._seconds - spent
-        ending = self.tr("Ends soon.") if left <= 0 else self.tr("At most {} s left.").format(whole(left))
-        self._page.say(sentences(self._doing, ending))
+        remaining = self.tr("Ends soon.") if left <= 0 else self.tr("At most {} s left.").format(whole(left))
+        self._page.say(sentences(self._step, remaining))
 
     def _say(self, words: str) -> None:
-        self._doing = words
+        self._step = words
         self._page.say(words)
 
     @Slot()
-    def _forget(self) -> None:
-        wanted = self._wanted()
-        if not wanted or self._obstacle():
+    def _on_forget(self) -> None:
+        loadable = self._loadable()
+        if not loadable or self._unavailable_reason():
             return
-        self._forgetting = True
-        self._link.forget(wanted.options)
+        self._is_forgetting = True
+        self._link.forget(loadable.options)
 
     @Slot(str)
-    def _give_up(self, sentence: str) -> None:
-        self._put_search_away()
+    def _on_search_failed(self, sentence: str) -> None:
+        self._close_search()
         self._end(sentence, bad=True)
 
-    def _ends(self, failed: Failed) -> bool:
-        return failed.ticket == self._ticket  # it waits for no load
+    def _is_end(self, failed: Failed) -> bool:
+        return failed.ticket == self._ticket  # no load belongs to this job
 
-    def _put_search_away(self) -> None:
-        looking, self._looking = self._looking, None
-        if looking:
-            looking.cancel()
-            looking.deleteLater()
+    def _close_search(self) -> None:
+        search, self._search = self._search, None
+        if search:
+            search.cancel()
+            search.deleteLater()
 
     def _end(self, sentence: str, *, bad: bool = False) -> None:
         self._tick.stop()
         super()._end(sentence, bad=bad)
-        self._load_anew()
+        self._reload()
         if sentence:
-            self._enter()  # what counts is what was known before
+            self._on_entered()  # show what was known before
 
-    def _load_anew(self) -> None:
-        """With what counts now."""
-        with telling(partial(self._page.notice.say, bad=True)):
+    def _reload(self) -> None:
+        """Load the model with the settings that are the fastest now."""
+        with showing_errors(partial(self._page.notice.say, bad=True)):
             self._loader.reload(self._settings())
 
 
 def _drafts(options: LoadOptions, _task: BackgroundTask) -> dict[str, Path]:
-    """Drafts to compare with, where the choice is open."""
+    """Return the drafts to compare with, if the choice is open."""
     folder = options.target
     if Open.DRAFT not in options.open or not (folder / manifest.FILE_NAME).is_file():
         return {}

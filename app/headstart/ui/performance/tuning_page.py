@@ -19,26 +19,26 @@ from headstart.engine.tuning.messages import (
     Stage,
     TuningStep,
 )
+from headstart.ui.formatting import decimal, listed, titled
 from headstart.ui.performance.engine_job import NOTHING, JobPage, number_field
-from headstart.ui.spelling import decimal, listed, titled
-from headstart.ui.translation import said, translate
+from headstart.ui.translation import translate, translate_error
 from headstart.ui.widgets.figure_table import FigureTable
 from headstart.ui.widgets.labels import button, label, muted
 from headstart.ui.widgets.layouts import Card, TitledField, add, flowing
 from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 
-_SUBJECTS: Mapping[str, Any] = {
+_SUBJECT_TEXTS: Mapping[str, Any] = {
     TARGET: QT_TRANSLATE_NOOP("Tuning", "Model"),
     DRAFTS: QT_TRANSLATE_NOOP("Tuning", "Guessing ahead"),
 }
-_LOADING: Mapping[str, Any] = {
+_LOADING_TEXTS: Mapping[str, Any] = {
     TARGET: QT_TRANSLATE_NOOP("Tuning", "Loading the model…"),
     DRAFTS: QT_TRANSLATE_NOOP("Tuning", "Loading the draft models…"),
 }
 _TIMED: Any = QT_TRANSLATE_NOOP("Tuning", "token of an answer")
-# As `engine.tuning.search` names them; {} is a number or a name.
-_SETTINGS: tuple[Any, ...] = (
+# the names that `engine.tuning.search` uses; {} is a number or a name
+_SETTING_TEXTS: tuple[Any, ...] = (
     QT_TRANSLATE_NOOP("Tuning", "as it is"),
     QT_TRANSLATE_NOOP("Tuning", "no draft model"),
     QT_TRANSLATE_NOOP("Tuning", "the draft with all rows"),
@@ -53,66 +53,66 @@ _SETTINGS: tuple[Any, ...] = (
 )
 
 
-def subject_word(subject: str) -> str:
-    """What is decided."""
-    return translate("Tuning", _SUBJECTS[subject])
+def subject_text(subject: str) -> str:
+    """Return the words for what is decided."""
+    return translate("Tuning", _SUBJECT_TEXTS[subject])
 
 
-def setting_word(name: str) -> str:
-    """A setting that is tried; an unknown one keeps its name."""
-    for template in _SETTINGS:
-        found = re.fullmatch(re.escape(str(template)).replace(r"\{\}", "(.+)"), name)
-        if found:
-            return translate("Tuning", template).format(*found.groups())
+def setting_text(name: str) -> str:
+    """Return the words for a setting; an unknown one keeps its name."""
+    for template in _SETTING_TEXTS:
+        match = re.fullmatch(re.escape(str(template)).replace(r"\{\}", "(.+)"), name)
+        if match:
+            return translate("Tuning", template).format(*match.groups())
     return name
 
 
-def doing(step: TuningStep) -> str:
-    """What a tuning does now."""
+def step_text(step: TuningStep) -> str:
+    """Return the words for what a tuning does now."""
     if step.against is None:
-        return translate("Tuning", _LOADING[step.subject])
-    others = listed(setting_word(name) for name in step.against) or translate("Tuning", "nothing else")
-    default = setting_word(DEFAULT) + (f" ({step.hint})" if step.hint else "")
-    against = translate("Tuning", "{default} against {others}").format(default=default, others=others)
-    return titled(subject_word(step.subject), against)
+        return translate("Tuning", _LOADING_TEXTS[step.subject])
+    names = listed(setting_text(name) for name in step.against) or translate("Tuning", "nothing else")
+    default = setting_text(DEFAULT) + (f" ({step.hint})" if step.hint else "")
+    against = translate("Tuning", "{default} against {others}").format(default=default, others=names)
+    return titled(subject_text(step.subject), against)
 
 
-def outcome(row: Row) -> str:
-    """What became of a setting, if there is anything to say."""
+def outcome_text(row: Row) -> str:
+    """Return what became of a setting, or ""."""
     if row.chosen:
         return translate("Tuning", "chosen")
     if row.failure:
-        return said(row.failure)
+        return translate_error(row.failure)
     return translate("Tuning", "no time left") if row.untimed and row.name != DEFAULT else ""
 
 
-def reason(stage: Stage) -> str:
-    """Why what was chosen was chosen."""
-    default, *tried = stage.rows
+def decision_text(stage: Stage) -> str:
+    """Return which setting was chosen, and why."""
+    default, *others = stage.rows
     chosen = stage.chosen
-    timed = [row for row in tried if row.ratio is not None and not row.failure]
+    timed = [row for row in others if row.ratio is not None and not row.failure]
     if chosen is not default:
-        why = translate("Tuning", "{setting}, because it was {gain} ({figures}).").format(
-            setting=setting_word(chosen.name), gain=_gain(chosen), figures=_figures(chosen, default)
+        text = translate("Tuning", "{setting}, because it was {gain} ({figures}).").format(
+            setting=setting_text(chosen.name), gain=_gain_text(chosen), figures=_comparison_text(chosen, default)
         )
-    elif not tried:
-        why = translate("Tuning", "as it is ({}), as there is nothing else to try here.").format(_ms(default))
+    elif not others:
+        text = translate("Tuning", "as it is ({}), as there is nothing else to try here.").format(_times_text(default))
     elif timed:
-        why = translate("Tuning", "as it is, because the best of the others, {setting}, {shortfall}.")
+        text = translate("Tuning", "as it is, because the best of the others, {setting}, {shortfall}.")
         if stage.cut_short:
-            why = translate(
+            text = translate(
                 "Tuning", "as it is, because the best of the others, {setting}, {shortfall}; not all were timed."
             )
         best = max(timed, key=lambda row: row.ratio.median if row.ratio else 0.0)
-        why = why.format(setting=setting_word(best.name), shortfall=_shortfall(best))
+        text = text.format(setting=setting_text(best.name), shortfall=_shortfall_text(best))
     elif stage.cut_short:
-        why = translate("Tuning", "as it is, as the time was over before anything else was timed; give it more.")
+        text = translate("Tuning", "as it is, as the time was over before anything else was timed; give it more.")
     else:
-        why = translate("Tuning", "as it is, as nothing else runs here.")
-    return titled(subject_word(stage.subject), why)
+        text = translate("Tuning", "as it is, as nothing else runs here.")
+    return titled(subject_text(stage.subject), text)
 
 
-def _shortfall(best: Row) -> str:
+def _shortfall_text(best: Row) -> str:
     assert best.ratio is not None
     if best.ratio.median <= 1.0:
         words = translate("Tuning", "was not faster: {}")
@@ -120,10 +120,10 @@ def _shortfall(best: Row) -> str:
         words = translate("Tuning", "gained too little to tell: {}")
     else:
         words = translate("Tuning", "was not faster often enough to rule out chance: {}")
-    return words.format(_gain(best))
+    return words.format(_gain_text(best))
 
 
-def _gain(row: Row) -> str:
+def _gain_text(row: Row) -> str:
     assert row.ratio is not None
     return translate(
         "Tuning", "{median}× as fast as the default ({low}–{high}), ahead in {better} of {pairs} runs"
@@ -136,7 +136,7 @@ def _gain(row: Row) -> str:
     )
 
 
-def _figures(row: Row, default: Row) -> str:
+def _comparison_text(row: Row, default: Row) -> str:
     words = translate("Tuning", "{what}: {mine} instead of {before} ms")
     return listed(
         words.format(what=translate("Tuning", name), mine=decimal(ms, 1), before=decimal(default.ms[name], 1))
@@ -145,13 +145,13 @@ def _figures(row: Row, default: Row) -> str:
     )
 
 
-def _ms(row: Row) -> str:
+def _times_text(row: Row) -> str:
     words = translate("Tuning", "{what}: {mine} ms")
     return listed(words.format(what=translate("Tuning", name), mine=decimal(ms, 1)) for name, ms in row.ms.items())
 
 
 class TuningReport(Card):
-    """What was found, stage by stage."""
+    """The measurements and decisions, stage by stage."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -164,51 +164,51 @@ class TuningReport(Card):
         add(self.column, self._title, self._where, self._buttons)
 
     def begin(self, model: str) -> None:
-        """A tuning of this model has begun."""
+        """Empty the report for a tuning of this model."""
         self._title.setText(self.tr("{}: measurements").format(model))
         self._where.hide()
         self._buttons.hide()
         self._clear()
 
     def add_stage(self, stage: Stage) -> None:
-        """Add what was decided."""
-        why = label(reason(stage), self, selectable=True)
-        why.setContentsMargins(0, SMALL, 0, 0)
-        for part in (why, self._table(stage)):
+        """Add a decision with its measurements."""
+        text = label(decision_text(stage), self, selectable=True)
+        text.setContentsMargins(0, SMALL, 0, 0)
+        for part in (text, self._table(stage)):
             self.column.insertWidget(self.column.count() - 1, part)
             self._stages.append(part)
             part.show()
 
-    def show_findings(self, found: Findings) -> None:
-        """All that was found and counts now."""
+    def show_findings(self, findings: Findings) -> None:
+        """Show everything that was found and is used now."""
         self._clear()
-        self._title.setText(titled(found.target, self._summary(found)))
-        self._where.setText(self._place(found))
+        self._title.setText(titled(findings.target, self._summary(findings)))
+        self._where.setText(self._circumstances(findings))
         self._where.show()
         self._buttons.show()
-        for stage in found.stages:
+        for stage in findings.stages:
             self.add_stage(stage)
 
     def text(self) -> str:
-        """The sentences."""
+        """Return the sentences."""
         labels = [part for part in (self._title, self._where, *self._stages) if isinstance(part, QLabel)]
         return "\n".join(part.text() for part in labels)
 
     def tables(self) -> Sequence[FigureTable]:
-        """One for each stage."""
+        """Return the table of each stage."""
         return [part for part in self._stages if isinstance(part, FigureTable)]
 
-    def _summary(self, found: Findings) -> str:
-        if all(stage.chosen.name == DEFAULT for stage in found.stages):
+    def _summary(self, findings: Findings) -> str:
+        if all(stage.chosen.name == DEFAULT for stage in findings.stages):
             return self.tr("nothing tried here is faster than the defaults.")
         return self.tr("the fastest settings found here are used from now on.")
 
-    def _place(self, found: Findings) -> str:
-        when = QDateTime.fromString(found.when, Qt.DateFormat.ISODate).toLocalTime()
-        place = self.tr("{seconds} s on {device}, OpenVINO {openvino}").format(
-            seconds=decimal(found.seconds, 0), device=found.device, openvino=found.openvino.partition("-")[0]
+    def _circumstances(self, findings: Findings) -> str:
+        when = QDateTime.fromString(findings.when, Qt.DateFormat.ISODate).toLocalTime()
+        text = self.tr("{seconds} s on {device}, OpenVINO {openvino}").format(
+            seconds=decimal(findings.seconds, 0), device=findings.device, openvino=findings.openvino.partition("-")[0]
         )
-        return f"{place} · {QLocale().toString(when, QLocale.FormatType.ShortFormat)}" if when.isValid() else place
+        return f"{text} · {QLocale().toString(when, QLocale.FormatType.ShortFormat)}" if when.isValid() else text
 
     def _clear(self) -> None:
         for part in self._stages:
@@ -218,19 +218,19 @@ class TuningReport(Card):
 
     def _table(self, stage: Stage) -> FigureTable:
         timed = list(dict.fromkeys(name for row in stage.rows for name in row.ms))
-        table = FigureTable(self.tr("Table: {}").format(subject_word(stage.subject)), self)
+        table = FigureTable(self.tr("Table: {}").format(subject_text(stage.subject)), self)
         milliseconds = [self.tr("ms, {}").format(translate("Tuning", name)) for name in timed]
         titles = [self.tr("Setting"), *milliseconds, self.tr("Speed"), self.tr("Ahead"), self.tr("Outcome")]
         last = len(titles) - 1
         table.begin(titles, widened=last, words=(0, last))
         for row in stage.rows:
             times = [decimal(row.ms[name], 1) if name in row.ms else NOTHING for name in timed]
-            item = table.add([setting_word(row.name), *times, *_standing(row), outcome(row)])
-            item.setToolTip(last, outcome(row))
+            item = table.add([setting_text(row.name), *times, *_speed_texts(row), outcome_text(row)])
+            item.setToolTip(last, outcome_text(row))
         return table
 
 
-def _standing(row: Row) -> tuple[str, str]:
+def _speed_texts(row: Row) -> tuple[str, str]:
     ratio = row.ratio
     if ratio is None:
         return NOTHING, NOTHING
@@ -238,11 +238,11 @@ def _standing(row: Row) -> tuple[str, str]:
     return f"{decimal(ratio.median, 2)}× ({spread})", f"{row.better} / {row.pairs}"
 
 
-_LONGEST = 1800  # seconds
+_MAX_SECONDS = 1800  # of a tuning
 
 
 class TuningPage(JobPage):
-    """What will be tried, for how long, and what was found."""
+    """The page of tuning."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(
@@ -256,7 +256,7 @@ class TuningPage(JobPage):
             parent,
         )
         form = Card(self, spacing=MEDIUM)
-        self.seconds = number_field(form, LEAST_SECONDS, _LONGEST, USUAL_SECONDS, step=10)
+        self.seconds = number_field(form, LEAST_SECONDS, _MAX_SECONDS, USUAL_SECONDS, step=10)
         self._plan = muted("", self)
         field = TitledField(self.tr("Longest time in seconds"), self.seconds, form, above=True)
         add(form.column, flowing([field], form), self._plan)
@@ -271,30 +271,30 @@ class TuningPage(JobPage):
         self.show_state(running=False)
 
     def request(self) -> int:
-        """The longest time in seconds."""
+        """Return the longest time in seconds."""
         return self.seconds.value()
 
     def show_state(self, *, running: bool, reason: str = "") -> None:
-        """Which buttons there are. `reason`: why none can start; empty where one can."""
+        """Show whether it runs. `reason` says why nothing can start, or is ""."""
         super().show_state(running=running, reason=reason)
         self.report.forget.setEnabled(not running and not reason)
 
     def show_plan(self, steps: Iterable[str]) -> None:
-        """What will be tried, in order."""
+        """Show what will be tried, in order."""
         self._plan.setText("\n".join(f"{number}. {step}" for number, step in enumerate(steps, start=1)))
 
     def begin(self, model: str) -> None:
-        """A tuning has begun."""
+        """Show that a tuning has begun."""
         self._empty.hide()
         self.bar.show_share(0, 1)
         self.report.begin(model)
         self.report.show()
 
-    def show_findings(self, found: Findings | None, model: str) -> None:
-        """What counts for a model now; None: nothing was found yet."""
-        self.report.setVisible(found is not None)
-        self._empty.setVisible(found is None)
+    def show_findings(self, findings: Findings | None, model: str) -> None:
+        """Show what is used for a model now; None if nothing was found yet."""
+        self.report.setVisible(findings is not None)
+        self._empty.setVisible(findings is None)
         untuned = self.tr("{} has not been tuned on this computer yet: it runs with the defaults.").format(model)
         self._empty.setText(untuned if model else "")
-        if found:
-            self.report.show_findings(found)
+        if findings:
+            self.report.show_findings(findings)

@@ -17,10 +17,10 @@ from PySide6.QtWidgets import (
 )
 
 from headstart.settings import in_section
+from headstart.ui.formatting import short_path
 from headstart.ui.history.encryption import EncryptionPage
 from headstart.ui.settings.settings_form import SettingsForm
 from headstart.ui.settings.side_panel import SAMPLING
-from headstart.ui.spelling import place
 from headstart.ui.translation import translate
 from headstart.ui.widgets.labels import button, muted
 from headstart.ui.widgets.layouts import Dialog, beside, scrolled
@@ -30,12 +30,12 @@ _SIZE = QSize(720, 600)
 
 
 class PreferencesDialog(Dialog):
-    """Its `forms` emit each change at once."""
+    """The settings of all chats on pages. Its `forms` emit each change at once."""
 
     restore_requested = Signal(object)  # names of the settings to set to their defaults
 
     def __init__(self, folders: Mapping[str, Path], parent: QWidget | None = None) -> None:
-        """`folders` by their titles."""
+        """`folders` are named by their titles."""
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(self.tr("Preferences"))
@@ -49,8 +49,8 @@ class PreferencesDialog(Dialog):
         self._add(self.tr("Privacy"), self.encryption)
         self._add(self.tr("Folders"), _folders(folders, self))
         self._lay_out()
-        self.list.currentRowChanged.connect(self._turn)
-        self._restore.clicked.connect(self._ask_restore)
+        self.list.currentRowChanged.connect(self._on_page_chosen)
+        self._restore.clicked.connect(self._on_restore)
         self._close.clicked.connect(self.close)
         self.list.setCurrentRow(0)
 
@@ -75,8 +75,8 @@ class PreferencesDialog(Dialog):
     def _lay_out(self) -> None:
         self.list.setFixedWidth(self.list.sizeHintForColumn(0) + 3 * LARGE)
         self.list.setFrameShape(QFrame.Shape.NoFrame)
-        for each in (self._restore, self._close):
-            each.setAutoDefault(False)
+        for widget in (self._restore, self._close):
+            widget.setAutoDefault(False)
         foot = QHBoxLayout()
         foot.setContentsMargins(MEDIUM, SMALL, MEDIUM, MEDIUM)
         foot.addStretch(1)
@@ -90,16 +90,16 @@ class PreferencesDialog(Dialog):
         remark.setContentsMargins(MEDIUM, SMALL, MEDIUM, 0)
         column.addWidget(remark)
         column.addLayout(foot)
-        wanted = QSize(scaled(_SIZE.width(), self.font()), scaled(_SIZE.height(), self.font()))
-        self.resize(wanted.boundedTo(self.screen().availableSize()).expandedTo(_SIZE))
+        size = QSize(scaled(_SIZE.width(), self.font()), scaled(_SIZE.height(), self.font()))
+        self.resize(size.boundedTo(self.screen().availableSize()).expandedTo(_SIZE))
 
     @Slot(int)
-    def _turn(self, page: int) -> None:
+    def _on_page_chosen(self, page: int) -> None:
         self.pages.setCurrentIndex(page)
         self._restore.setEnabled(page < len(self.forms))
 
     @Slot()
-    def _ask_restore(self) -> None:
+    def _on_restore(self) -> None:
         self.restore_requested.emit(self.forms[self.list.currentRow()].names)
 
 
@@ -115,7 +115,7 @@ def _folders(folders: Mapping[str, Path], parent: PreferencesDialog) -> QWidget:
         show.setEnabled(folder.is_dir())
         show.clicked.connect(lambda _=False, folder=folder: QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))))
         grid.addWidget(QLabel(title, page), row, 0)
-        grid.addWidget(muted(place(folder), page, selectable=True), row, 1)
+        grid.addWidget(muted(short_path(folder), page, selectable=True), row, 1)
         grid.addWidget(show, row, 2)
     grid.setColumnStretch(1, 1)
     grid.setRowStretch(len(folders), 1)

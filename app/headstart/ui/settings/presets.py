@@ -1,4 +1,4 @@
-"""Presets of system prompts: one's own, those that ship with the sampling that suits them, and their button."""
+"""Presets of system prompts: the user's own, the built-in ones with their sampling, and their button."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,29 +12,29 @@ from headstart.ui.translation import translate
 from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.stylesheet import dress
 
-_SAMPLED = ("temperature", "top_p")  # what a preset that ships sets, or leaves to the model
+_SAMPLING = ("temperature", "top_p")  # set by a built-in preset, or left to the model
 _FAITHFUL: Mapping[str, float] = {"temperature": 0.2, "top_p": 0.9}
 _INVENTIVE: Mapping[str, float] = {"temperature": 1.0, "top_p": 0.95}
-_LONGEST = 24  # characters of a name on the button
+_MAX_NAME = 24  # characters on the button
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A system prompt by name; `sampling` is None for one's own, which leave sampling as it is."""
+    """A named system prompt. `sampling` is None for the user's own presets, which leave sampling as it is."""
 
     name: str
     system_prompt: str
     sampling: Mapping[str, float] | None = field(default_factory=dict)
 
     def values(self) -> dict[str, object]:
-        """The settings of a chat that it changes; None leaves a value to the model."""
+        """Return the settings of a chat that the preset changes; None leaves a value to the model."""
         if self.sampling is None:
             return {"system_prompt": self.system_prompt}
-        return {"system_prompt": self.system_prompt, **{name: self.sampling.get(name) for name in _SAMPLED}}
+        return {"system_prompt": self.system_prompt, **{name: self.sampling.get(name) for name in _SAMPLING}}
 
 
 def built_in() -> list[Preset]:
-    """Those that ship, in the language of the window."""
+    """Return the presets that ship with Headstart, in the language of the window."""
     return [
         Preset(
             translate("Presets", "Assistant"),
@@ -104,22 +104,22 @@ def built_in() -> list[Preset]:
     ]
 
 
-def own(presets: Mapping[str, str]) -> list[Preset]:
-    """Those that a person keeps."""
+def own_presets(presets: Mapping[str, str]) -> list[Preset]:
+    """Return the user's own presets."""
     return [Preset(name, text, None) for name, text in presets.items()]
 
 
 class PresetButton(QToolButton):
-    """Lists the presets; `chosen` bears the one that was clicked."""
+    """A button with the menu of presets; `chosen` has the one that was clicked."""
 
     chosen = Signal(object)  # Preset
 
-    def __init__(self, parent: QWidget | None = None, more: Callable[[QMenu], None] | None = None) -> None:
-        """`more` adds to the menu whenever that opens."""
+    def __init__(self, parent: QWidget | None = None, add_actions: Callable[[QMenu], None] | None = None) -> None:
+        """`add_actions` adds to the menu whenever that opens."""
         super().__init__(parent)
         self._own: list[Preset] = []
         self._prompt = ""
-        self._more = more
+        self._add_actions = add_actions
         dress(self, "flat")
         self.setIcon(icon("unfolded"))
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
@@ -128,31 +128,31 @@ class PresetButton(QToolButton):
         self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
         self.setToolTip(self.tr("What the model is told before the chat, and how freely it chooses words"))
         menu = QMenu(self)
-        menu.setLayoutDirection(QGuiApplication.layoutDirection())  # not that of the button
+        menu.setLayoutDirection(QGuiApplication.layoutDirection())  # the button has its own direction
         menu.aboutToShow.connect(self.fill)
         self.setMenu(menu)
         self._show_name()
 
     @property
     def current(self) -> str:
-        """The name of the preset with the system prompt that is shown; "" if there is none."""
-        known = [*self._own, *built_in()]
-        return next((preset.name for preset in known if preset.system_prompt == self._prompt), "")
+        """Name of the preset with the current system prompt; "" if there is none."""
+        presets = [*self._own, *built_in()]
+        return next((preset.name for preset in presets if preset.system_prompt == self._prompt), "")
 
     def show_presets(self, presets: Mapping[str, str]) -> None:
-        """A person's own, all there are."""
-        self._own = own(presets)
+        """Set the user's own presets."""
+        self._own = own_presets(presets)
         self._show_name()
 
     def show_prompt(self, system_prompt: str) -> None:
-        """The system prompt that holds."""
+        """Set the current system prompt."""
         self._prompt = system_prompt
         self._show_name()
 
     @Slot()
     def fill(self) -> None:
-        """List them anew."""
-        menu, here = self.menu(), self.current
+        """Fill the menu."""
+        menu, current = self.menu(), self.current
         menu.clear()
         for group in ([Preset(self.tr("None"), "")], self._own, built_in()):
             menu.addSeparator()
@@ -160,15 +160,15 @@ class PresetButton(QToolButton):
                 action = menu.addAction(preset.name.replace("&", "&&"), partial(self.chosen.emit, preset))
                 action.setToolTip(preset.system_prompt)
                 action.setCheckable(True)
-                action.setChecked(preset.system_prompt == self._prompt if not here else preset.name == here)
+                action.setChecked(preset.system_prompt == self._prompt if not current else preset.name == current)
         menu.setToolTipsVisible(True)
-        if self._more:
+        if self._add_actions:
             menu.addSeparator()
-            self._more(menu)
+            self._add_actions(menu)
 
     def _show_name(self) -> None:
         name = self.current
-        short = name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
-        shown = self.tr("Preset: {}").format(short) if name else self.tr("Presets")
-        self.setText(shown.replace("&", "&&"))
+        short = name if len(name) <= _MAX_NAME else f"{name[: _MAX_NAME - 1]}…"
+        text = self.tr("Preset: {}").format(short) if name else self.tr("Presets")
+        self.setText(text.replace("&", "&&"))
         self.setAccessibleName(self.tr("Preset: {}").format(name) if name else self.tr("Presets"))

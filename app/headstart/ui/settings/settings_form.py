@@ -33,7 +33,7 @@ from headstart.ui.widgets.layouts import beside, stacked
 from headstart.ui.widgets.stylesheet import dress, inset
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY
 
-# Those of parameters are declared with them.
+# The titles of parameters are declared with them.
 _TITLES: Mapping[str, Any] = {
     "theme": QT_TRANSLATE_NOOP("Settings", "Theme"),
     "font_size": QT_TRANSLATE_NOOP("Settings", "Text size"),
@@ -71,7 +71,7 @@ _WORDS: Mapping[str, Any] = {
     "u8": QT_TRANSLATE_NOOP("Settings", "8 bits"),
 }
 # Names of programs and languages, each in its own language.
-_NATIVE = {
+_NATIVE_NAMES = {
     "headstart": "Headstart",
     "genai": "OpenVINO GenAI",
     "en": "English",
@@ -81,29 +81,28 @@ _NATIVE = {
 
 
 def title(name: str) -> str:
-    """The label of a setting."""
     return QCoreApplication.translate("Settings", _TITLES.get(name) or about()[name].title)
 
 
 def meaning(name: str) -> str:
-    """One sentence on what it does."""
+    """Return a sentence on what a setting does."""
     return QCoreApplication.translate("Settings", about()[name].meaning)
 
 
 def word(value: str) -> str:
-    """The text of a value of a choice."""
-    return QCoreApplication.translate("Settings", _WORDS[value]) if value in _WORDS else _NATIVE.get(value, value)
+    """Return the text of a value of a choice."""
+    return QCoreApplication.translate("Settings", _WORDS[value]) if value in _WORDS else _NATIVE_NAMES.get(value, value)
 
 
 class ChoiceBox(QComboBox):
-    """Ignores the wheel: scrolling a panel must not change values."""
+    """A box of choices. It ignores the wheel: scrolling a panel must not change values."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         pass_wheel(self)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: ARG002, N802
-        """As Qt paints it, but with an ellipsis where the text is cut."""
+        """Paint as Qt does, but with an ellipsis where the text is cut."""
         option = QStyleOptionComboBox()
         self.initStyleOption(option)
         part = QStyle.SubControl.SC_ComboBoxEditField
@@ -116,15 +115,15 @@ class ChoiceBox(QComboBox):
 
 _TYPING_MS = 600
 _WIDTH, _BOX_WIDTH = 88, 132
-_POPUP = 520  # widest list of choices
-_LARGEST = 2**31 - 1  # of a spin box
-_NAMES = frozenset({"model", "draft"})  # whose choices are names: as long as people make them
+_MAX_POPUP = 520  # pixels, of a list of choices
+_MAX_NUMBER = 2**31 - 1  # of a spin box
+_NAME_CHOICES = frozenset({"model", "draft"})  # their choices are names, which may be long
 _UNITS = {"zoom": " %", "font_size": " pt"}
 _UNKNOWN = "–"
 
 
 class SettingEditor(QWidget):
-    """A title with an editor beside or below it. Emits plain values when the user sets them."""
+    """A title with an editor beside or below it. It emits plain values when the user sets them."""
 
     edited = Signal(str, object)  # name, value
 
@@ -138,8 +137,8 @@ class SettingEditor(QWidget):
         """Show a value without emitting it."""
         raise NotImplementedError
 
-    def _adopt(self, field: QWidget) -> None:
-        """Give the field name and description of the setting."""
+    def _describe(self, field: QWidget) -> None:
+        """Give the field the name and description of the setting."""
         field.setAccessibleName(title(self.name))
         field.setAccessibleDescription(meaning(self.name))
         field.setToolTip(meaning(self.name))
@@ -154,7 +153,7 @@ class SettingEditor(QWidget):
 
 
 class ChoiceEditor(SettingEditor):
-    """One of several values. Values can be greyed, with the reason in the tooltip."""
+    """A choice of one of several values. A greyed value has its reason in the tooltip."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(name, parent)
@@ -162,18 +161,18 @@ class ChoiceEditor(SettingEditor):
         self._box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self._box.setMinimumContentsLength(8)
         self._box.setMinimumWidth(_BOX_WIDTH)
-        self._adopt(self._box)
+        self._describe(self._box)
         self.label.setMinimumWidth(_WIDTH)
-        if name in _NAMES:
+        if name in _NAME_CHOICES:
             self._column(self._box)
         else:
             self.setLayout(self._row(self._box))
         for value in about()[name].choices:
             self._box.addItem(word(value), value)
-        self._box.activated.connect(self._emit)
+        self._box.activated.connect(self._on_edited)
 
     def set_choices(self, choices: list[tuple[str, str, str]]) -> None:
-        """(value, text, reason why it cannot be chosen, or empty)."""
+        """Set the choices: value, text, and the reason why it cannot be chosen or ""."""
         with QSignalBlocker(self._box):
             self._box.clear()
             for value, text, reason in choices:
@@ -183,113 +182,109 @@ class ChoiceEditor(SettingEditor):
                 item.setEnabled(not reason)
         view = self._box.view()
         view.setTextElideMode(Qt.TextElideMode.ElideRight)
-        view.setMinimumWidth(min(view.sizeHintForColumn(0) + 2 * SMALL, _POPUP))
+        view.setMinimumWidth(min(view.sizeHintForColumn(0) + 2 * SMALL, _MAX_POPUP))
 
     def show_value(self, value: Any) -> None:
-        """Choose the entry with this value."""
         self._box.setCurrentIndex(self._box.findData(value))
 
     @Slot()
-    def _emit(self) -> None:
+    def _on_edited(self) -> None:
         self.edited.emit(self.name, self._box.currentData())
 
 
 class CheckEditor(SettingEditor):
-    """Yes or no."""
-
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(name, parent)
         self._box = QCheckBox(title(name), self)
-        self._adopt(self._box)
+        self._describe(self._box)
         self.label.hide()  # the box shows the title
         self.setLayout(self._row(self._box))
-        self._box.clicked.connect(self._emit)
+        self._box.clicked.connect(self._on_edited)
 
     def show_value(self, value: Any) -> None:
-        """Tick it, or not."""
         self._box.setChecked(value)
 
     @Slot()
-    def _emit(self) -> None:
+    def _on_edited(self) -> None:
         self.edited.emit(self.name, self._box.isChecked())
 
 
 class NumberEditor(SettingEditor):
-    """A number within its bounds, with a box for automatic if the setting may be automatic."""
+    """A number within its bounds; with a box for automatic if the setting can be automatic."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(name, parent)
         self._kind = type(_sample(name))  # int or float
         self._spin = _NumberBox(self)
-        self._usual: float | None = None  # the automatic value, if it is known
-        self._bound()
+        self._automatic_value: float | None = None  # None if it is unknown
+        self._set_bounds()
         self._spin.setSuffix(_UNITS.get(name, ""))
         self._spin.setKeyboardTracking(False)
         self._spin.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         inset(self._spin)
-        self._adopt(self._spin)
+        self._describe(self._spin)
         self._automatic = QCheckBox(self.tr("Auto"), self)
         self._automatic.setAccessibleName(self.tr("{}: automatic").format(title(name)))
         self._automatic.setVisible(defaults()[name] is None)
-        self._bounds = StatusLine(self)
-        stacked(self, self._row(self._automatic, self._spin), self._bounds, spacing=TINY)
-        self._spin.corrected.connect(self._tell_bounds)
-        self._spin.valueChanged.connect(self._emit)
-        self._automatic.toggled.connect(self._toggle)
+        self._bounds_line = StatusLine(self)
+        stacked(self, self._row(self._automatic, self._spin), self._bounds_line, spacing=TINY)
+        self._spin.corrected.connect(self._on_corrected)
+        self._spin.valueChanged.connect(self._on_edited)
+        self._automatic.toggled.connect(self._on_automatic)
 
     def show_value(self, value: Any) -> None:
-        """A number, or None for automatic."""
+        """Show a number, or None for automatic."""
         with QSignalBlocker(self._spin), QSignalBlocker(self._automatic):
             self._automatic.setChecked(value is None)
             self._spin.setEnabled(value is not None)
-            self._show(self._usual if value is None else value)
+            self._show(self._automatic_value if value is None else value)
 
-    def show_usual(self, value: float | None) -> None:
-        """The automatic value; None if it is unknown."""
-        self._usual = value
+    def show_automatic(self, value: float | None) -> None:
+        """Set the automatic value; None if it is unknown."""
+        self._automatic_value = value
 
     def _show(self, value: float | None) -> None:
         self._spin.setSpecialValueText(_UNKNOWN if value is None else "")
         self._spin.setValue(self._spin.minimum() if value is None else value)
 
-    def _bound(self) -> None:
-        known = about()[self.name]
+    def _set_bounds(self) -> None:
+        about_setting = about()[self.name]
         is_whole = self._kind is int
         self._spin.setDecimals(0 if is_whole else 2)
         self._spin.setSingleStep(1 if is_whole else 0.05)
-        low = known.low if known.low is not None else (known.above or 0.0) + 0.01
-        self._spin.setRange(low, _LARGEST if known.high is None else min(known.high, _LARGEST))
+        low = about_setting.low if about_setting.low is not None else (about_setting.above or 0.0) + 0.01
+        self._spin.setRange(low, _MAX_NUMBER if about_setting.high is None else min(about_setting.high, _MAX_NUMBER))
 
     @Slot(str, float)
-    def _tell_bounds(self, typed: str, value: float) -> None:
-        """Say until the next change that another value was taken than the one typed."""
+    def _on_corrected(self, typed: str, value: float) -> None:
+        """Show, until the next change, that another value was taken than the one typed."""
         words = self.tr("{typed} is out of bounds ({low} to {high}); {value} is used.").format(
             typed=typed,
             low=self._spin.textFromValue(self._spin.minimum()),
             high=self._spin.textFromValue(self._spin.maximum()),
             value=self._spin.textFromValue(value),
         )
-        self._bounds.say(words, bad=True)
+        self._bounds_line.say(words, bad=True)
 
     @Slot()
-    def _emit(self) -> None:
-        self._bounds.say("")
+    def _on_edited(self) -> None:
+        self._bounds_line.say("")
         if not self._automatic.isChecked():
             self.edited.emit(self.name, self._kind(self._spin.value()))
 
     @Slot(bool)
-    def _toggle(self, automatic: bool) -> None:
+    def _on_automatic(self, automatic: bool) -> None:
         self._spin.setEnabled(not automatic)
         if automatic:
             self.edited.emit(self.name, None)
             return
         with QSignalBlocker(self._spin):
-            self._show(_sample(self.name) if self._usual is None else self._usual)
+            self._show(_sample(self.name) if self._automatic_value is None else self._automatic_value)
         self.edited.emit(self.name, self._kind(self._spin.value()))
 
 
 class TextEditor(SettingEditor):
-    """Text of several lines, or a list with a text on each line."""
+    """A text of several lines, or a list with a text on each line."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(name, parent)
@@ -297,26 +292,26 @@ class TextEditor(SettingEditor):
         self._field = QPlainTextEdit(self)
         dress(self._field, "field")
         self._field.setTabChangesFocus(True)
-        self._fit()
+        self._fit_height()
         if self._is_list:
             self._field.setPlaceholderText(self.tr("one on each line"))
-        self._adopt(self._field)
+        self._describe(self._field)
         self._column(self._field)
-        self._typing = QTimer(self, singleShot=True, interval=_TYPING_MS)
-        self._typing.timeout.connect(self.flush)
-        self._field.textChanged.connect(self._typing.start)
+        self._typing_timer = QTimer(self, singleShot=True, interval=_TYPING_MS)
+        self._typing_timer.timeout.connect(self.flush)
+        self._field.textChanged.connect(self._typing_timer.start)
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
-            self._fit()
+            self._fit_height()
 
-    def _fit(self) -> None:
+    def _fit_height(self) -> None:
         lines = 2 if self._is_list else 5
         self._field.setFixedHeight(self._field.fontMetrics().lineSpacing() * lines + 2 * SMALL)
 
     def show_value(self, value: Any) -> None:
-        """A text, or several."""
+        """Show a text, or a list of them."""
         text = "\n".join(value) if self._is_list else value
         if text != self._field.toPlainText():
             with QSignalBlocker(self._field):
@@ -325,13 +320,13 @@ class TextEditor(SettingEditor):
     @Slot()
     def flush(self) -> None:
         """Emit what was typed."""
-        self._typing.stop()
+        self._typing_timer.stop()
         text = self._field.toPlainText()
         self.edited.emit(self.name, [line for line in text.split("\n") if line] if self._is_list else text)
 
 
 def editor(name: str, parent: QWidget) -> SettingEditor:
-    """The right editor for a setting."""
+    """Return the right editor for a setting."""
     value = _sample(name)
     if about()[name].choices or name in {"model", "draft", "device", "draft_device"}:
         return ChoiceEditor(name, parent)
@@ -341,7 +336,7 @@ def editor(name: str, parent: QWidget) -> SettingEditor:
 
 
 def _sample(name: str) -> Any:
-    """A value of the setting's kind; where the default is automatic, one to start from."""
+    """Return a value of the setting's type: the default, or a value to start from if the default is automatic."""
     return about()[name].start if defaults()[name] is None else defaults()[name]
 
 
@@ -349,24 +344,24 @@ _INVALID = QValidator.State.Invalid
 
 
 class _NumberBox(QDoubleSpinBox):
-    """Wide enough for six digits, not for the largest number. Ignores the wheel; corrects what is out of bounds."""
+    """A spin box as wide as six digits. It ignores the wheel, and corrects numbers out of bounds."""
 
-    corrected = Signal(str, float)  # what was typed, and the nearest value that is possible
+    corrected = Signal(str, float)  # what was typed, and the nearest possible value
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         pass_wheel(self)
-        self._typed = ""  # what was out of bounds
-        self.editingFinished.connect(self._tell)
+        self._typed = ""  # while it was out of bounds
+        self.editingFinished.connect(self._on_editing_finished)
 
     def validate(self, text: str, position: int) -> tuple[QValidator.State, str, int]:
-        """Let a number out of bounds be typed: Qt swallows its keys, which makes another number unseen."""
+        """Allow to type a number out of bounds: Qt swallows its keys, which turns it into another number unseen."""
         state, text, position = super().validate(text, position)
         is_number = self._number(text) is not None
         return QValidator.State.Intermediate if is_number and state == _INVALID else state, text, position
 
     def fixup(self, text: str) -> str:
-        """The nearest number that is possible."""
+        """Return the nearest possible number."""
         number = self._number(text)
         if number is None:
             return str(super().fixup(text))
@@ -385,80 +380,80 @@ class _NumberBox(QDoubleSpinBox):
         return number if is_number else None
 
     @Slot()
-    def _tell(self) -> None:
+    def _on_editing_finished(self) -> None:
         typed, self._typed = self._typed, ""
         if typed:
             self.corrected.emit(typed, self.value())
 
 
 class PresetEditor(TextEditor):
-    """The system prompt; emits "presets" with all of one's own when those change, and the sampling of a chosen one."""
+    """The system prompt and its presets. It also emits "presets" (the user's own) and the sampling of a chosen one."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__("system_prompt", parent)
         self._presets: dict[str, str] = {}
         self.button = PresetButton(self, self._add_actions)
-        self.button.chosen.connect(self._choose)
-        self._head()
+        self.button.chosen.connect(self._on_preset_chosen)
+        self._lay_out_title()
         self._field.textChanged.connect(self._show_prompt)
         self._show_prompt()
 
     def show_presets(self, presets: Mapping[str, str]) -> None:
-        """One's own, all there are."""
+        """Set the user's own presets."""
         self._presets = dict(presets)
         self.button.show_presets(presets)
         self._show_prompt()
 
     def save(self, name: str) -> None:
-        """Keep the prompt under a name; it replaces another prompt of that name."""
+        """Keep the prompt as a preset; it replaces a preset of the same name."""
         if name.strip():
-            self._tell({**self._presets, name.strip(): self._field.toPlainText()})
+            self._change_presets({**self._presets, name.strip(): self._field.toPlainText()})
 
     def rename(self, name: str) -> None:
-        """Give the preset that is shown another name; its place in the list stays."""
-        here, name = self.button.current, name.strip()
-        if name and here in self._presets and name != here:
-            kept = {old: text for old, text in self._presets.items() if old != name}
-            self._tell({name if old == here else old: text for old, text in kept.items()})
+        """Rename the current preset; its place in the list stays."""
+        current, name = self.button.current, name.strip()
+        if name and current in self._presets and name != current:
+            others = {old: text for old, text in self._presets.items() if old != name}
+            self._change_presets({name if old == current else old: text for old, text in others.items()})
 
     def _add_actions(self, menu: QMenu) -> None:
-        here = self.button.current
-        save = menu.addAction(self.tr("Save as Preset…"), self._ask_save)
-        save.setEnabled(bool(self._field.toPlainText().strip()) and not here)
-        for label, act in ((self.tr("Rename Preset…"), self._ask_rename), (self.tr("Delete Preset"), self._delete)):
-            menu.addAction(label, act).setEnabled(here in self._presets)
+        current = self.button.current
+        save = menu.addAction(self.tr("Save as Preset…"), self._on_save)
+        save.setEnabled(bool(self._field.toPlainText().strip()) and not current)
+        for label, slot in ((self.tr("Rename Preset…"), self._on_rename), (self.tr("Delete Preset"), self._on_delete)):
+            menu.addAction(label, slot).setEnabled(current in self._presets)
 
     @Slot(object)
-    def _choose(self, preset: Preset) -> None:
+    def _on_preset_chosen(self, preset: Preset) -> None:
         self._field.setPlainText(preset.system_prompt)
-        self._typing.stop()
+        self._typing_timer.stop()
         for name, value in preset.values().items():
             self.edited.emit(name, value)
 
     @Slot()
-    def _ask_save(self) -> None:
+    def _on_save(self) -> None:
         self._ask(self.tr("Save as preset"), "", self.save)
 
     @Slot()
-    def _ask_rename(self) -> None:
+    def _on_rename(self) -> None:
         self._ask(self.tr("Rename preset"), self.button.current, self.rename)
 
-    def _ask(self, title: str, name: str, then: Callable[[str], None]) -> None:
+    def _ask(self, title: str, name: str, on_name: Callable[[str], None]) -> None:
         dialog = QInputDialog(self)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setWindowTitle(title)
         dialog.setLabelText(self.tr("Name"))
         dialog.setTextEchoMode(QLineEdit.EchoMode.Normal)
         dialog.setTextValue(name)
-        dialog.textValueSelected.connect(then)
+        dialog.textValueSelected.connect(on_name)
         dialog.open()
 
     @Slot()
-    def _delete(self) -> None:
-        here = self.button.current
-        self._tell({name: text for name, text in self._presets.items() if name != here})
+    def _on_delete(self) -> None:
+        current = self.button.current
+        self._change_presets({name: text for name, text in self._presets.items() if name != current})
 
-    def _tell(self, presets: dict[str, str]) -> None:
+    def _change_presets(self, presets: dict[str, str]) -> None:
         self.flush()
         self.show_presets(presets)
         self.edited.emit("presets", presets)
@@ -467,21 +462,21 @@ class PresetEditor(TextEditor):
     def _show_prompt(self) -> None:
         self.button.show_prompt(self._field.toPlainText())
 
-    def _head(self) -> None:
-        """Title and menu on one line."""
+    def _lay_out_title(self) -> None:
+        """Put title and menu on one line."""
         column = self.layout()
         assert isinstance(column, QVBoxLayout)
         column.insertLayout(0, beside(None, self.label, self.button, growing=self.label))
 
 
-Section = tuple[str, tuple[str, ...]]  # heading, or empty; names of settings
-Choices = list[tuple[str, str, str]]  # value, text, reason why not or empty
+Section = tuple[str, tuple[str, ...]]  # heading or "", names of settings
+Choices = list[tuple[str, str, str]]  # value, text, reason against it or ""
 _NOTED = ("kv_precision",)
-_CLEAR = ("font_size", "zoom")  # whose titles say it all
+_SELF_EXPLAINING = ("font_size", "zoom")  # their titles say it all
 
 
 class SettingsForm(QWidget):
-    """Emits what was changed, shows the settings it is given; `explained` puts the meaning below each editor."""
+    """Editors of settings under headings. `explained` puts the meaning of a setting below its editor."""
 
     edited = Signal(str, object)  # name, plain value
 
@@ -504,11 +499,11 @@ class SettingsForm(QWidget):
         """The settings that can be changed here."""
         return tuple(self._editors)
 
-    def show_settings(self, settings: Settings, usual: Mapping[str, float]) -> None:
-        """Show the values, and what automatic ones are now."""
+    def show_settings(self, settings: Settings, automatic: Mapping[str, float]) -> None:
+        """Show the values; `automatic` has those that automatic settings take now."""
         for name, field in self._editors.items():
             if isinstance(field, NumberEditor):
-                field.show_usual(usual.get(name))
+                field.show_automatic(automatic.get(name))
             field.show_value(getattr(settings, name))
             if isinstance(field, PresetEditor):
                 field.show_presets(settings.presets)
@@ -517,14 +512,14 @@ class SettingsForm(QWidget):
         self._hint.setText(_hint(settings.guessing.mode))
 
     def show_choices(self, choices: Mapping[str, Choices]) -> None:
-        """What can be chosen, by setting; settings that are not shown here are ignored."""
-        for name, offered in choices.items():
+        """Set the choices of settings; settings that are not shown here are ignored."""
+        for name, values in choices.items():
             field = self._editors.get(name)
             if isinstance(field, ChoiceEditor):
-                field.set_choices(offered)
+                field.set_choices(values)
 
     def show_notes(self, notes: Mapping[str, str]) -> None:
-        """Below the settings that are shown here; an empty note takes no room."""
+        """Show notes below the settings that have room for them; an empty note takes no room."""
         for name, note in self._notes.items():
             note.setText(notes.get(name, ""))
             note.setVisible(bool(note.text()))
@@ -533,22 +528,22 @@ class SettingsForm(QWidget):
         field = PresetEditor(self) if name == "system_prompt" else editor(name, self)
         self._editors[name] = field
         if name == "temperature":
-            self._column.addLayout(self._offer_greedy())
+            self._column.addLayout(self._greedy_row())
         field.edited.connect(self.edited)
         self._column.addWidget(field)
         if name in _NOTED:
             self._notes[name] = muted("", self)
             self._notes[name].hide()
             self._column.addWidget(self._notes[name])
-        if explained and name not in _CLEAR:
+        if explained and name not in _SELF_EXPLAINING:
             self._column.addWidget(muted(meaning(name), self))
             self._column.addSpacing(SMALL)
         if name == "speculation":
             self._column.addWidget(self._hint)
             self._column.addSpacing(SMALL if explained else 0)
 
-    def _offer_greedy(self) -> QHBoxLayout:
-        """The row above the settings of sampling."""
+    def _greedy_row(self) -> QHBoxLayout:
+        """Return the row above the settings of sampling."""
         greedy = button(self.tr("Likeliest words"), self)
         greedy.setToolTip(self.tr("Temperature 0: the likeliest word each time"))
         greedy.clicked.connect(lambda: self.edited.emit("temperature", 0.0))
@@ -557,9 +552,9 @@ class SettingsForm(QWidget):
 
 
 def _heading(text: str, parent: QWidget) -> QLabel:
-    made = section(text, parent)
-    made.setContentsMargins(0, MEDIUM, 0, 0)
-    return made
+    heading = section(text, parent)
+    heading.setContentsMargins(0, MEDIUM, 0, 0)
+    return heading
 
 
 def _hint(speculation: str) -> str:

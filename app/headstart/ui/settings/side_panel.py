@@ -16,12 +16,12 @@ SAMPLING = (*(each.name for each in declared(SamplingParams)), "max_new_tokens",
 _BAR = 12  # pixels of the scroll bar beside the settings
 
 
-def _besides(section: str, *left_out: str) -> tuple[str, ...]:
-    return tuple(name for name in in_section(section) if name not in left_out)
+def _others(section: str, *excluded: str) -> tuple[str, ...]:
+    return tuple(name for name in in_section(section) if name not in excluded)
 
 
 class SidePanel(QFrame):
-    """Everyday settings, the others folded, and buttons for all chats. `edited` is that of the first form."""
+    """Everyday settings of the open chat, the others folded, and two buttons. `edited` is that of the everyday form."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -40,18 +40,18 @@ class SidePanel(QFrame):
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         super().resizeEvent(event)
-        self._fit()
+        self._arrange_buttons()
 
     def event(self, event: QEvent) -> bool:
-        taken = super().event(event)
+        is_handled = super().event(event)
         if event.type() == QEvent.Type.LayoutRequest:  # the text became larger, or the style sheet changed
-            self._fit()
-        return taken
+            self._arrange_buttons()
+        return is_handled
 
-    def _fit(self) -> None:
+    def _arrange_buttons(self) -> None:
         """Put large buttons below each other."""
-        words = self.reset.sizeHint().width() + self.adopt.sizeHint().width()
-        fits = words + SMALL + 2 * MEDIUM + _BAR <= self.width()
+        width = self.reset.sizeHint().width() + self.adopt.sizeHint().width()
+        fits = width + SMALL + 2 * MEDIUM + _BAR <= self.width()
         self._buttons.setDirection(QBoxLayout.Direction.LeftToRight if fits else QBoxLayout.Direction.TopToBottom)
 
     def _everyday(self) -> list[Section]:
@@ -61,9 +61,9 @@ class SidePanel(QFrame):
     def _rest(self) -> list[Section]:
         shown = self._form.names
         return [
-            (self.tr("Guess ahead"), ("draft", *_besides("speculation", "acceptance_threshold", *shown))),
+            (self.tr("Guess ahead"), ("draft", *_others("speculation", "acceptance_threshold", *shown))),
             (self.tr("Answers"), tuple(name for name in SAMPLING if name not in shown)),
-            (self.tr("Loading"), _besides("model", "draft", *shown)),
+            (self.tr("Loading"), _others("model", "draft", *shown)),
         ]
 
     def _lay_out(self) -> None:
@@ -75,13 +75,13 @@ class SidePanel(QFrame):
         inner = QWidget(self)
         forms = stacked(inner, spacing=0)
         for form in self.forms:
-            form.setMinimumWidth(1)  # or words wrap for a width that a narrow panel has not
+            form.setMinimumWidth(1)  # or words wrap for a width that a narrow panel does not have
         forms.addWidget(self._form)
         forms.addLayout(row(self._fold))
         forms.addWidget(self._advanced)
         forms.addStretch(1)
         scroll = scrolled(inner, self)
         hide_idle_bar(scroll)
-        scroll.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)  # fields stay where they are
+        scroll.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)  # so that fields stay where they are
         column.addWidget(scroll, 1)
         column.addLayout(self._buttons)

@@ -29,8 +29,8 @@ from PySide6.QtWidgets import QAbstractItemView, QListView, QStyle, QStyledItemD
 from headstart.chat.conversation import Chat
 from headstart.chat.reader import Hit
 from headstart.chat.search import Range
+from headstart.ui.formatting import listed, titled
 from headstart.ui.sidebar.chats_controller import Listing
-from headstart.ui.spelling import listed, titled
 from headstart.ui.translation import translate
 from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.theme import RADIUS, SMALL, TINY, Theme, current

@@ -98,7 +98,7 @@ class TitleController(QObject):
             return None
         settings = self._settings.now.for_chat(chat.settings)
         proposed = first_title(conversation)
-        if chat.title != proposed or proposed == path[0].text.strip() or not self._loader.holds(settings):
+        if chat.title != proposed or proposed == path[0].text.strip() or not self._loader.has_loaded(settings):
             return None
         wish = self.tr(
             "Write a title for this conversation, in its language and in at most six words. Answer with the title "

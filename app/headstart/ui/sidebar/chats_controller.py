@@ -16,7 +16,7 @@ from headstart.settings import Settings
 from headstart.ui.chat.chat_session import ChatEvents, ChatSession
 from headstart.ui.chat.tools import ToolsController
 from headstart.ui.models.model_loader import ModelLoader
-from headstart.ui.translation import telling
+from headstart.ui.translation import showing_errors
 from headstart.ui.widgets.undo_stack import Undoable
 
 _AT_ONCE = 25  # hits shown together: more than a sidebar shows
@@ -103,7 +103,7 @@ class _Seeker(QObject):
         """Emit what is found, until another search is asked for."""
         if number != self._newest:
             return
-        with telling(partial(self.failed.emit, number)):
+        with showing_errors(partial(self.failed.emit, number)):
             self._search(number, query, tag, project)
 
     @Slot()
@@ -346,7 +346,7 @@ class ChatsController(QObject):
                 session.deleteLater()
 
     def _restored(self, chat_id: str) -> ChatSession | None:
-        with telling(self._note_trouble):
+        with showing_errors(self._note_trouble):
             chat = self._store.chat(chat_id)
             if chat and chat.deleted is None:
                 return self._session(chat)
@@ -417,7 +417,7 @@ class ChatsController(QObject):
         return Undoable(words.format(title), told.format(title), take_back)
 
     def _attempt(self, act: Callable[[], object]) -> bool:
-        with telling(self._note_trouble):
+        with showing_errors(self._note_trouble):
             act()
             return True
         return False
@@ -437,19 +437,19 @@ class TagsController(QObject):
 
     def create(self, name: str, chats: Sequence[str] = ()) -> None:
         """Create a tag if it is new, and give it to chats."""
-        with telling(self.troubled.emit):
+        with showing_errors(self.troubled.emit):
             self._store.create_tag(name, chats)
             self.changed.emit({})
 
     def rename(self, name: str, new: str) -> None:
         """Rename a tag; the name of another tag is refused."""
         if new.strip() and new.strip() != name:
-            with telling(self.troubled.emit):
+            with showing_errors(self.troubled.emit):
                 self.changed.emit({name: self._store.rename_tag(name, new)})
 
     def delete(self, name: str) -> None:
         """Remove a tag; its chats stay."""
-        with telling(self.troubled.emit):
+        with showing_errors(self.troubled.emit):
             had = self._store.delete_tag(name)
             self.changed.emit({name: ""})
             words, told = self.tr("Delete Tag “{}”").format(name), self.tr("Deleted tag “{}”").format(name)
@@ -460,6 +460,6 @@ class TagsController(QObject):
         if given:
             self.create(name, chats)
             return
-        with telling(self.troubled.emit):
+        with showing_errors(self.troubled.emit):
             self._store.untag(name, chats)
             self.changed.emit({})

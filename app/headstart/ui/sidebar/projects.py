@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
 from headstart.chat.conversation import LONGEST_NAME, Project
 from headstart.chat.store import Store
 from headstart.ui.chat.attachments import AttachmentTray
-from headstart.ui.translation import telling
+from headstart.ui.translation import showing_errors
 from headstart.ui.widgets.labels import StatusLine, button, muted
 from headstart.ui.widgets.layouts import Dialog, beside, confirms, file_place, keep_place, stacked
 from headstart.ui.widgets.stylesheet import dress
@@ -142,7 +142,7 @@ class ProjectsController(QObject):
         """Rename a project; the name of another one is refused."""
         project = self._read(name)
         if project and new.strip() and new.strip() != name:
-            with telling(self.troubled.emit):
+            with showing_errors(self.troubled.emit):
                 renamed = self._store.change_project(name, Project(new, project.settings, project.files))
                 self.changed.emit({name: renamed})
 
@@ -153,12 +153,12 @@ class ProjectsController(QObject):
         stay = self.tr("Its chat stays.") if count == 1 else self.tr("Its {} chats stay.").format(count)
         title, action = self.tr("Delete project"), self.tr("Delete")
         if confirms(self._window, title, question, action, stay if count else ""):
-            with telling(self.troubled.emit):
+            with showing_errors(self.troubled.emit):
                 self._store.delete_project(name)
                 self.changed.emit({name: ""})
 
     def _read(self, name: str) -> Project | None:
-        with telling(self.troubled.emit):
+        with showing_errors(self.troubled.emit):
             return self._store.project(name)
         return None
 
@@ -166,7 +166,7 @@ class ProjectsController(QObject):
         dialog = ProjectDialog(project, self._models(), self._window)
 
         def save(changed: Project) -> None:
-            with telling(dialog.complain):
+            with showing_errors(dialog.complain):
                 renamed = self._save(project.name, changed, chats)
                 dialog.accept()
                 self.changed.emit(renamed)

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from headstart.ui.spelling import amount, decimal, percent, place, whole
+from headstart.ui.formatting import decimal, format_size, percent, short_path, whole
 from headstart.ui.translation import translate
 from headstart.ui.widgets.focus import ends
 from headstart.ui.widgets.icons import icon_button
@@ -111,7 +111,7 @@ class NoticeBar(QFrame):
 
 def saved(path: Path) -> str:
     """Where a file is."""
-    return translate("NoticeBar", "Saved to {}").format(place(path))
+    return translate("NoticeBar", "Saved to {}").format(short_path(path))
 
 
 def tell_saved(notice: NoticeBar, path: Path) -> None:
@@ -380,7 +380,9 @@ class WorkCard(Card):
         first, done, total = self._counted
         words = self._current
         if total and words and self._in_bytes:
-            words = self.tr("{step} · {done} of {total}").format(step=words, done=amount(done), total=amount(total))
+            words = self.tr("{step} · {done} of {total}").format(
+                step=words, done=format_size(done), total=format_size(total)
+            )
         elif total and words:
             words = f"{words} · {percent(done / total)}"
         if seconds >= _LONG and done > first:

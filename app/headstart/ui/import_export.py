@@ -1,4 +1,4 @@
-"""Chats written into files, as PDF too, and read from files, with their dialogs."""
+"""Export of chats to files, PDF included, and import from files, with their dialogs."""
 
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -42,24 +42,24 @@ from headstart.settings import about
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.chat_page import ChatPage
 from headstart.ui.chat.message import attached_blocks, split
+from headstart.ui.formatting import titled
 from headstart.ui.markdown.blocks import Block, Code, Paragraph, Place, Rule, Span, Style
 from headstart.ui.markdown.document import DocumentWriter, Formats
 from headstart.ui.markdown.highlighting import Highlighter
 from headstart.ui.markdown.markdown import parse, parse_literal
 from headstart.ui.settings.settings_form import title, word
-from headstart.ui.spelling import titled
-from headstart.ui.translation import telling, translate
+from headstart.ui.translation import showing_errors, translate
 from headstart.ui.widgets import theme
 from headstart.ui.widgets.layouts import dress_dialog, file_place, keep_place
 from headstart.ui.widgets.progress import Cause, tell_saved
 from headstart.ui.widgets.theme import LIGHT
 
-_LISTS = 1_000_000  # more than one message has: lists of two messages must not become one
+_MAX_LISTS = 1_000_000  # more than one message has: lists of two messages must not become one
 _REMARK = Place(quotes=1)
 
 
 def chat_sections(chat: Chat, conversation: Conversation, words: Wording) -> list[Iterable[Block]]:
-    """The title and then each message shown, whose Markdown is read when its section is."""
+    """Return the title and then each message as sections; a message's Markdown is parsed when its section is read."""
     title = " ".join(chat.title.split()) or words.untitled
     head = (_line(title, heading=1), _line(moment(chat.created, words), _REMARK))
     return [head, *(_section(number, message, words) for number, message in enumerate(conversation.path))]
@@ -69,7 +69,7 @@ def _section(number: int, message: Message, words: Wording) -> Iterator[Block]:
     yield Rule()
     yield _line(" ".join(speaker(message, words).split()), heading=3)
     for block in _message(message, words):
-        yield _apart(block, number)
+        yield _with_own_lists(block, number)
 
 
 def _message(message: Message, words: Wording) -> Iterator[Block]:
@@ -84,40 +84,37 @@ def _answer(text: str, words: Wording) -> Iterator[Block]:
     if parts.thought:
         start, end = parts.thought
         yield _line(f"{words.thinking}:", _REMARK, Style.ITALIC)
-        yield from _quoted(parse(text[start:end], start))
+        for block in parse(text[start:end], start):
+            yield replace(block, place=replace(block.place, quotes=block.place.quotes + 1))
     yield from parse(text[parts.body :], parts.body)
 
 
-def _quoted(blocks: Iterable[Block]) -> Iterator[Block]:
-    for block in blocks:
-        yield replace(block, place=replace(block.place, quotes=block.place.quotes + 1))
-
-
-def _apart(block: Block, message: int) -> Block:
+def _with_own_lists(block: Block, message: int) -> Block:
     if not isinstance(block, Paragraph) or block.item is None:
         return block
-    return replace(block, item=replace(block.item, list=message * _LISTS + block.item.list))
+    return replace(block, item=replace(block.item, list=message * _MAX_LISTS + block.item.list))
 
 
 def _line(text: str, place: Place = Place(), style: Style = Style.PLAIN, *, heading: int = 0) -> Paragraph:  # noqa: B008
     return Paragraph((Span(text, 0, 0, exact=False, style=style),), place, heading)
 
 
-_MOST = 3000  # characters of code that are laid out at a time, about a page
+_MAX_CODE = 3000  # characters of code that are laid out at a time, about a page
 _POINTS, _SMALL = 10.0, 8.0
 _MARGIN, _FOOT = 18.0, 8.0  # millimetres
-_LAYING_OUT = 0.6  # of the work; the rest is painting
-_DOTS = 96  # in an inch, as the margins of the formats are meant; letters stand between dots too
+_LAYING_OUT = 0.6  # the share of this work; the rest is painting
+_DOTS = 96  # per inch, which the formats' margins assume; letters are placed between dots too
 _RULER = QTextFormat.Property.BlockTrailingHorizontalRulerWidth.value
 _BREAK = QTextFormat.PageBreakFlag.PageBreak_AlwaysBefore
 
-Working = Generator[float, None, bytes]  # yields the share that is done, after each moment of work
+PdfSteps = Generator[float, None, bytes]  # yields the share that is done, after each short step
 
 
-def writing_pdf(title: str, sections: Sequence[Iterable[Block]], locale: QLocale | None = None) -> Working:
-    """The file's content, on the paper that is usual where `locale` is spoken, in moments: a window must not wait.
+def generate_pdf(title: str, sections: Sequence[Iterable[Block]], locale: QLocale | None = None) -> PdfSteps:
+    """Generate the content of a PDF in short steps, so that the window can go on meanwhile.
 
-    The share grows from 0 to 1. Closing the generator gives the work up.
+    The share that is done grows from 0 to 1; closing the generator cancels the work. The paper is the usual one where
+    `locale` is spoken.
     """
     buffer = QBuffer()
     buffer.open(QIODevice.OpenModeFlag.WriteOnly)
@@ -148,7 +145,7 @@ def writing_pdf(title: str, sections: Sequence[Iterable[Block]], locale: QLocale
 
 
 class _Pages:
-    """A document on pages. Neither a heading or a rule nor the upper edge of a box is the last thing on a page."""
+    """A document on pages. No page ends with a heading, a rule or the upper edge of a box."""
 
     def __init__(self, writer: QPdfWriter) -> None:
         room = writer.pageLayout().paintRectPixels(_DOTS)
@@ -158,35 +155,35 @@ class _Pages:
         self.document.setDefaultFont(font)
         self.document.setDocumentMargin(0)
         self.document.setUseDesignMetrics(True)
-        breaking = QTextOption()
-        breaking.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)  # paper has no scroll bar
-        self.document.setDefaultTextOption(breaking)
+        wrapping = QTextOption()
+        wrapping.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)  # paper has no scroll bar
+        self.document.setDefaultTextOption(wrapping)
         self.document.documentLayout().setPaintDevice(writer)
         self.document.setPageSize(QSizeF(self.width, self.height))
         self._highlighter = Highlighter(self.document, LIGHT)
         self._out = DocumentWriter(self.document, Formats(LIGHT, font), copyable=False)
         self._blocks: list[Block] = []
-        self._kept = 0  # position up to which no page ends where it should not
-        self._clinging: int | None = None  # position of the first heading or rule that belongs to what follows
+        self._checked = 0  # position up to which the ends of pages are right
+        self._first_heading: int | None = None  # position of the first of the headings and rules above the next block
 
     def add(self, block: Block) -> Iterator[None]:
-        """Write one more block, long code in moments."""
+        """Write one more block, long code in short steps."""
         self._blocks.append(block)
-        for part in _growing(block):
+        for part in _in_parts(block):
             self._blocks[-1] = part
             self._out.show(self._blocks, len(self._blocks) - 1)
             yield
-        self._keep_together(self.document.lastBlock().position())  # the last may be written again with the next
+        self._keep_together(self.document.lastBlock().position())  # the last block may be written again with the next
 
     def finish(self) -> None:
-        """Nothing more is added."""
+        """Put the last page ends right, once every block is there."""
         self._keep_together(self.document.characterCount())
 
     def paint(self, painter: QPainter, number: int) -> None:
-        """One page, its foot apart."""
+        """Paint one page without its foot."""
         top = number * self.height
         context = QAbstractTextDocumentLayout.PaintContext()
-        context.clip = QRectF(0, top + 1, self.width, self.height - 2)  # the neighbours of a page touch its edges
+        context.clip = QRectF(0, top + 1, self.width, self.height - 2)  # the neighbouring pages touch its edges
         painter.save()
         painter.translate(0, -top)
         painter.setClipRect(QRectF(0, top, self.width, self.height))
@@ -194,26 +191,26 @@ class _Pages:
         painter.restore()
 
     def _keep_together(self, end: int) -> None:
-        block = self.document.findBlock(self._kept)
+        block = self.document.findBlock(self._checked)
         while block.isValid() and block.position() < end:
             shape = block.blockFormat()
             if shape.headingLevel() > 0 or shape.hasProperty(_RULER):
-                self._clinging = block.position() if self._clinging is None else self._clinging
+                self._first_heading = block.position() if self._first_heading is None else self._first_heading
             else:
                 self._keep_start(block)
-                self._clinging = None
-            self._kept = block.position() + block.length()
+                self._first_heading = None
+            self._checked = block.position() + block.length()
             block = block.next()
 
     def _keep_start(self, block: QTextBlock) -> None:
-        """Break the page before the headings and rules above a block, or above its box, if it would break below."""
+        """Break the page before the headings, rules or box above a block if it would break below them."""
         cursor, layout = QTextCursor(block), self.document.documentLayout()
         frame = cursor.currentFrame()
         begins_box = frame.parentFrame() is not None and frame.firstCursorPosition().block() == block
         is_code = begins_box and cursor.currentTable() is None
         page = self._page_of(block.next() if is_code else block)  # the first block in a box of code is its label
-        if self._clinging is not None:
-            first = self.document.findBlock(self._clinging)
+        if self._first_heading is not None:
+            first = self.document.findBlock(self._first_heading)
             if self._page_of(first) < page:
                 shape = QTextBlockFormat()
                 shape.setPageBreakPolicy(_BREAK)
@@ -224,16 +221,16 @@ class _Pages:
             frame.setFrameFormat(box)
 
     def _page_of(self, block: QTextBlock) -> int:
-        """Where its first line stands."""
+        """Return the page of a block's first line."""
         top = self.document.documentLayout().blockBoundingRect(block).top()
         return int((top + block.layout().lineAt(0).y()) // self.height)
 
 
-def _growing(block: Block) -> Iterator[Block]:
-    """Long code with more and more of its lines, so that each step is short."""
+def _in_parts(block: Block) -> Iterator[Block]:
+    """Yield long code with more and more of its lines, so that each step is short."""
     end = 0
-    while isinstance(block, Code) and len(block.text) - end > _MOST:
-        end = block.text.find("\n", end + _MOST) if "\n" in block.text[end + _MOST :] else len(block.text)
+    while isinstance(block, Code) and len(block.text) - end > _MAX_CODE:
+        end = block.text.find("\n", end + _MAX_CODE) if "\n" in block.text[end + _MAX_CODE :] else len(block.text)
         yield replace(block, text=block.text[:end], runs=((0, 0),))
     yield block
 
@@ -261,33 +258,33 @@ def _dots(millimetres: float) -> float:
     return millimetres / 25.4 * _DOTS
 
 
-_SLICE = 0.012  # seconds of work before the window gets its turn
-OWN_ENDING = ".headstart.json"  # a desktop that was told of it opens such files with Headstart
+_SLICE_S = 0.012  # of work before the window gets its turn
+OWN_ENDING = ".headstart.json"  # desktops that know this ending open such files with Headstart
 _JOINABLE = (".md", ".html", OWN_ENDING)  # formats that hold several chats
 
 
-class Exchange(QObject):
-    """Exports chats into files and imports them, with dialogs and error messages."""
+class ImportExport(QObject):
+    """The export of chats to files and their import, with dialogs and error messages."""
 
     imported = Signal()
 
     def __init__(self, page: ChatPage, store: Store, parent: QObject) -> None:
-        """The page shows how a PDF goes on, and what went wrong until something goes well."""
+        """`page` shows the progress of a PDF, and the last error until something succeeds."""
         super().__init__(parent)
         self._page, self._store = page, store
-        self._pdf: Working | None = None
+        self._pdf: PdfSteps | None = None
         self._path = Path()
-        self._turns = QTimer(self)
-        self._turns.timeout.connect(self._go_on)
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self._on_timer)
         page.work.cancel_requested.connect(self.cancel)
 
     @property
     def is_busy(self) -> bool:
-        """Whether a PDF is being written."""
+        """True while a PDF is being written."""
         return self._pdf is not None
 
     def export(self, *chat_ids: str) -> None:
-        """Ask for a file and write the chats into it, a single one in the format that its name asks for."""
+        """Ask for a file and write the chats to it; a single chat in the format of the file's name."""
         if len(chat_ids) > 1:
             self._export_several(chat_ids)
             return
@@ -300,7 +297,7 @@ class Exchange(QObject):
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setNameFilters(list(self._kinds()))
-        dialog.filterSelected.connect(lambda kind: self._follow_kind(dialog, kind))
+        dialog.filterSelected.connect(lambda kind: self._on_kind_selected(dialog, kind))
         name = "".join(letter if letter.isalnum() else "-" for letter in chat.title).strip("-") or "chat"
         dialog.setDirectory(file_place())
         dialog.selectFile(f"{name}.md")
@@ -312,21 +309,21 @@ class Exchange(QObject):
         self._page.notice.say(sentence, bad=True, cause=Cause.FILE)
 
     def write(self, chat_id: str, path: Path) -> None:
-        """Write the chat, a PDF after this returns; unknown endings get Markdown."""
+        """Write a chat in the format of the ending, Markdown if unknown. A PDF is written after this returns."""
         ending = path.suffix.lower()
         self._page.notice.retract(Cause.FILE)
-        with telling(self._say):
+        with showing_errors(self._say):
             if ending == ".pdf":
                 self._write_pdf(chat_id, path)
             else:
                 self._write(path, self._content(chat_id, ending))
 
     def write_several(self, chat_ids: Sequence[str], path: Path) -> None:
-        """Write chats into one file: to be read, or with unknown endings one that can be imported again."""
+        """Write several chats to one file: HTML, Markdown, or for unknown endings JSON that can be imported."""
         self._page.notice.retract(Cause.FILE)
-        with telling(self._say):
-            found = [chat for chat in map(self._store.chat, chat_ids) if chat]
-            chats = [(chat, self._store.conversation(chat.id)) for chat in found]
+        with showing_errors(self._say):
+            stored = [chat for chat in map(self._store.chat, chat_ids) if chat]
+            chats = [(chat, self._store.conversation(chat.id)) for chat in stored]
             self._write(path, self._joined(chats, path.suffix.lower()))
 
     def _write_pdf(self, chat_id: str, path: Path) -> None:
@@ -336,50 +333,50 @@ class Exchange(QObject):
         chat, conversation, words = self._store.chat(chat_id), self._store.conversation(chat_id), self._wording()
         assert chat
         sections = chat_sections(chat, conversation, words)
-        self._pdf, self._path = writing_pdf(chat.title or words.untitled, sections), path
+        self._pdf, self._path = generate_pdf(chat.title or words.untitled, sections), path
         self._page.work.begin(self.tr("Writing {}").format(path.name))
-        self._turns.start(0)
+        self._timer.start(0)
 
     @Slot()
     def cancel(self) -> None:
-        """Give up the PDF that is being written; nothing of it is in the file."""
+        """Cancel the PDF that is being written; the file is not touched."""
         if self._pdf:
             self._pdf.close()
             self._end()
 
     @Slot()
-    def _go_on(self) -> None:
+    def _on_timer(self) -> None:
         assert self._pdf
-        until, share = time.perf_counter() + _SLICE, 0.0
+        deadline, share = time.perf_counter() + _SLICE_S, 0.0
         try:
-            while time.perf_counter() < until:
+            while time.perf_counter() < deadline:
                 share = next(self._pdf)
-        except StopIteration as made:
+        except StopIteration as stop:
             self._end()
-            with telling(self._say):
-                self._write(self._path, made.value)
+            with showing_errors(self._say):
+                self._write(self._path, stop.value)
         else:
             self._page.work.show_progress(round(share * 1000), 1000)
 
     def _end(self) -> None:
         self._pdf = None
-        self._turns.stop()
+        self._timer.stop()
         self._page.work.end()
 
     def _write(self, path: Path, content: str | bytes) -> None:
-        """Raises ExchangeError."""
+        """Write a file and show that it is saved. Raise ExchangeError."""
         write_export(path, content)
         tell_saved(self._page.notice, path)
 
     def _export_several(self, chat_ids: Sequence[str]) -> None:
         kinds = {kind: ending for kind, ending in self._kinds().items() if ending in _JOINABLE}
         first = next(kind for kind, ending in kinds.items() if ending == OWN_ENDING)
-        chosen, kind = QFileDialog.getSaveFileName(
+        path, kind = QFileDialog.getSaveFileName(
             self._page.composer, self.tr("Export chats"), file_place(f"chats{OWN_ENDING}"), ";;".join(kinds), first
         )
-        if chosen:
-            keep_place(chosen)
-            self.write_several(chat_ids, Path(_named(chosen, kinds.get(kind, OWN_ENDING))))
+        if path:
+            keep_place(path)
+            self.write_several(chat_ids, Path(_with_ending(path, kinds.get(kind, OWN_ENDING))))
 
     def _joined(self, chats: Sequence[tuple[Chat, Conversation]], ending: str) -> str:
         match ending:
@@ -402,12 +399,12 @@ class Exchange(QObject):
                 return to_markdown(chat, conversation, words)
 
     def _projects(self, chats: Iterable[Chat]) -> list[Project]:
-        """Those that the chats are in."""
+        """Return the projects of these chats."""
         names = sorted({chat.project for chat in chats if chat.project})
         return [project for project in map(self._store.project, names) if project]
 
     def _kinds(self) -> dict[str, str]:
-        """What is shown of each format, and the ending of its files."""
+        """Return the file filter of each format with the ending of its files."""
         return {
             self.tr("Markdown (*.md)"): ".md",
             self.tr("Web page (*.html)"): ".html",
@@ -415,16 +412,16 @@ class Exchange(QObject):
             self.tr("JSON with all versions (*.json)"): OWN_ENDING,
         }
 
-    def _follow_kind(self, dialog: QFileDialog, kind: str) -> None:
-        """The name ends as the chosen format does, so that what would be overwritten is asked about."""
+    def _on_kind_selected(self, dialog: QFileDialog, kind: str) -> None:
+        """Give the name the ending of the chosen format, so that the dialog asks before it overwrites a file."""
         kinds = self._kinds()
         path = Path(dialog.selectedFiles()[0])
         stem = path.name.removesuffix(OWN_ENDING) if path.name.endswith(OWN_ENDING) else path.stem
         dialog.setDefaultSuffix(kinds.get(kind, ""))
         dialog.selectFile(stem + kinds.get(kind, ""))
 
-    def bring_in(self) -> None:
-        """Ask for a file and add its chats."""
+    def import_file(self) -> None:
+        """Ask for a file and import its chats."""
         kinds = self.tr("Chats of Headstart or ChatGPT (*.json)")
         chosen, _ = QFileDialog.getOpenFileName(self._page.composer, self.tr("Import chats"), file_place(), kinds)
         if chosen:
@@ -432,13 +429,13 @@ class Exchange(QObject):
             self.read(Path(chosen))
 
     def read(self, path: Path) -> tuple[str, ...]:
-        """Add the chats of a file. Returns their ids."""
+        """Import the chats of a file; return their ids."""
         added: list[str] = []
         self._page.notice.retract(Cause.FILE)
-        with telling(self._say):
-            found = read_file(path)
-            self._store.import_projects(found.projects)
-            for chat, conversation in found.chats:
+        with showing_errors(self._say):
+            imported_file = read_file(path)
+            self._store.import_projects(imported_file.projects)
+            for chat, conversation in imported_file.chats:
                 added.append(self._store.add(chat, conversation).id)
         self.imported.emit()
         return tuple(added)
@@ -461,14 +458,14 @@ class Exchange(QObject):
 
 
 def _settings(values: Mapping[str, object]) -> str:
-    """As the panel names them."""
-    known = about()
-    told = ((title(name) if name in known else name, word(short(value))) for name, value in values.items())
-    return ", ".join(titled(name, value) for name, value in told if value)
+    """Name settings and their values as the panel does."""
+    declared = about()
+    pairs = ((title(name) if name in declared else name, word(short(value))) for name, value in values.items())
+    return ", ".join(titled(name, value) for name, value in pairs if value)
 
 
-def _named(chosen: str, ending: str) -> str:
-    """The name as a person left it where it says the format, else with the ending of the format that was chosen."""
-    if chosen.endswith(OWN_ENDING):  # as proposed
-        return chosen.removesuffix(OWN_ENDING) + ending
-    return chosen if Path(chosen).suffix.lower() in {".md", ".html", ".json"} else chosen + ending
+def _with_ending(path: str, ending: str) -> str:
+    """Keep a file name that says its format; give any other the ending of the chosen format."""
+    if path.endswith(OWN_ENDING):  # the proposed name
+        return path.removesuffix(OWN_ENDING) + ending
+    return path if Path(path).suffix.lower() in {".md", ".html", ".json"} else path + ending

@@ -1,0 +1,51 @@
+"""Numbers, sizes, lists and paths as text in the window's language."""
+
+from collections.abc import Iterable
+from functools import reduce
+from pathlib import Path
+
+from PySide6.QtCore import QLocale
+
+from headstart.ui.translation import translate
+
+
+def decimal(value: float, places: int) -> str:
+    """Format a number with `places` digits behind the decimal mark."""
+    return QLocale().toString(float(value), "f", places)
+
+
+def whole(value: float) -> str:
+    """Format a rounded number with the language's separators of thousands."""
+    return QLocale().toString(round(value))
+
+
+def percent(share: float, places: int = 0) -> str:
+    """Format a share from 0 to 1."""
+    return translate("Formatting", "{} %").format(decimal(share * 100, places))
+
+
+def format_size(size_bytes: float) -> str:
+    """Format a number of bytes, such as "1.42 GB"."""
+    return f"{decimal(size_bytes / 1e9, 2)} GB" if size_bytes >= 1e9 else f"{decimal(size_bytes / 1e6, 0)} MB"
+
+
+def listed(parts: Iterable[str]) -> str:
+    """Join texts to a list; "" for none."""
+    texts = list(parts)
+    return reduce(translate("Formatting", "{}, {}").format, texts) if texts else ""
+
+
+def titled(title: str, text: str) -> str:
+    """Join a title and a text about it."""
+    return translate("Formatting", "{}: {}").format(title, text)
+
+
+def sentences(first: str, second: str) -> str:
+    """Join two sentences."""
+    return translate("Formatting", "{} {}").format(first, second)
+
+
+def short_path(folder: Path) -> str:
+    """Return a path with "~" for the home folder."""
+    home = Path.home()
+    return f"~/{folder.relative_to(home).as_posix()}" if folder.is_relative_to(home) else str(folder)
