@@ -37,7 +37,7 @@ def test_an_answer_stays_while_the_disk_is_full_and_is_saved_when_there_is_room(
     app = open_program(pace=0.001)
     begin(qtbot, app, "toy: words 1500")
     said: list[str] = []
-    app.chats.events.troubled.connect(lambda sentence, _cause: said.append(sentence))
+    app.chats.events.error_occurred.connect(lambda sentence, _cause: said.append(sentence))
     _fill_disk(app.store, full=True)
     qtbot.waitUntil(lambda: bool(said) and not app.chat_controller.session.is_answering, timeout=WAIT)
     assert len(said) == 1
@@ -51,7 +51,7 @@ def test_an_answer_stays_while_the_disk_is_full_and_is_saved_when_there_is_room(
     assert texts(app)[-1] == answer
     assert stored(app)[-1][0] != answer
     _fill_disk(app.store, full=False)
-    with qtbot.waitSignal(app.chats.events.caught_up, timeout=WAIT):
+    with qtbot.waitSignal(app.chats.events.saved, timeout=WAIT):
         app.chat_controller.session._retrying.timeout.emit()
     assert stored(app)[-1] == (answer, State.COMPLETE)
     assert app.window.chat.notice.text == "Everything is saved again."
@@ -216,7 +216,7 @@ def test_a_full_disk_while_backing_up_hinders_no_start(qtbot: QtBot, app: Progra
     ask(qtbot, app, "hello")
     (history / "backups").write_text("in the way", encoding="utf-8")
     maintenance = Maintenance(history)
-    with qtbot.waitSignal(maintenance.troubled, timeout=WAIT) as told:
+    with qtbot.waitSignal(maintenance.error_occurred, timeout=WAIT) as told:
         maintenance.begin()
     maintenance.close()
     assert told.args[0].startswith("The chat history in ")

@@ -81,7 +81,7 @@ def test_the_newest_query_wins_and_the_window_never_waits(
 def test_what_goes_wrong_is_a_sentence(qtbot: QtBot, tmp_path: Path) -> None:
     (tmp_path / "history.db").write_bytes(b"not a database at all" * 100)
     searching = Searching(tmp_path)
-    with qtbot.waitSignal(searching.troubled, timeout=WAIT) as told:
+    with qtbot.waitSignal(searching.error_occurred, timeout=WAIT) as told:
         searching.begin("x")
     assert "is damaged" in told.args[0]
     searching.close()

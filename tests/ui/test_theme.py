@@ -122,7 +122,7 @@ def test_hints_in_empty_fields_are_readable(
 ) -> None:
     for field in (QLineEdit(), QPlainTextEdit()):
         qtbot.addWidget(field)
-        stylesheet.dress(field, "field")
+        stylesheet.set_style_class(field, "field")
         field.setStyleSheet(stylesheet.sheet(wanted, field.font()))
         field.setPlaceholderText("hint")
         field.ensurePolished()

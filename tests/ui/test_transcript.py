@@ -243,7 +243,7 @@ def test_a_streaming_message_survives_scrolling_away(make: Make, qtbot: QtBot) -
 
 def test_another_theme_reaches_what_is_seen_and_what_is_not(make: Make, qtbot: QtBot) -> None:
     transcript = make(60)
-    transcript.set_looks(DARK, theme.text_font(13))
+    transcript.apply_theme(DARK, theme.text_font(13))
     for index in (59, 0):
         block = transcript.view(index)._text.document().firstBlock()
         assert block.textFormats()[0].format.foreground().color().name() == DARK.text

@@ -290,7 +290,7 @@ def _show(application: QApplication, program: Program, outcome: str, chat: str, 
     else:
         program.window.show()
     maintenance = Maintenance(program.store.path.parent, program.store.key)
-    maintenance.troubled.connect(program.chat_controller.say)  # a full disk is no reason to show no chats
+    maintenance.error_occurred.connect(program.chat_controller.say)  # a full disk is no reason to show no chats
     maintenance.start()
     try:
         return application.exec()
@@ -351,7 +351,7 @@ def _ask() -> int:
         told: list[str] = []
         checked.chat_controller.answered.connect(answers.append)
         checked.chat_controller.answered.connect(lambda _: application.exit())
-        checked.chats.events.troubled.connect(lambda sentence, _cause: print(f"headstart: {sentence}"))
+        checked.chats.events.error_occurred.connect(lambda sentence, _cause: print(f"headstart: {sentence}"))
         checked.start()
         checked.window.show()
         if usable:

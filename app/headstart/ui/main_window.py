@@ -66,7 +66,7 @@ class MainWindow(QMainWindow):
         self._is_narrow = self._is_folded = False  # the sidebar is folded for want of room
         self._lay_out()
         self._connect()
-        self.set_looks(theme, font)
+        self.apply_theme(theme, font)
 
     def show_page(self, page: QWidget) -> None:
         """Show the chat or another page; a page gets its style sheet when first shown, which makes the start faster."""
@@ -80,7 +80,7 @@ class MainWindow(QMainWindow):
         """All pages except the chat."""
         return self.models, self.race, self.bench, self.tune, self.server
 
-    def set_looks(self, theme: Theme, font: QFont) -> None:
+    def apply_theme(self, theme: Theme, font: QFont) -> None:
         """Another theme or font."""
         self._sheet = stylesheet.sheet(theme, font)
         pages = self.beside_the_chat()
@@ -93,7 +93,7 @@ class MainWindow(QMainWindow):
             *self.activity.values(),
         ):
             part.setStyleSheet(self._sheet)
-        self.chat.set_looks(theme, font)
+        self.chat.apply_theme(theme, font)
         for part, (least, most) in ((self.sidebar, _SIDEBAR), (self.panel, _PANEL)):
             part.setMinimumWidth(min(scaled(least, font), most))
 

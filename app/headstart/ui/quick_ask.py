@@ -50,7 +50,7 @@ class QuickAsk(Dialog):
         self.open_chat = button(self.tr("Open in Headstart"), self)
         self._scroll = scrolled(self.answer, self)
         self._lay_out()
-        appearance.changed.connect(self.answer.set_looks)
+        appearance.changed.connect(self.answer.apply_theme)
         appearance.changed.connect(self._arrange)
         bar = self._scroll.verticalScrollBar()
         bar.valueChanged.connect(self._note_place)
@@ -99,9 +99,9 @@ class QuickAsk(Dialog):
         def note(sentence: str, _cause: object) -> None:
             faults.append(sentence)
 
-        self._chats.events.troubled.connect(note)
+        self._chats.events.error_occurred.connect(note)
         session = self._chats.ask(question)
-        self._chats.events.troubled.disconnect(note)
+        self._chats.events.error_occurred.disconnect(note)
         self.field.selectAll()
         self.status.say("\n".join(faults), bad=True)
         if session:
@@ -114,7 +114,7 @@ class QuickAsk(Dialog):
         if session.live is None:  # why is told
             return
         self._session, self._is_at_end = session, True
-        session.grew.connect(self._grow)
+        session.text_appended.connect(self._grow)
         session.waiting.connect(self.status.say)
         session.ended.connect(self._end)
         self.status.say(session.wait)

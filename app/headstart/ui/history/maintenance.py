@@ -18,7 +18,7 @@ from headstart.ui.history.encryption import PassphraseForm, Wanted
 from headstart.ui.translation import said
 from headstart.ui.widgets.labels import muted
 from headstart.ui.widgets.layouts import Dialog, stacked
-from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import LARGE, MEDIUM
 
 _WIDTH = 420
@@ -37,7 +37,7 @@ class PassphraseDialog(Dialog):
         self.form = PassphraseForm(Wanted([self.tr("Passphrase")], self.tr("Open")), self)
         self.leave = QPushButton(self.tr("Quit"), self)
         self.leave.setAutoDefault(False)
-        dress(self.leave, "plain")
+        set_style_class(self.leave, "plain")
         self._lay_out()
         self.form.submitted.connect(self._try)
         self.leave.clicked.connect(self.reject)
@@ -67,7 +67,7 @@ class PassphraseDialog(Dialog):
 
     def _lay_out(self) -> None:
         title = QLabel(self.tr("Your chats are encrypted"), self)
-        dress(title, "section")
+        set_style_class(title, "section")
         about = muted(self.tr("Type the passphrase that you chose for them. Nobody can open them without it."), self)
         self._column = stacked(self, title, about, self.form, margin=LARGE, spacing=MEDIUM)
         self.form.add_button(self.leave)
@@ -223,13 +223,13 @@ _BEGINS_MS = 5000  # after the start, which has enough to read
 class Maintenance(QObject):
     """One for a window. A history of gigabytes takes minutes, so it waits for the start and runs in a thread."""
 
-    troubled = Signal(str)
+    error_occurred = Signal(str)
 
     def __init__(self, folder: Path, key: Key | None = None, parent: QObject | None = None) -> None:
         """`folder` has the history, `key` opens it; nothing is read yet."""
         super().__init__(parent)
         self._task = BackgroundTask(partial(_keep_up, folder, key), self)
-        self._task.failed.connect(self.troubled)
+        self._task.failed.connect(self.error_occurred)
         self._pool = QThreadPool(self)
         self._waiting = QTimer(self, singleShot=True, interval=_BEGINS_MS)
         self._waiting.timeout.connect(self.begin)

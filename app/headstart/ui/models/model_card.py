@@ -14,7 +14,7 @@ from headstart.ui.spelling import amount, decimal, whole
 from headstart.ui.translation import said, translate
 from headstart.ui.widgets.labels import ElidedLabel, StatusLine, button, label, muted
 from headstart.ui.widgets.layouts import Card, add, beside, row
-from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import SMALL, TINY
 
 _TITLE = 1.15  # of the usual size of text
@@ -35,7 +35,7 @@ class NamedCard(Card):
         self._use = self.button(self.tr("Use"), self.tr("Use {}"), "use", "primary")
         self._remove = self.button(self.tr("Remove…"), self.tr("Remove {}"), "remove")
         self._badge = QLabel(self.tr("in use"), self)
-        dress(self._badge, "badge-accent")
+        set_style_class(self._badge, "badge-accent")
         self._badge.hide()
         self._scale()
 
@@ -73,7 +73,7 @@ class NamedCard(Card):
         """One beside the other."""
         made = [QLabel(text, self) for text in texts]
         for badge in made:
-            dress(badge, "badge")
+            set_style_class(badge, "badge")
         line = row(*made)
         line.setContentsMargins(0, 0, 0, TINY)
         return line
