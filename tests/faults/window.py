@@ -39,7 +39,7 @@ class Asker(QObject):
         program_.link.steps.connect(lambda *_: self._show(), type=_after())
         program_.link.crashed.connect(lambda sentence, _: tell("crashed", sentence=sentence))
         program_.link.failed.connect(lambda sentence, _: tell("failed", sentence=sentence))
-        program_.chats.events.troubled.connect(lambda sentence, _cause: tell("troubled", sentence=sentence))
+        program_.chats.events.error_occurred.connect(lambda sentence, _cause: tell("troubled", sentence=sentence))
         self._timer = QTimer(self, interval=_AGAIN_MS)
         self._timer.timeout.connect(self._ask)
         self._timer.start()

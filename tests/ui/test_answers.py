@@ -35,7 +35,7 @@ def test_text_is_on_screen_with_its_frame(qtbot: QtBot, open_program: Open) -> N
         view = app.window.chat.transcript.view_of(message)
         late.append(len(view.content.text) - len(view.findChildren(TextView)[0].toPlainText()))
 
-    app.chat_controller.session.grew.connect(note)
+    app.chat_controller.session.text_appended.connect(note)
     ask(qtbot, app, "toy: words 60")
     assert len(late) > 3
     assert max(late) <= 1  # a space at the end

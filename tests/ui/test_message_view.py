@@ -143,11 +143,11 @@ def test_wide_figures_stand_below_the_buttons(show: Show) -> None:
         assert (shown.geometry().top() > _button(view, "copy").geometry().bottom()) is not is_beside
         assert _button(view, "details").geometry().left() > shown.geometry().right()
     assert heights[False] > heights[True]
-    view.set_looks(LIGHT, theme.text_font(20))
+    view.apply_theme(LIGHT, theme.text_font(20))
     grown = view.set_width(450)
     QApplication.processEvents()
     assert view.set_width(450) == grown
-    view.set_looks(LIGHT, theme.text_font(10))
+    view.apply_theme(LIGHT, theme.text_font(10))
     view.set_message(_answer("Answer", versions=2, version=2))
     assert view.set_width(450) == heights[True]
 
@@ -333,7 +333,7 @@ def test_origins_are_coloured_on_request(show: Show) -> None:
         "ld c": LIGHT.origins["n-gram"].background,
         " d": LIGHT.origins["table"].background,
     }
-    view.set_looks(DARK, theme.text_font(10))
+    view.apply_theme(DARK, theme.text_font(10))
     assert _grounds(_text(view))["bo"] == DARK.origins["draft"].background
     view.set_origins_visible(False)
     assert _grounds(_text(view)) == {}

@@ -35,7 +35,7 @@ def test_answer_on_a_full_disk_is_saved_later(qtbot: QtBot, open_program: Open) 
     app = open_program(pace=0.001)
     begin(qtbot, app, "toy: words 1500")
     said: list[str] = []
-    app.chats.events.troubled.connect(lambda sentence, _cause: said.append(sentence))
+    app.chats.events.error_occurred.connect(lambda sentence, _cause: said.append(sentence))
     _fill_disk(app.store, full=True)
     qtbot.waitUntil(lambda: bool(said) and not app.chat_controller.session.is_answering, timeout=WAIT)
     assert len(said) == 1
@@ -49,7 +49,7 @@ def test_answer_on_a_full_disk_is_saved_later(qtbot: QtBot, open_program: Open) 
     assert texts(app)[-1] == answer
     assert stored(app)[-1][0] != answer
     _fill_disk(app.store, full=False)
-    with qtbot.waitSignal(app.chats.events.caught_up, timeout=WAIT):
+    with qtbot.waitSignal(app.chats.events.saved, timeout=WAIT):
         app.chat_controller.session._retrying.timeout.emit()
     assert stored(app)[-1] == (answer, State.COMPLETE)
     assert app.window.chat.notice.text == "Everything is saved again."
@@ -214,7 +214,7 @@ def test_full_disk_during_backup_does_not_hinder_the_start(qtbot: QtBot, app: Pr
     ask(qtbot, app, "hello")
     (history / "backups").write_text("in the way", encoding="utf-8")
     maintenance = Maintenance(history)
-    with qtbot.waitSignal(maintenance.troubled, timeout=WAIT) as told:
+    with qtbot.waitSignal(maintenance.error_occurred, timeout=WAIT) as told:
         maintenance.begin()
     maintenance.close()
     assert told.args[0].startswith("The chat history in ")

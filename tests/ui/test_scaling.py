@@ -137,7 +137,7 @@ def test_boxes_and_switches_grow_with_the_text(qtbot: QtBot, points: float) -> N
         font = QFont(box.font())
         font.setPointSizeF(points)
         box.setFont(font)
-        stylesheet.dress(box, kind)
+        stylesheet.set_style_class(box, kind)
         box.setStyleSheet(stylesheet.sheet(LIGHT, font))
         border = 2
         width = box.style().pixelMetric(QStyle.PixelMetric.PM_IndicatorWidth, None, box)

@@ -79,7 +79,7 @@ def test_newest_query_interrupts_the_one_before(
 def test_search_error_is_told(qtbot: QtBot, tmp_path: Path) -> None:
     (tmp_path / "history.db").write_bytes(b"not a database at all" * 100)
     searching = Searching(tmp_path)
-    with qtbot.waitSignal(searching.troubled, timeout=WAIT) as told:
+    with qtbot.waitSignal(searching.error_occurred, timeout=WAIT) as told:
         searching.begin("x")
     assert "is damaged" in told.args[0]
     searching.close()

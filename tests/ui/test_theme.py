@@ -120,7 +120,7 @@ def test_placeholder_text_has_contrast(
 ) -> None:
     for field in (QLineEdit(), QPlainTextEdit()):
         qtbot.addWidget(field)
-        stylesheet.dress(field, "field")
+        stylesheet.set_style_class(field, "field")
         field.setStyleSheet(stylesheet.sheet(wanted, field.font()))
         field.setPlaceholderText("hint")
         field.ensurePolished()

@@ -242,7 +242,7 @@ def test_streaming_message_survives_scrolling(make: Make, qtbot: QtBot) -> None:
 
 def test_theme_reaches_visible_and_hidden_messages(make: Make, qtbot: QtBot) -> None:
     transcript = make(60)
-    transcript.set_looks(DARK, theme.text_font(13))
+    transcript.apply_theme(DARK, theme.text_font(13))
     for index in (59, 0):
         block = transcript.view(index)._text.document().firstBlock()
         assert block.textFormats()[0].format.foreground().color().name() == DARK.text

@@ -287,7 +287,7 @@ def _show(application: QApplication, program: Program, notice: str, chat: str, *
     else:
         program.window.show()
     maintenance = Maintenance(program.store.path.parent, program.store.key)
-    maintenance.troubled.connect(program.chat_controller.say)  # a full disk is no reason to show no chats
+    maintenance.error_occurred.connect(program.chat_controller.say)  # a full disk is no reason to show no chats
     maintenance.start()
     try:
         return application.exec()
@@ -348,7 +348,7 @@ def _check_answer() -> int:
         sentences: list[str] = []
         program.chat_controller.answered.connect(answers.append)
         program.chat_controller.answered.connect(lambda _: application.exit())
-        program.chats.events.troubled.connect(lambda sentence, _cause: print(f"headstart: {sentence}"))
+        program.chats.events.error_occurred.connect(lambda sentence, _cause: print(f"headstart: {sentence}"))
         program.start()
         program.window.show()
         if has_model:

@@ -38,7 +38,7 @@ from headstart.ui.translation import choose_locale, language_of
 from headstart.ui.widgets import stylesheet
 from headstart.ui.widgets.labels import Heading, button, label
 from headstart.ui.widgets.layouts import Dialog, stacked, two_columns
-from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, mono_font
 
 
@@ -128,7 +128,7 @@ class AboutDialog(Dialog):
         reader.setReadOnly(True)
         reader.setTabChangesFocus(True)
         reader.setAccessibleName(name)
-        dress(reader, "field")
+        set_style_class(reader, "field")
         return reader
 
     @Slot()
@@ -168,7 +168,7 @@ class CommandPalette(Dialog):
         self._nothing.setMargin(MEDIUM)
         self._nothing.setWordWrap(True)
         self._nothing.setTextFormat(Qt.TextFormat.PlainText)
-        stylesheet.dress(self._nothing, "muted")
+        stylesheet.set_style_class(self._nothing, "muted")
         column = QVBoxLayout(self)
         column.setContentsMargins(SMALL, SMALL, SMALL, SMALL)
         column.addWidget(self.field)

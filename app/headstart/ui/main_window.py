@@ -69,7 +69,7 @@ class MainWindow(QMainWindow):
         self._is_narrow = self._is_folded = False  # folded: hidden because the window is narrow
         self._lay_out()
         self._connect()
-        self.set_looks(theme, font)
+        self.apply_theme(theme, font)
 
     def show_page(self, page: QWidget) -> None:
         """Show the chat or another page. To start faster, a page gets its style sheet when it is first shown."""
@@ -83,7 +83,7 @@ class MainWindow(QMainWindow):
         """Return all pages except the chat."""
         return self.models, self.race, self.bench, self.tune, self.server
 
-    def set_looks(self, theme: Theme, font: QFont) -> None:
+    def apply_theme(self, theme: Theme, font: QFont) -> None:
         self._sheet = stylesheet.sheet(theme, font)
         pages = self.other_pages()
         for part in (
@@ -95,7 +95,7 @@ class MainWindow(QMainWindow):
             *self.activity.values(),
         ):
             part.setStyleSheet(self._sheet)
-        self.chat.set_looks(theme, font)
+        self.chat.apply_theme(theme, font)
         for part, (minimum, limit) in ((self.sidebar, _SIDEBAR_WIDTH), (self.panel, _PANEL_WIDTH)):
             part.setMinimumWidth(min(scaled(minimum, font), limit))
 

@@ -234,10 +234,10 @@ class Program(QObject):
         self._connect_sidebar()
         chats.opened.connect(self._on_opened)
         chats.listed.connect(self._on_listed)
-        chats.events.troubled.connect(self.model_in_use.tell)
+        chats.events.error_occurred.connect(self.model_in_use.tell)
         chats.events.answered.connect(self.model_in_use.show)
-        chats.events.advised.connect(self.chat_controller.advise)
-        chats.events.caught_up.connect(self.chat_controller.reassure)
+        chats.events.hint_shown.connect(self.chat_controller.advise)
+        chats.events.saved.connect(self.chat_controller.reassure)
         self.model_in_use.shown.connect(self.chat_controller.composing.count.set_exact)
         self.model_in_use.shown.connect(self.read_ahead.follow)
         self.model_in_use.shown.connect(self.commands.update)
@@ -252,8 +252,8 @@ class Program(QObject):
         sidebar = self.window.sidebar
         SidebarController(sidebar, self.chats, self.tags, self.projects, self.undo_stack, self)
         for troubled, changed in (
-            (self.tags.troubled, self.tags.changed),
-            (self.projects.troubled, self.projects.changed),
+            (self.tags.error_occurred, self.tags.changed),
+            (self.projects.error_occurred, self.projects.changed),
         ):
             troubled.connect(lambda sentence: self.chat_controller.say(sentence, Cause.TAGS))
             changed.connect(lambda _: self.window.chat.notice.retract(Cause.TAGS))
@@ -262,7 +262,7 @@ class Program(QObject):
 
     def _connect_rest(self) -> None:
         self.settings.refused.connect(lambda sentence: self.chat_controller.say(sentence, Cause.SETTINGS))
-        self.appearance.changed.connect(self.window.set_looks)
+        self.appearance.changed.connect(self.window.apply_theme)
         self.settings.changed.connect(self.attention.set_settings)
         self.settings.changed.connect(self.quick.follow)
         self.settings.changed.connect(self.motion.set_settings)
@@ -284,7 +284,7 @@ class Program(QObject):
         self.window.actions_by_name["compare"].triggered.connect(self._on_compare)
         self.window.actions_by_name["prompts"].triggered.connect(self.prompts.open_library)
         self.window.actions_by_name["tools"].triggered.connect(lambda: self.tools.show_dialog(self.window))
-        self.tools.troubled.connect(lambda sentence: self.chat_controller.say(sentence, Cause.TOOLS))
+        self.tools.error_occurred.connect(lambda sentence: self.chat_controller.say(sentence, Cause.TOOLS))
         self.tools.changed.connect(lambda: self.window.chat.notice.retract(Cause.TOOLS))
         self.tools.changed.connect(self.read_ahead.look_again)
         self.tools.changed.connect(self.chat_controller.composing.recount)

@@ -50,7 +50,7 @@ class QuickAsk(Dialog):
         self.open_chat = button(self.tr("Open in Headstart"), self)
         self._scroll = scrolled(self.answer, self)
         self._lay_out()
-        appearance.changed.connect(self.answer.set_looks)
+        appearance.changed.connect(self.answer.apply_theme)
         appearance.changed.connect(self._arrange)
         bar = self._scroll.verticalScrollBar()
         bar.valueChanged.connect(self._on_scrolled)
@@ -99,9 +99,9 @@ class QuickAsk(Dialog):
         def append(sentence: str, _cause: object) -> None:
             sentences.append(sentence)
 
-        self._chats.events.troubled.connect(append)
+        self._chats.events.error_occurred.connect(append)
         session = self._chats.ask(question)
-        self._chats.events.troubled.disconnect(append)
+        self._chats.events.error_occurred.disconnect(append)
         self.field.selectAll()
         self.status.say("\n".join(sentences), bad=True)
         if session:
@@ -114,7 +114,7 @@ class QuickAsk(Dialog):
         if session.live is None:  # the chats say why
             return
         self._session, self._is_at_end = session, True
-        session.grew.connect(self._on_text_appended)
+        session.text_appended.connect(self._on_text_appended)
         session.waiting.connect(self.status.say)
         session.ended.connect(self._on_ended)
         self.status.say(session.wait)

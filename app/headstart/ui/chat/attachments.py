@@ -18,7 +18,7 @@ from headstart.ui.line_process import LineProcess
 from headstart.ui.translation import translate_error
 from headstart.ui.widgets.icons import icon_button
 from headstart.ui.widgets.layouts import Flow, beside, set_margins
-from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import SMALL, TINY
 
 
@@ -89,7 +89,7 @@ class AttachmentTray(QWidget):
     """The attached files, hidden while there are none. A PDF is attached when it has been read."""
 
     changed = Signal()
-    troubled = Signal(str)
+    error_occurred = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -123,7 +123,7 @@ class AttachmentTray(QWidget):
                 refused.append(error)
         self._note_change()
         for refusal in refused:
-            self.troubled.emit(translate_error(refusal))
+            self.error_occurred.emit(translate_error(refusal))
 
     def set_attached(self, files: Iterable[Attachment]) -> None:
         """Show these and no others."""
@@ -186,7 +186,7 @@ class AttachmentTray(QWidget):
 
     def _fail(self, reading: PdfReading, sentence: str) -> None:
         self._abandon(reading)
-        self.troubled.emit(sentence)
+        self.error_occurred.emit(sentence)
 
     def _abandon(self, reading: PdfReading) -> None:
         self._drop(reading)
@@ -222,12 +222,12 @@ class Chip(QFrame):
 
     def __init__(self, name: str, remove: str, parent: QWidget) -> None:
         super().__init__(parent)
-        dress(self, "chip")
+        set_style_class(self, "chip")
         self._name = QLabel(shortened(name), self)
         self._name.setToolTip(name)
         self._remark = QLabel(self)
         self._size, self._is_cut = "", False
-        dress(self._remark, "muted")
+        set_style_class(self._remark, "muted")
         self.remove = icon_button("close", remove, self)
         self._full_name = name
         set_margins(beside(self, self._name, self._remark, self.remove), start=SMALL, top=0, end=0, bottom=0)

@@ -197,7 +197,7 @@ class ComposerController(QObject):
         self.count.counted.connect(self._take_count)
         composer.submitted.connect(self._submit)
         composer.changed.connect(self._note_change)
-        composer.troubled.connect(self._complain)
+        composer.error_occurred.connect(self._complain)
 
     def open(self, session: ChatSession) -> None:
         """Show the draft of another chat."""
@@ -512,10 +512,10 @@ class ChatController(QObject):
             (session.began, self._begin),
             (session.ended, self._end),
             (session.recorded, self._show_record),
-            (session.grew, self._grow),
+            (session.text_appended, self._grow),
             (session.waiting, self._show_wait),
-            (session.asking, self._show_question),
-            (session.called, self._show_calls),
+            (session.approval_needed, self._show_question),
+            (session.tool_called, self._show_calls),
         )
 
     def _contents(self) -> list[MessageContent]:
@@ -561,7 +561,7 @@ class ChatController(QObject):
 
     @Slot()
     def _show_question(self) -> None:
-        self._page.call.ask(self.session.asked)
+        self._page.call.ask(self.session.pending_call)
 
     @Slot(bool, bool)
     def _decide(self, allowed: bool, always: bool) -> None:

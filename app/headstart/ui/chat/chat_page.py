@@ -29,7 +29,7 @@ from headstart.ui.widgets.labels import ElidedLabel
 from headstart.ui.widgets.layouts import set_margins, stacked
 from headstart.ui.widgets.legend import Legend
 from headstart.ui.widgets.progress import NoticeBar, WorkBar
-from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, TINY, Theme
 
 
@@ -39,13 +39,13 @@ class SelectionBar(QFrame):
     def __init__(self, transcript: Transcript, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._transcript = transcript
-        dress(self, "bar")
+        set_style_class(self, "bar")
         self._label = QLabel(self)
         self.markdown_button = QPushButton(self.tr("Copy as Markdown"), self)
         self.text_button = QPushButton(self.tr("Copy as text"), self)
         self._close = icon_button("close", self.tr("Select nothing"), self)
         for copying in (self.markdown_button, self.text_button):
-            dress(copying, "flat")
+            set_style_class(copying, "flat")
         row = QHBoxLayout(self)
         set_margins(row, start=SMALL, top=TINY, end=TINY, bottom=TINY)
         row.addWidget(self._label, 1)
@@ -77,12 +77,12 @@ class FindBar(QFrame):
     def __init__(self, transcript: Transcript, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._transcript = transcript
-        dress(self, "bar")
+        set_style_class(self, "bar")
         self.field = QLineEdit(self)
         self.field.setPlaceholderText(self.tr("Find in this chat"))
         self.field.setAccessibleName(self.tr("Find in this chat"))
         self._count = QLabel(self)
-        dress(self._count, "muted")
+        set_style_class(self._count, "muted")
         self._previous = icon_button("up", self.tr("Previous match"), self)
         self._next = icon_button("unfolded", self.tr("Next match"), self)
         self._close = icon_button("close", self.tr("Close find"), self)
@@ -162,7 +162,7 @@ class ChatPage(QFrame):
         self.find_bar.closed.connect(self.composer.setFocus)
         self.prompts = PromptPopup(self.composer.edit, self.composer, self)
         self._lay_out()
-        self.set_looks(theme, font)
+        self.apply_theme(theme, font)
 
     def show_title(self, title: str) -> None:
         """Show the title of the open chat."""
@@ -196,13 +196,13 @@ class ChatPage(QFrame):
         parts = (self._header, self.live, self.find_bar, self.legend, self.empty, self._foot, self.prompts, bar)
         return (*parts, *self.comparison.chrome())
 
-    def set_looks(self, theme: Theme, font: QFont) -> None:
+    def apply_theme(self, theme: Theme, font: QFont) -> None:
         """Another theme or font."""
         bold = QFont(font)
         bold.setBold(True)
         self._title.setFont(bold)
-        self.transcript.set_looks(theme, font)
-        self.comparison.set_looks(theme, font)
+        self.transcript.apply_theme(theme, font)
+        self.comparison.apply_theme(theme, font)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         super().resizeEvent(event)

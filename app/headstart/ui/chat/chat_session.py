@@ -44,9 +44,9 @@ class ChatEvents(QObject):
     """What happens in any chat, open or not."""
 
     answered = Signal(object, str, float)  # Chat, the text, seconds it took
-    troubled = Signal(str, object)  # a sentence, and its Cause or None
-    advised = Signal(str)  # a sentence on what nothing went wrong with
-    caught_up = Signal()  # what could not be saved is saved now
+    error_occurred = Signal(str, object)  # a sentence, and its Cause or None
+    hint_shown = Signal(str)  # a sentence on what nothing went wrong with
+    saved = Signal()  # what could not be saved is saved now
 
 
 class ChatSession(QObject):
@@ -55,9 +55,9 @@ class ChatSession(QObject):
     reset = Signal()  # other messages are shown: ask `path`
     began = Signal(int)  # the answer with this id is being written
     waiting = Signal(str)  # what the answer waits for; empty when it is being written
-    grew = Signal(int, object)  # its id, tuple[Step, ...]
-    asking = Signal()  # whether a tool may be called, or no longer: see `asked`
-    called = Signal(int)  # a tool, by the answer with this id
+    text_appended = Signal(int, object)  # its id, tuple[Step, ...]
+    approval_needed = Signal()  # whether a tool may be called, or no longer: see `asked`
+    tool_called = Signal(int)  # a tool, by the answer with this id
     ended = Signal(int)  # nothing more will come to it
     recorded = Signal(object)  # Chat: title, settings or time changed
 
@@ -90,7 +90,7 @@ class ChatSession(QObject):
             self.draft_files = (*self._given, *(file for file in self.draft_files if file not in self._given))
         self.program_settings = settings
         self.live: LiveAnswer | None = None  # the answer being written; however the engine fares, `ended` follows
-        self.asked: tuple[Call, Offer] | None = None  # waits for a person's word: see `decide`
+        self.pending_call: tuple[Call, Offer] | None = None  # waits for a person's word: see `decide`
         self._calling: CancelEvent | None = None  # of the tool that is being called
         # Tools that are called without asking; not kept, as chats come from files, too.
         self._allowed: set[tuple[str, str]] = set()
@@ -164,17 +164,17 @@ class ChatSession(QObject):
 
     def stop(self) -> None:
         """Stop the answer being written and keep its text."""
-        if self.live and (self.asked or self._calling):
+        if self.live and (self.pending_call or self._calling):
             self._finish(State.STOPPED, {**self.live.earlier, live_answer.FINISH: FinishReason.CANCELLED.value})
         elif self.live:
             self._loader.link.cancel()
 
     def decide(self, *, allowed: bool, always: bool = False) -> None:
         """Call the tool that was asked about, or do not; `always`: and do not ask again in this chat."""
-        if self.asked is None:
+        if self.pending_call is None:
             return
-        (call, offer), self.asked = self.asked, None
-        self.asking.emit()
+        (call, offer), self.pending_call = self.pending_call, None
+        self.approval_needed.emit()
         if always:
             self._allowed.add(offer.key)
         if allowed:
@@ -195,7 +195,7 @@ class ChatSession(QObject):
         stays_same = self._temperature(settings) == 0 and self._is_made_so(self.message(id_), model, values)
         self._answer(self.conversation.regenerate(id_, model, values), settings)
         if stays_same:
-            self._events.advised.emit(
+            self._events.hint_shown.emit(
                 self.tr("At temperature 0 the same question gets the same answer; raise it to see others.")
             )
 
@@ -304,7 +304,7 @@ class ChatSession(QObject):
             request = replace(request, stop_on_repetition=stop_on_repetition)
             self._loader.require(settings)
         except HeadstartError as error:
-            self._events.troubled.emit(
+            self._events.error_occurred.emit(
                 translate_error(error), Cause.BUSY if isinstance(error, EngineBusyError) else Cause.MODEL
             )
             return
@@ -361,7 +361,7 @@ class ChatSession(QObject):
     def _grow(self, steps: tuple[Step, ...]) -> None:
         assert self.live
         self.live.grow(steps)
-        self.grew.emit(self.live.message, steps)
+        self.text_appended.emit(self.live.message, steps)
 
     def _ask(self, call: Call) -> None:
         """About a call, unless that was answered before."""
@@ -369,12 +369,12 @@ class ChatSession(QObject):
         if offer is None:
             self._take_result(call, unknown(call))
             return
-        self.asked = call, offer
+        self.pending_call = call, offer
         if offer.key in self._allowed:
             self.decide(allowed=True)
         else:
             self._set_wait(self.tr("Waiting for you: may {} be called?").format(call.name))
-            self.asking.emit()
+            self.approval_needed.emit()
 
     def _take_called(self, call: Call, cancel: CancelEvent, result: Result) -> None:
         if self._calling is cancel:  # else the answer was stopped meanwhile
@@ -389,7 +389,7 @@ class ChatSession(QObject):
         written = self.conversation.write(live.message, live.text, live.runs)
         self.conversation, live.saved = written.call(live.message, made), len(live.text)
         self._keep_trying(lambda: self._write(self.conversation))
-        self.called.emit(live.message)
+        self.tool_called.emit(live.message)
         try:
             if self._loader.link.generation is not None:
                 raise EngineBusyError("Another answer was begun meanwhile; continue this one when that has ended.")
@@ -404,9 +404,9 @@ class ChatSession(QObject):
         cancel, self._calling = self._calling, None
         if cancel:
             cancel.set()
-        if self.asked:
-            self.asked = None
-            self.asking.emit()
+        if self.pending_call:
+            self.pending_call = None
+            self.approval_needed.emit()
 
     @Slot(str, object)
     def _take_failure(self, sentence: str, failed: Failed) -> None:
@@ -432,7 +432,7 @@ class ChatSession(QObject):
         if self.live is None and self._loader.link.generation is None and not self._loader.occupation:
             return True
         writing = self.tr("An answer is still being written; stop it or wait for its end.")
-        self._events.troubled.emit(self._loader.occupation or writing, Cause.BUSY)
+        self._events.error_occurred.emit(self._loader.occupation or writing, Cause.BUSY)
         return False
 
     def _is_at_rest(self) -> bool:
@@ -492,7 +492,7 @@ class ChatSession(QObject):
             self._retrying.start()
 
     def _keep(self, write: Callable[[], object]) -> bool:
-        with showing_errors(lambda sentence: self._events.troubled.emit(sentence, None)):
+        with showing_errors(lambda sentence: self._events.error_occurred.emit(sentence, None)):
             write()
             return True
         return False
@@ -505,7 +505,7 @@ class ChatSession(QObject):
             if not self._is_told:
                 self._is_told = True
                 words = self.tr("{fault} The answer stays here, and saving is tried again.")
-                self._events.troubled.emit(words.format(fault=translate_error(error)), None)
+                self._events.error_occurred.emit(words.format(fault=translate_error(error)), None)
             return False
         self._note_success()
         return True
@@ -513,7 +513,7 @@ class ChatSession(QObject):
     def _note_success(self) -> None:
         if self._is_told and not self.is_behind:
             self._is_told = False
-            self._events.caught_up.emit()
+            self._events.saved.emit()
 
     def _propose_title(self) -> None:
         title = first_title(self.conversation)

@@ -15,7 +15,7 @@ from headstart.ui.chat.transcript import Match, Transcript
 from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import ElidedLabel, StatusLine, button
 from headstart.ui.widgets.layouts import back_button, beside, flowing, stacked
-from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY, Theme, scaled
 
 _WORD = re.compile(rf"[{CJK}]|[^\W{CJK}]+|[^\w\s]")
@@ -67,7 +67,7 @@ class AnswerColumn(QWidget):
         self.use = button(self.tr("Use this"), self.head)
         self.use.setAccessibleName(self.tr("Use this answer"))
         self._figures = ElidedLabel(self.head)
-        dress(self._figures, "muted")
+        set_style_class(self._figures, "muted")
         self.transcript = Transcript(theme, font, self, is_bare=True)
         self.transcript.setAccessibleName(title)
         choice = beside(None, self._chooser, self.use, growing=self._chooser)
@@ -148,10 +148,10 @@ class Comparison(QWidget):
         bars = (column.transcript.verticalScrollBar() for column in self.columns)
         return (self.bar, *(column.head for column in self.columns), *bars)
 
-    def set_looks(self, theme: Theme, font: QFont) -> None:
+    def apply_theme(self, theme: Theme, font: QFont) -> None:
         """Another theme or font."""
         for column in self.columns:
-            column.transcript.set_looks(theme, font)
+            column.transcript.apply_theme(theme, font)
 
     @Slot(bool)
     def set_origins_visible(self, visible: bool) -> None:

@@ -27,7 +27,7 @@ from headstart.ui.formatting import whole
 from headstart.ui.markdown import blocks
 from headstart.ui.widgets.icons import icon, icon_button
 from headstart.ui.widgets.layouts import beside, file_place, keep_place, set_margins, stacked
-from headstart.ui.widgets.stylesheet import dress, mark
+from headstart.ui.widgets.stylesheet import set_style_class, set_style_property
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY, scaled
 
 
@@ -156,7 +156,7 @@ class Composer(QFrame):
     submitted = Signal(str, object)  # text, tuple[Attachment, ...]
     stop_requested = Signal()
     changed = Signal()  # text or attachments
-    troubled = Signal(str)
+    error_occurred = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -233,7 +233,7 @@ class Composer(QFrame):
         if self._takes_files:
             self._tray.attach(files)
         else:
-            self.troubled.emit(self.tr("Files go with questions; an answer has none."))
+            self.error_occurred.emit(self.tr("Files go with questions; an answer has none."))
 
     def show_in_passages(self, files: Iterable[Attachment]) -> None:
         """Say of which files the model gets passages, because they are too long."""
@@ -271,8 +271,8 @@ class Composer(QFrame):
         self._reach.setAccessibleName(text)
         self._reach.setAccessibleDescription(tip)
         self._leaves = leaves
-        dress(self._reach, "badge-accent" if leaves else "badge")
-        mark(self._reach, "leaves", leaves)
+        set_style_class(self._reach, "badge-accent" if leaves else "badge")
+        set_style_property(self._reach, "leaves", leaves)
         self._reach.updateGeometry()
         self._fit()
 
@@ -288,8 +288,8 @@ class Composer(QFrame):
         full = words.format(tokens=whole(count.tokens), context=whole(count.context))
         self._counted = (full, whole(count.tokens) if count.is_exact else f"≈ {whole(count.tokens)}")
         self._count.setAccessibleName(full)
-        dress(self._count, "muted" if count.fits else "danger")
-        mark(self._count, "over", not count.fits)
+        set_style_class(self._count, "muted" if count.fits else "danger")
+        set_style_property(self._count, "over", not count.fits)
         self._count.setToolTip(f"{full}\n{meaning}")
         self._fit()
         self._tray.show_tokens(count.parts)
@@ -307,7 +307,7 @@ class Composer(QFrame):
 
     def set_dropping(self, dropping: bool) -> None:
         """Mark the box while files are dragged over the window."""
-        mark(self, "dropping", dropping)
+        set_style_property(self, "dropping", dropping)
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802
         super().changeEvent(event)
@@ -327,7 +327,7 @@ class Composer(QFrame):
             return
         text = self.text().strip()
         if self._tray.is_reading:
-            self.troubled.emit(self.tr("A file is still being read; send the message when it is there."))
+            self.error_occurred.emit(self.tr("A file is still being read; send the message when it is there."))
         elif text or self.attached:
             self.submitted.emit(text, self.attached)
 
@@ -382,13 +382,13 @@ class Composer(QFrame):
         row.addWidget(self._send)
         column = stacked(self, self._tray, self.edit, row, spacing=TINY)
         set_margins(column, start=MEDIUM, top=SMALL, end=SMALL, bottom=SMALL)
-        dress(self.model_button, "flat")
+        set_style_class(self.model_button, "flat")
         self.model_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.model_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.model_button.setLayoutDirection(Qt.LayoutDirection.RightToLeft)  # the arrow behind the name
-        dress(self._count, "muted")
-        dress(self._reach, "badge")
-        dress(self._ready, "muted")
+        set_style_class(self._count, "muted")
+        set_style_class(self._reach, "badge")
+        set_style_class(self._ready, "muted")
         meaning = self.tr("The model has read this chat and your message so far: its answer begins at once.")
         self._ready.setToolTip(meaning)
         self._ready.setAccessibleName(self.tr("Ready"))
@@ -403,10 +403,10 @@ class Composer(QFrame):
         self.edit.textChanged.connect(self.changed)
         self.edit.textChanged.connect(self._show_button)
         self.edit.files_given.connect(self.attach)
-        self.edit.focused.connect(lambda focused: mark(self, "focused", focused))
+        self.edit.focused.connect(lambda focused: set_style_property(self, "focused", focused))
         self._tray.changed.connect(self.changed)
         self._tray.changed.connect(self._show_button)
-        self._tray.troubled.connect(self.troubled)
+        self._tray.error_occurred.connect(self.error_occurred)
         self._attach.clicked.connect(self.ask_for_files)
         self._send.clicked.connect(self._act)
 

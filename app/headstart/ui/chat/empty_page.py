@@ -13,7 +13,7 @@ from headstart.ui.settings.presets import PresetButton
 from headstart.ui.translation import translate
 from headstart.ui.widgets.labels import Heading, button, muted
 from headstart.ui.widgets.layouts import Flow, row, scrolled, stacked
-from headstart.ui.widgets.stylesheet import dress, hide_idle_bar
+from headstart.ui.widgets.stylesheet import hide_idle_bar, set_style_class
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, TINY, scaled
 
 _NARROW = 560  # pixels of room, at the usual size of text, below which one example stands in a row
@@ -113,7 +113,7 @@ class ExampleButton(QPushButton):
 
     def __init__(self, example: Example, parent: QWidget) -> None:
         super().__init__(parent)
-        dress(self, "example")
+        set_style_class(self, "example")
         self.setAccessibleName(example.title)
         self.setAccessibleDescription(example.text)
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
@@ -123,7 +123,7 @@ class ExampleButton(QPushButton):
         column.setContentsMargins(MEDIUM, SMALL, MEDIUM, SMALL)
         column.setSpacing(TINY)
         title = QLabel(example.title, self)
-        dress(title, "section")
+        set_style_class(title, "section")
         for label in (title, muted(example.text, self)):
             label.setWordWrap(True)
             label.setTextFormat(Qt.TextFormat.PlainText)

@@ -13,7 +13,7 @@ from headstart.engine.engine import Round, Step
 from headstart.ui.chat.live_answer import REPEATS, Kept
 from headstart.ui.formatting import decimal, listed, percent, titled, whole
 from headstart.ui.widgets.labels import ElidedLabel
-from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, current
 
 KEPT = 120  # rounds that are drawn
@@ -253,7 +253,7 @@ class LivePanel(QFrame):
     def _heading(self, title: str) -> ElidedLabel:
         heading = ElidedLabel(self)
         heading.show_text(title)
-        dress(heading, "muted")
+        set_style_class(heading, "muted")
         return heading
 
     def _arrange(self) -> None:

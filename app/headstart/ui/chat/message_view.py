@@ -27,7 +27,7 @@ from headstart.ui.markdown.blocks import plain_text
 from headstart.ui.widgets.icons import show_icon
 from headstart.ui.widgets.labels import ElidedLabel
 from headstart.ui.widgets.layouts import Flow, beside
-from headstart.ui.widgets.stylesheet import dress, sheet
+from headstart.ui.widgets.stylesheet import set_style_class, sheet
 from headstart.ui.widgets.theme import LARGE, MEDIUM, RADIUS, SMALL, TINY, Theme, scaled
 
 
@@ -59,14 +59,14 @@ class Header(QWidget):
         states = {MessageState.STREAMING: writing, MessageState.STOPPED: self.tr("stopped")}
         self._state.setText(states.get(content.state, ""))
 
-    def set_looks(self, theme: Theme, font: QFont) -> None:
+    def apply_theme(self, theme: Theme, font: QFont) -> None:
         """Colours and font."""
         bold = QFont(font)
         bold.setBold(True)
         self._author.setFont(bold)
-        _wear(self._author, theme.text)
+        _set_text_colour(self._author, theme.text)
         self._state.setFont(_small(font))
-        _wear(self._state, theme.muted)
+        _set_text_colour(self._state, theme.muted)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
         if event.button() == Qt.MouseButton.LeftButton:
@@ -131,13 +131,13 @@ class Footer(QWidget):
         self._rows.setDirection(directions.LeftToRight if needed <= width else directions.TopToBottom)
         return self.sizeHint().height()
 
-    def set_looks(self, theme: Theme, font: QFont) -> None:
+    def apply_theme(self, theme: Theme, font: QFont) -> None:
         """Colours and font."""
         for button in self._icons():
             show_icon(button, button.objectName(), font)
         for widget in (self._count, self._stats, self._details):
             widget.setFont(_small(font))
-            _wear(widget, theme.muted)
+            _set_text_colour(widget, theme.muted)
 
     def _icons(self) -> list[QToolButton]:
         return [self._copy, self._edit, self._regenerate, self.more, self._previous, self._next, self._compare]
@@ -196,14 +196,14 @@ class Offers(QWidget):
         for offer, button in self._buttons.items():
             button.setVisible(offer in offers)
 
-    def set_looks(self, theme: Theme, font: QFont) -> None:
+    def apply_theme(self, theme: Theme, font: QFont) -> None:
         """Colours and font: no style sheet reaches the transcript, which would take its time."""
         self.setFont(font)
         self.setStyleSheet(sheet(theme, font))
 
     def _button(self, offer: MessageAction, text: str) -> QPushButton:
         button = QPushButton(text, self)
-        dress(button, "plain")
+        set_style_class(button, "plain")
         button.clicked.connect(lambda: self._ask(offer))
         return button
 
@@ -241,7 +241,7 @@ class Sources(QWidget):
                 label = QLabel(self.tr("From {}:").format(shortened(source.file)), self)
                 label.setToolTip(source.file)
                 label.setFixedHeight(button.sizeHint().height())
-                dress(label, "muted")
+                set_style_class(label, "muted")
                 self._labels.append(label)
                 self._flow.addWidget(label)
                 label.show()
@@ -255,7 +255,7 @@ class Sources(QWidget):
 
     def _button(self, number: int, source: Source) -> QToolButton:
         button = QToolButton(self)
-        dress(button, "chip")
+        set_style_class(button, "chip")
         button.setCheckable(True)
         opening = " ".join(source.text[:200].split())
         width = scaled(_OPENING, self.font())
@@ -275,7 +275,7 @@ def _small(font: QFont) -> QFont:
     return made
 
 
-def _wear(widget: QWidget, colour: str) -> None:
+def _set_text_colour(widget: QWidget, colour: str) -> None:
     palette = widget.palette()
     palette.setColor(widget.foregroundRole(), colour)
     widget.setPalette(palette)
@@ -312,7 +312,7 @@ class MessageView(QWidget):
         self._passage: TextView | None = None
         self._open: int | None = None  # number of the passage shown
         self._footer.more.clicked.connect(self._open_menu)
-        self._wear()
+        self._apply_theme()
 
     # Content
 
@@ -378,12 +378,12 @@ class MessageView(QWidget):
 
     # Looks
 
-    def set_looks(self, theme: Theme, font: QFont) -> None:
+    def apply_theme(self, theme: Theme, font: QFont) -> None:
         """Another theme or font."""
         self._theme, self._font = theme, font
         for text in self._texts():
-            text.set_looks(theme, font)
-        self._wear()
+            text.apply_theme(theme, font)
+        self._apply_theme()
         self.height_changed.emit(self.message_id)
 
     def set_origins_visible(self, visible: bool) -> None:
@@ -646,13 +646,13 @@ class MessageView(QWidget):
         notice, failed = self._content.notice, self._content.state is MessageState.FAILED
         self._notice.setText(notice)
         self._notice.setVisible(bool(notice))
-        _wear(self._notice, self._theme.danger if failed else self._theme.muted)
+        _set_text_colour(self._notice, self._theme.danger if failed else self._theme.muted)
 
     def _describe_offers(self) -> None:
         offers = self._content.offers
         if offers and self._offers is None and not self._is_bare:
             self._offers = Offers(self.ask, self)
-            self._offers.set_looks(self._theme, self._font)
+            self._offers.apply_theme(self._theme, self._font)
         if self._offers:
             self._offers.show_offers(offers)
             self._offers.setVisible(bool(offers))
@@ -665,13 +665,13 @@ class MessageView(QWidget):
             self._sources.show_sources(sources, self._theme, self._font)
             self._sources.setVisible(bool(sources))
 
-    def _wear(self) -> None:
-        self._header.set_looks(self._theme, self._font)
-        self._footer.set_looks(self._theme, self._font)
+    def _apply_theme(self) -> None:
+        self._header.apply_theme(self._theme, self._font)
+        self._footer.apply_theme(self._theme, self._font)
         self._notice.setFont(self._font)
         self._fold.setFont(self._font)
         if self._offers:
-            self._offers.set_looks(self._theme, self._font)
+            self._offers.apply_theme(self._theme, self._font)
         self._describe_sources()
         if self._sources:
             self._sources.set_open(self._open)

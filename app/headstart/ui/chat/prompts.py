@@ -22,7 +22,7 @@ from headstart.ui.chat.composer import MessageEdit
 from headstart.ui.translation import translate
 from headstart.ui.widgets.labels import muted
 from headstart.ui.widgets.layouts import Dialog, beside, stacked, two_columns
-from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import MEDIUM, TINY
 
 CURSOR, CLIPBOARD, SELECTION = "cursor", "clipboard", "selection"
@@ -124,7 +124,7 @@ class PromptPopup(QFrame):
 
     def __init__(self, edit: MessageEdit, anchor: QWidget, parent: QWidget) -> None:
         super().__init__(parent)
-        dress(self, "card")
+        set_style_class(self, "card")
         self._edit, self._anchor = edit, anchor
         self._prompts: dict[str, str] = {}
         self._waved_away = ""  # what was typed when a person pressed Esc
@@ -258,9 +258,9 @@ class PromptDialog(Dialog):
         self.text = QPlainTextEdit(self)
         self.text.setAccessibleName(self.tr("Text of the prompt"))
         self.text.setTabChangesFocus(True)
-        dress(self.text, "field")
+        set_style_class(self.text, "field")
         self._fault = QLabel(self)
-        dress(self._fault, "danger")
+        set_style_class(self._fault, "danger")
         self.add_button = self._button(self.tr("New"))
         self.import_button = self._button(self.tr("New from selection"))
         self.remove_button = self._button(self.tr("Remove"))
@@ -361,7 +361,7 @@ class PromptDialog(Dialog):
     def _button(self, label: str, kind: str = "plain") -> QPushButton:
         button = QPushButton(label, self)
         button.setAutoDefault(False)
-        dress(button, kind)
+        set_style_class(button, kind)
         return button
 
     def _lay_out(self) -> None:

@@ -82,7 +82,7 @@ class TextView(QTextBrowser):
 
     # Looks
 
-    def set_looks(self, theme: Theme, font: QFont) -> None:
+    def apply_theme(self, theme: Theme, font: QFont) -> None:
         """Another theme or font size."""
         self._theme = theme
         self._highlighter.set_theme(theme)

@@ -31,7 +31,7 @@ from headstart.ui.translation import translate_error
 from headstart.ui.widgets.focus import ends
 from headstart.ui.widgets.labels import StatusLine, button, label, muted
 from headstart.ui.widgets.layouts import Dialog, beside, row, set_margins, stacked
-from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY, scaled
 
 _SIZE = QSize(720, 460)
@@ -42,7 +42,7 @@ class ToolsController(QObject):
     """Runs the servers while the settings say so. Nothing starts before that."""
 
     changed = Signal()  # what runs, and what is offered
-    troubled = Signal(str)
+    error_occurred = Signal(str)
 
     def __init__(self, settings: CurrentSettings, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -118,7 +118,7 @@ class ToolsController(QObject):
     def _note_start(self, _done: object) -> None:
         self._note(None)
         if self.faults and self._is_on:
-            self.troubled.emit(translate_error(self.faults[0]))
+            self.error_occurred.emit(translate_error(self.faults[0]))
 
     @Slot(object)
     def _note(self, _done: object) -> None:
@@ -134,13 +134,13 @@ class CallBar(QFrame):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        dress(self, "bar")
+        set_style_class(self, "bar")
         self._question = label("", self, selectable=True)
         self._arguments = QPlainTextEdit(self)
         self._arguments.setReadOnly(True)
         self._arguments.setTabChangesFocus(True)
         self._arguments.setAccessibleName(self.tr("What the tool would be given"))
-        dress(self._arguments, "field")
+        set_style_class(self._arguments, "field")
         self.once = button(self.tr("Call once"), self)
         self.always = button(self.tr("Always in this chat"), self)
         self.refuse = button(self.tr("Do not call"), self)

@@ -201,7 +201,7 @@ class Transcript(QScrollArea):
         self._ahead = QTimer(self, singleShot=True)
         self._ahead.timeout.connect(self._build_ahead)
         self.verticalScrollBar().valueChanged.connect(self._scrolled)
-        self._wear()
+        self._apply_theme()
 
     # Messages
 
@@ -411,7 +411,7 @@ class Transcript(QScrollArea):
 
     # Looks
 
-    def set_looks(self, theme: Theme, font: QFont) -> None:
+    def apply_theme(self, theme: Theme, font: QFont) -> None:
         """Another theme or font: what is seen changes at once, the rest when it is looked at."""
         self._theme, self._font = theme, font
         for view in self._spare:
@@ -421,11 +421,11 @@ class Transcript(QScrollArea):
         for index, entry in enumerate(self._entries):
             entry.width = 0
             if entry.view and (index in seen or entry.view.is_engaged()):
-                entry.view.set_looks(theme, font)
+                entry.view.apply_theme(theme, font)
             elif entry.view:
                 entry.view.deleteLater()
                 entry.view = None
-        self._wear()
+        self._apply_theme()
         self._refresh()
 
     def set_origins_visible(self, visible: bool) -> None:
@@ -434,7 +434,7 @@ class Transcript(QScrollArea):
         for _, view in self.views():
             view.set_origins_visible(visible)
 
-    def _wear(self) -> None:
+    def _apply_theme(self) -> None:
         self.setPalette(palette(self._theme))
         self.viewport().setBackgroundRole(self.backgroundRole().Base)
         self._column.setBackgroundRole(self.backgroundRole().Base)

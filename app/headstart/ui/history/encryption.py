@@ -20,7 +20,7 @@ from headstart.ui.translation import translate_error
 from headstart.ui.widgets.labels import StatusLine, button, label, muted
 from headstart.ui.widgets.layouts import Card, Dialog, TitledField, row, stacked
 from headstart.ui.widgets.progress import BusyBar
-from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL
 
 
@@ -178,7 +178,7 @@ class EncryptionWork(Dialog):
 
     def _lay_out(self) -> None:
         title = QLabel(self._title(), self)
-        dress(title, "section")
+        set_style_class(title, "section")
         safe = self.tr(
             "The window opens again when this is done. If the computer turns off meanwhile, nothing is lost."
         )

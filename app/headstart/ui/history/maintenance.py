@@ -18,7 +18,7 @@ from headstart.ui.history.encryption import FormSpec, PassphraseForm
 from headstart.ui.translation import translate_error
 from headstart.ui.widgets.labels import muted
 from headstart.ui.widgets.layouts import Dialog, stacked
-from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import LARGE, MEDIUM
 
 _WIDTH = 420
@@ -37,7 +37,7 @@ class PassphraseDialog(Dialog):
         self.form = PassphraseForm(FormSpec([self.tr("Passphrase")], self.tr("Open")), self)
         self.quit_button = QPushButton(self.tr("Quit"), self)
         self.quit_button.setAutoDefault(False)
-        dress(self.quit_button, "plain")
+        set_style_class(self.quit_button, "plain")
         self._lay_out()
         self.form.submitted.connect(self._on_submitted)
         self.quit_button.clicked.connect(self.reject)
@@ -66,7 +66,7 @@ class PassphraseDialog(Dialog):
 
     def _lay_out(self) -> None:
         title = QLabel(self.tr("Your chats are encrypted"), self)
-        dress(title, "section")
+        set_style_class(title, "section")
         about = muted(self.tr("Type the passphrase that you chose for them. Nobody can open them without it."), self)
         self._column = stacked(self, title, about, self.form, margin=LARGE, spacing=MEDIUM)
         self.form.add_button(self.quit_button)
@@ -225,13 +225,13 @@ _DELAY_MS = 5000  # after the start, which has enough to read
 class Maintenance(QObject):
     """The daily care of a history. It can take minutes, so it waits for the start and runs on another thread."""
 
-    troubled = Signal(str)
+    error_occurred = Signal(str)
 
     def __init__(self, folder: Path, key: Key | None = None, parent: QObject | None = None) -> None:
         """`key` opens the history in `folder`; nothing is read yet."""
         super().__init__(parent)
         self._task = BackgroundTask(partial(_maintain, folder, key), self)
-        self._task.failed.connect(self.troubled)
+        self._task.failed.connect(self.error_occurred)
         self._pool = QThreadPool(self)
         self._delay = QTimer(self, singleShot=True, interval=_DELAY_MS)
         self._delay.timeout.connect(self.begin)

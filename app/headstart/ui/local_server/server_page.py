@@ -17,7 +17,7 @@ from headstart.ui.widgets.figure_table import FigureTable
 from headstart.ui.widgets.labels import CopiedLine, StatusLine, button, muted
 from headstart.ui.widgets.layouts import Card, Page, add, beside
 from headstart.ui.widgets.progress import BusyBar
-from headstart.ui.widgets.stylesheet import dress, mark
+from headstart.ui.widgets.stylesheet import set_style_class, set_style_property
 from headstart.ui.widgets.theme import SMALL, TEXT_WIDTH
 
 
@@ -81,7 +81,7 @@ class ServerSwitch(Card):
             ServerState.FAILED: self.tr("Failed"),
         }
         self.switch = QCheckBox(self.tr("Local API server"), self)
-        dress(self.switch, "switch")
+        set_style_class(self.switch, "switch")
         self.setAccessibleName(self.switch.text())
         self._state = QLabel(self)
         self._bar = BusyBar(self.tr("The server is being started"), self)
@@ -96,7 +96,7 @@ class ServerSwitch(Card):
             self.switch.setChecked(view.state.is_on)
         self.switch.setEnabled(view.state is not ServerState.STOPPING)
         self._state.setText(self._titles[view.state])
-        mark(self._state, "kind", _KINDS.get(view.state, "muted"))
+        set_style_property(self._state, "kind", _KINDS.get(view.state, "muted"))
         self._sentence.say(view.sentence, bad=view.state is ServerState.FAILED)
         self._model.say(self._model_words(view.served, view.selected) if view.served else "")
         self.port.setEnabled(view.state.is_down)

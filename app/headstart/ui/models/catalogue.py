@@ -15,7 +15,7 @@ from headstart.ui.models.add_model import AddModel
 from headstart.ui.translation import translate
 from headstart.ui.widgets.labels import Fold, Heading, button, muted, section
 from headstart.ui.widgets.layouts import Card, add, row, stacked
-from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY
 
 FIRST = "smollm2-135m-instruct"
@@ -144,7 +144,7 @@ class RecipeRow(QWidget):
         self.fits = True
         self._about = muted("", self)
         self._badge = QLabel(self.tr("installed"), self)
-        dress(self._badge, "badge")
+        set_style_class(self._badge, "badge")
         self.get = button(self.tr("Get"), self)
         self.get.setAccessibleName(self.tr("Get {}").format(recipe.title))
         self.get_fast = button(self.tr("Get fast (4 bits)"), self, "flat")
@@ -231,7 +231,7 @@ class Welcome(_RecipeCard):
         add(self.column, title, muted(text, self, selectable=True), self.add_rows(_first_offers()))
         for each in self.rows:
             each.get_fast.hide()
-        dress(self.rows[0].get, "primary")
+        set_style_class(self.rows[0].get, "primary")
         self.setFocusProxy(self.rows[0].get)
         self.show_memory(0)
 

@@ -14,7 +14,7 @@ from headstart.ui.models import model_choices
 from headstart.ui.translation import translate, translate_error
 from headstart.ui.widgets.labels import ElidedLabel, StatusLine, button, label, muted
 from headstart.ui.widgets.layouts import Card, add, beside, row
-from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import SMALL, TINY
 
 _TITLE = 1.15  # size of a title, times the usual size of text
@@ -35,7 +35,7 @@ class NamedCard(Card):
         self._use = self.button(self.tr("Use"), self.tr("Use {}"), "use", "primary")
         self._remove = self.button(self.tr("Remove…"), self.tr("Remove {}"), "remove")
         self._badge = QLabel(self.tr("in use"), self)
-        dress(self._badge, "badge-accent")
+        set_style_class(self._badge, "badge-accent")
         self._badge.hide()
         self._scale()
 
@@ -72,7 +72,7 @@ class NamedCard(Card):
         """Return a row of badges."""
         labels = [QLabel(text, self) for text in texts]
         for badge in labels:
-            dress(badge, "badge")
+            set_style_class(badge, "badge")
         line = row(*labels)
         line.setContentsMargins(0, 0, 0, TINY)
         return line

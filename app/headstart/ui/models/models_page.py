@@ -18,7 +18,7 @@ from headstart.ui.settings.settings_form import Choices, SettingsForm
 from headstart.ui.widgets.labels import button, muted
 from headstart.ui.widgets.layouts import Card, Page, add, row, stacked
 from headstart.ui.widgets.progress import WorkCard
-from headstart.ui.widgets.stylesheet import mark
+from headstart.ui.widgets.stylesheet import set_style_property
 from headstart.ui.widgets.theme import MEDIUM, TEXT_WIDTH
 
 _SETTINGS = ("device", "draft_device", "context")
@@ -143,14 +143,14 @@ class ModelsPage(Page):
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802
         if any(url.isLocalFile() for url in event.mimeData().urls()):
             event.acceptProposedAction()
-            mark(self, "dropping", True)  # noqa: FBT003
+            set_style_property(self, "dropping", True)  # noqa: FBT003
 
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:  # noqa: N802
         super().dragLeaveEvent(event)
-        mark(self, "dropping", False)  # noqa: FBT003
+        set_style_property(self, "dropping", False)  # noqa: FBT003
 
     def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802
-        mark(self, "dropping", False)  # noqa: FBT003
+        set_style_property(self, "dropping", False)  # noqa: FBT003
         local = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
         if local:
             event.acceptProposedAction()

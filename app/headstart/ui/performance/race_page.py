@@ -24,7 +24,7 @@ from headstart.ui.widgets.labels import Heading, button, label, muted, section
 from headstart.ui.widgets.layouts import Card, TitledField, add, beside, flowing, stacked
 from headstart.ui.widgets.legend import Legend
 from headstart.ui.widgets.progress import BusyBar
-from headstart.ui.widgets.stylesheet import dress, inset, mark
+from headstart.ui.widgets.stylesheet import inset, set_style_class, set_style_property
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, mono_families, origin_format
 
 
@@ -211,7 +211,7 @@ class RaceForm(Card):
         self.prompt.setTabChangesFocus(True)
         self.prompt.setFixedHeight(self.prompt.fontMetrics().lineSpacing() * _LINES + 2 * MEDIUM)
         self.prompt.installEventFilter(self)
-        dress(self.prompt, "field")
+        set_style_class(self.prompt, "field")
         self.seed = number_field(self, 0, 2**31 - 1, 0)
         self.temperature = QDoubleSpinBox(self)
         self.temperature.setRange(0.0, 2.0)
@@ -338,7 +338,7 @@ class RacePage(JobPage):
             equal=sum(matches), total=len(matches), first=(*matches, False).index(False) + 1
         )
         self._proof.setText(words)
-        mark(self._proof, "kind", "success" if all(matches) else "danger")
+        set_style_property(self._proof, "kind", "success" if all(matches) else "danger")
         self._verdict.setAccessibleName(f"{self._speedup.text()} {self._speeds.text()} {words}")
 
     def _pace(self, result: RaceResult) -> str:
@@ -362,7 +362,7 @@ class RacePage(JobPage):
 
     def _band(self) -> QWidget:
         self._verdict = QFrame(self)
-        dress(self._verdict, "bar")
+        set_style_class(self._verdict, "bar")
         words = stacked(None, self._proof, self._speeds, self._measured, spacing=TINY)
         row = beside(self._verdict, self._speedup, words, spacing=LARGE, growing=words)
         row.setContentsMargins(LARGE, SMALL, LARGE, SMALL)

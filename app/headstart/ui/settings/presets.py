@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QMenu, QSizePolicy, QToolButton, QWidget
 
 from headstart.ui.translation import translate
 from headstart.ui.widgets.icons import icon
-from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.stylesheet import set_style_class
 
 _SAMPLING = ("temperature", "top_p")  # set by a built-in preset, or left to the model
 _FAITHFUL: Mapping[str, float] = {"temperature": 0.2, "top_p": 0.9}
@@ -120,7 +120,7 @@ class PresetButton(QToolButton):
         self._own: list[Preset] = []
         self._prompt = ""
         self._add_actions = add_actions
-        dress(self, "flat")
+        set_style_class(self, "flat")
         self.setIcon(icon("unfolded"))
         self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)

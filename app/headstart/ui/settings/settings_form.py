@@ -30,7 +30,7 @@ from headstart.ui.translation import translate
 from headstart.ui.widgets.focus import pass_wheel
 from headstart.ui.widgets.labels import StatusLine, button, muted, section
 from headstart.ui.widgets.layouts import beside, stacked
-from headstart.ui.widgets.stylesheet import dress, inset
+from headstart.ui.widgets.stylesheet import inset, set_style_class
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY
 
 # The titles of parameters are declared with them.
@@ -290,7 +290,7 @@ class TextEditor(SettingEditor):
         super().__init__(name, parent)
         self._is_list = isinstance(defaults()[name], tuple)
         self._field = QPlainTextEdit(self)
-        dress(self._field, "field")
+        set_style_class(self._field, "field")
         self._field.setTabChangesFocus(True)
         self._fit_height()
         if self._is_list:

@@ -35,7 +35,7 @@ class Searching(QObject):
     """`found` follows each `begin`, several times if there are many hits, unless another `begin` comes first."""
 
     found = Signal(object)  # Findings
-    troubled = Signal(str)
+    error_occurred = Signal(str)
     _ordered = Signal(int, str, str, str)
 
     def __init__(self, folder: Path, parent: QObject | None = None, key: Key | None = None) -> None:
@@ -77,7 +77,7 @@ class Searching(QObject):
     @Slot(int, str)
     def _take_fault(self, number: int, sentence: str) -> None:
         if number == self._number:
-            self.troubled.emit(sentence)
+            self.error_occurred.emit(sentence)
 
 
 class _Seeker(QObject):
@@ -166,14 +166,14 @@ class ChatsController(QObject):
         super().__init__(parent)
         self._store, self._loader, self._settings, self._tools = store, loader, settings, tools
         self.events = ChatEvents(self)
-        self.events.caught_up.connect(self._forget_idle)
+        self.events.saved.connect(self._forget_idle)
         self._sessions: dict[str, ChatSession] = {}
         self._query, self._tag, self._project = "", "", ""
         self._room = _LISTED
         self._findings = Findings("", (), is_complete=True)
         self._searching = Searching(store.path.parent, self, store.key)
         self._searching.found.connect(self._take_findings)
-        self._searching.troubled.connect(self._note_trouble)
+        self._searching.error_occurred.connect(self._note_trouble)
         self._listing = QTimer(self, singleShot=True, interval=0)
         self._listing.timeout.connect(self.refresh)
         self.current: ChatSession | None = None
@@ -391,7 +391,7 @@ class ChatsController(QObject):
 
     @Slot(str)
     def _note_trouble(self, sentence: str) -> None:
-        self.events.troubled.emit(sentence, None)
+        self.events.error_occurred.emit(sentence, None)
 
     def _emit_listing(self) -> None:
         found = self._findings
@@ -428,7 +428,7 @@ class TagsController(QObject):
 
     changed = Signal(object)  # dict[str, str]: old names to new ones, "" for a tag that is gone
     undoable = Signal(object)  # Undoable
-    troubled = Signal(str)
+    error_occurred = Signal(str)
 
     def __init__(self, store: Store, parent: QObject | None = None) -> None:
         """Reads nothing yet."""
@@ -437,19 +437,19 @@ class TagsController(QObject):
 
     def create(self, name: str, chats: Sequence[str] = ()) -> None:
         """Create a tag if it is new, and give it to chats."""
-        with showing_errors(self.troubled.emit):
+        with showing_errors(self.error_occurred.emit):
             self._store.create_tag(name, chats)
             self.changed.emit({})
 
     def rename(self, name: str, new: str) -> None:
         """Rename a tag; the name of another tag is refused."""
         if new.strip() and new.strip() != name:
-            with showing_errors(self.troubled.emit):
+            with showing_errors(self.error_occurred.emit):
                 self.changed.emit({name: self._store.rename_tag(name, new)})
 
     def delete(self, name: str) -> None:
         """Remove a tag; its chats stay."""
-        with showing_errors(self.troubled.emit):
+        with showing_errors(self.error_occurred.emit):
             had = self._store.delete_tag(name)
             self.changed.emit({name: ""})
             words, told = self.tr("Delete Tag “{}”").format(name), self.tr("Deleted tag “{}”").format(name)
@@ -460,6 +460,6 @@ class TagsController(QObject):
         if given:
             self.create(name, chats)
             return
-        with showing_errors(self.troubled.emit):
+        with showing_errors(self.error_occurred.emit):
             self._store.untag(name, chats)
             self.changed.emit({})

@@ -19,7 +19,7 @@ from headstart.ui.chat.attachments import AttachmentTray
 from headstart.ui.translation import showing_errors
 from headstart.ui.widgets.labels import StatusLine, button, muted
 from headstart.ui.widgets.layouts import Dialog, beside, confirms, file_place, keep_place, stacked
-from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import MEDIUM
 
 Models = Iterable[tuple[object, str, str]]  # name, what is shown, remark
@@ -40,7 +40,7 @@ class ProjectDialog(Dialog):
         self.name.setMaxLength(LONGEST_NAME)
         self.prompt = QPlainTextEdit(str(project.settings.get("system_prompt", "")), self)
         self.prompt.setTabChangesFocus(True)
-        dress(self.prompt, "field")
+        set_style_class(self.prompt, "field")
         self.model = QComboBox(self)
         self.model.addItem(self.tr("The model used last"), "")
         self.files = AttachmentTray(self)
@@ -75,7 +75,7 @@ class ProjectDialog(Dialog):
     def _connect(self) -> None:
         self.name.textChanged.connect(self._check)
         self.files.changed.connect(self._check)
-        self.files.troubled.connect(self.complain)
+        self.files.error_occurred.connect(self.complain)
         self._add_files.clicked.connect(self._ask_for_files)
         self._cancel.clicked.connect(self.reject)
         self.save_button.clicked.connect(lambda: self.saved.emit(self.project()))
@@ -119,7 +119,7 @@ class ProjectsController(QObject):
     """Every change is on disk when its method returns."""
 
     changed = Signal(object)  # dict[str, str]: old names to new ones, "" for a project that is gone
-    troubled = Signal(str)
+    error_occurred = Signal(str)
 
     def __init__(
         self, store: Store, window: QWidget, models: Callable[[], Models], parent: QObject | None = None
@@ -142,7 +142,7 @@ class ProjectsController(QObject):
         """Rename a project; the name of another one is refused."""
         project = self._read(name)
         if project and new.strip() and new.strip() != name:
-            with showing_errors(self.troubled.emit):
+            with showing_errors(self.error_occurred.emit):
                 renamed = self._store.change_project(name, Project(new, project.settings, project.files))
                 self.changed.emit({name: renamed})
 
@@ -153,12 +153,12 @@ class ProjectsController(QObject):
         stay = self.tr("Its chat stays.") if count == 1 else self.tr("Its {} chats stay.").format(count)
         title, action = self.tr("Delete project"), self.tr("Delete")
         if confirms(self._window, title, question, action, stay if count else ""):
-            with showing_errors(self.troubled.emit):
+            with showing_errors(self.error_occurred.emit):
                 self._store.delete_project(name)
                 self.changed.emit({name: ""})
 
     def _read(self, name: str) -> Project | None:
-        with showing_errors(self.troubled.emit):
+        with showing_errors(self.error_occurred.emit):
             return self._store.project(name)
         return None
 

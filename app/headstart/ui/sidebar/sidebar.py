@@ -27,7 +27,7 @@ from headstart.ui.widgets.icons import icon, icon_button
 from headstart.ui.widgets.labels import Heading
 from headstart.ui.widgets.layouts import beside, set_margins, stacked
 from headstart.ui.widgets.progress import NoticeBar
-from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import SMALL, TINY
 from headstart.ui.widgets.undo_stack import Undoable, UndoStack
 
@@ -197,7 +197,7 @@ class Sidebar(QFrame):
         self._empty.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
         self._empty.setWordWrap(True)
         self._empty.setContentsMargins(SMALL, SMALL, SMALL, SMALL)
-        dress(self._empty, "muted")
+        set_style_class(self._empty, "muted")
         self._new_tag.setToolTip(self.tr("New tag; chats can be dragged onto tags"))
         self._new_project.setToolTip(self.tr("New project; chats can be dragged onto projects"))
         projects = self._head(self.tr("Projects"), self._new_project)
@@ -213,7 +213,7 @@ class Sidebar(QFrame):
     def _head(self, title: str, new: QToolButton) -> QHBoxLayout:
         """A heading with the button that makes one more."""
         heading = Heading(title, SMALLER, self)
-        dress(heading, "muted")
+        set_style_class(heading, "muted")
         head = beside(None, heading, new, spacing=TINY, growing=heading)
         set_margins(head, start=SMALL + TINY, top=0, end=TINY, bottom=0)
         return head
@@ -246,7 +246,7 @@ class Sidebar(QFrame):
     def _button(self, name: str, label: str) -> QPushButton:
         button = QPushButton(label, self)
         button.setIcon(icon(name, QPalette.ColorRole.WindowText))
-        dress(button, "flat")
+        set_style_class(button, "flat")
         button.setStyleSheet("text-align: left")
         return button
 
@@ -338,7 +338,7 @@ class SidebarController(QObject):
         sidebar.tags.renamed.connect(tags.rename)
         sidebar.tags.delete_requested.connect(tags.delete)
         tags.changed.connect(self._chats.follow_tags)
-        tags.troubled.connect(self._chats.refresh)  # a name that was refused is still in the list, where it was typed
+        tags.error_occurred.connect(self._chats.refresh)  # the list still shows the name that was refused
 
     def _connect_projects(self, projects: ProjectsController) -> None:
         sidebar = self._sidebar
@@ -349,7 +349,7 @@ class SidebarController(QObject):
         sidebar.projects.renamed.connect(projects.rename)
         sidebar.projects.delete_requested.connect(projects.delete)
         projects.changed.connect(self._chats.follow_projects)
-        projects.troubled.connect(self._chats.refresh)
+        projects.error_occurred.connect(self._chats.refresh)
 
     @Slot()
     def _note_undo(self) -> None:

@@ -8,7 +8,7 @@ from PySide6.QtGui import QFont, QGuiApplication, QIcon, QIconEngine, QPainter, 
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QAbstractButton, QToolButton, QWidget
 
-from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import ICON, scaled
 
 # Paths on a grid of 24, stroked with round ends.
@@ -90,7 +90,7 @@ def icon_button(
     made.setIcon(icon(name, colour))
     made.setToolTip(label)
     made.setAccessibleName(label)
-    dress(made, kind)
+    set_style_class(made, kind)
     return made
 
 

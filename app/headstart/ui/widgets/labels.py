@@ -13,7 +13,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPlainTextEdit, QPushButton, QSizePolicy, QStyle, QWidget
 
 from headstart.ui.widgets.icons import icon
-from headstart.ui.widgets.stylesheet import dress, mark
+from headstart.ui.widgets.stylesheet import set_style_class, set_style_property
 from headstart.ui.widgets.theme import SMALL, mono_families
 
 
@@ -23,7 +23,7 @@ def label(text: str, parent: QWidget, kind: str = "", *, selectable: bool = Fals
     made.setWordWrap(True)
     if selectable:
         made.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-    dress(made, kind)
+    set_style_class(made, kind)
     return made
 
 
@@ -35,14 +35,14 @@ def muted(text: str, parent: QWidget, *, selectable: bool = False) -> QLabel:
 def section(text: str, parent: QWidget) -> QLabel:
     """The heading of a group."""
     made = QLabel(text, parent)
-    dress(made, "section")
+    set_style_class(made, "section")
     return made
 
 
 def button(text: str, parent: QWidget, kind: str = "plain") -> QPushButton:
     """A button with a text, styled as this kind."""
     made = QPushButton(text, parent)
-    dress(made, kind)
+    set_style_class(made, kind)
     return made
 
 
@@ -52,7 +52,7 @@ class Fold(QPushButton):
     def __init__(self, text: str, folded: QWidget, parent: QWidget) -> None:
         super().__init__(text, parent)
         self._folded = folded
-        dress(self, "flat")
+        set_style_class(self, "flat")
         self.setCheckable(True)
         self.toggled.connect(self._show)
         self._show(unfolded=False)
@@ -75,7 +75,7 @@ class StatusLine(QLabel):
         """Show a text, or hide."""
         self.setText(text)
         self.setVisible(bool(text))
-        mark(self, "kind", "danger" if bad else kind)
+        set_style_property(self, "kind", "danger" if bad else kind)
 
 
 def script_direction(text: str) -> Qt.TextFlag:
@@ -128,7 +128,7 @@ class CopiedLine(QWidget):
         self.field.setReadOnly(True)
         self.field.setAccessibleName(name)
         if isinstance(self.field, QPlainTextEdit):
-            dress(self.field, "field")
+            set_style_class(self.field, "field")
             self.field.setTabChangesFocus(True)
         self._scale()
         self._copy = button(self.tr("Copy"), self)

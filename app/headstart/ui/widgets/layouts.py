@@ -36,7 +36,7 @@ from PySide6.QtWidgets import (
 from headstart.ui.widgets import stylesheet
 from headstart.ui.widgets.icons import icon_button
 from headstart.ui.widgets.labels import Heading, section
-from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, current
 
 
@@ -103,7 +103,7 @@ class Card(QFrame):
 
     def __init__(self, parent: QWidget | None, title: str = "", *, spacing: int = SMALL) -> None:
         super().__init__(parent)
-        dress(self, "card")
+        set_style_class(self, "card")
         self.column = QVBoxLayout(self)
         self.column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
         self.column.setSpacing(spacing)

@@ -7,7 +7,7 @@ from PySide6.QtGui import QPainter, QPaintEvent, QTextCursor, QTextDocument
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from headstart.ui.widgets.layouts import Flow
-from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import LARGE, SMALL, origin_format
 
 _MARGIN = 2  # pixels around a text
@@ -50,7 +50,7 @@ class Legend(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setAccessibleName(self.tr("Legend of token colours"))
         lead = QLabel(self.tr("Guessed by"), self)
-        dress(lead, "muted")
+        set_style_class(lead, "muted")
         lead.setContentsMargins(0, _MARGIN, 0, _MARGIN)
         self._swatches = (
             Swatch(self.tr("draft model"), "draft", self),

@@ -21,7 +21,7 @@ from headstart.ui.widgets.focus import ends
 from headstart.ui.widgets.icons import icon_button
 from headstart.ui.widgets.labels import ElidedLabel, StatusLine, button, label
 from headstart.ui.widgets.layouts import Card, add, beside, set_margins
-from headstart.ui.widgets.stylesheet import dress, mark
+from headstart.ui.widgets.stylesheet import set_style_class, set_style_property
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY
 
 
@@ -45,7 +45,7 @@ class NoticeBar(QFrame):
     def __init__(self, parent: QWidget | None = None, *, shown_ms: int = 0) -> None:
         """`shown_ms`: hide after this time, and put the buttons below the sentence, for a narrow place."""
         super().__init__(parent)
-        dress(self, "bar")
+        set_style_class(self, "bar")
         self._hiding = QTimer(self, singleShot=True, interval=shown_ms)
         self._hiding.timeout.connect(self.hide)
         self._act: Callable[[], object] | None = None
@@ -92,7 +92,7 @@ class NoticeBar(QFrame):
         self._action.setText(action)
         self._action.setAccessibleName(action_name)
         self._action.setVisible(bool(action))
-        mark(self, "severity", "danger" if bad else "")
+        set_style_property(self, "severity", "danger" if bad else "")
         self.show()
         if self._hiding.interval():
             self._hiding.start()
@@ -168,7 +168,7 @@ class WorkBar(QFrame):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        dress(self, "bar")
+        set_style_class(self, "bar")
         self._label = QLabel(self)
         self._bar = BusyBar("", self)
         self._cancel = button(self.tr("Cancel"), self, "flat")
@@ -213,7 +213,7 @@ class ActivityLine(QFrame):
     def __init__(self, title: str, parent: QWidget | None = None) -> None:
         """`title` is that of the page."""
         super().__init__(parent)
-        dress(self, "bar")
+        set_style_class(self, "bar")
         self._title = title
         self._is_away, self._has_ended = True, False
         self._label = ElidedLabel(self)
@@ -267,7 +267,7 @@ class WorkCard(Card):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._title = ElidedLabel(self)
-        dress(self._title, "section")
+        set_style_class(self._title, "section")
         self._step = StatusLine(self)
         self._bar = BusyBar("", self)
         self._next = button("", self)  # pauses while it goes on, and leads on from its end
@@ -368,7 +368,7 @@ class WorkCard(Card):
         self._log.setAccessibleName(self.tr("Log"))
         self._log.setFixedHeight(self._log.fontMetrics().lineSpacing() * _SHOWN_LINES + 2 * SMALL)
         self._log.hide()
-        dress(self._log, "field")
+        set_style_class(self._log, "field")
         ends(self._cancel)
         head = beside(None, self._title, self._toggle, self._next, self._cancel, growing=self._title)
         add(self.column, head, self._bar, self._step, self._log)
@@ -406,7 +406,7 @@ class WorkCard(Card):
         self._step.say(text, kind)
 
     def _show_state(self, leads_on: str) -> None:
-        mark(self._next, "kind", "primary" if leads_on else "plain")
+        set_style_property(self._next, "kind", "primary" if leads_on else "plain")
         self._next.setText(leads_on)  # now, as its size depends on both
         self._next.setVisible(bool(leads_on))
         self._cancel.setText(self.tr("Cancel") if self._running else self.tr("Dismiss"))

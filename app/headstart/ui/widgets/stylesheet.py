@@ -173,7 +173,7 @@ def sheet(theme: Theme, font: QFont) -> str:
     return rules + _CONTRAST.substitute(colours) if theme.drawings else rules
 
 
-def dress(widget: QWidget, kind: str) -> None:
+def set_style_class(widget: QWidget, kind: str) -> None:
     """Apply the rules of this kind to a widget."""
     widget.setProperty("kind", kind)
 
@@ -187,13 +187,13 @@ def hide_idle_bar(area: QAbstractScrollArea) -> None:
     """Show no handle on the vertical bar while there is nothing to scroll."""
 
     def show(low: int, high: int) -> None:
-        mark(area.verticalScrollBar(), "idle", value=low == high)  # a kept bar would lose its C++ object
+        set_style_property(area.verticalScrollBar(), "idle", value=low == high)  # a kept bar would lose its C++ object
 
     area.verticalScrollBar().rangeChanged.connect(show)
     show(0, 0)
 
 
-def mark(widget: QWidget, name: str, value: object) -> None:
+def set_style_property(widget: QWidget, name: str, value: object) -> None:
     """Change a property that rules depend on, and apply them again."""
     if widget.property(name) != value:
         widget.setProperty(name, value)
