@@ -16,6 +16,7 @@ from headstart import manifest
 from headstart.errors import Translatable
 from headstart_export import cli, pipeline, progress
 from tests.export.conftest import Spoken
+from tests.fakes import deliver
 from tests.model_folders import describe, write_model, write_pair
 
 HEAVY = ("torch", "transformers", "optimum", "nncf", "openvino", "gguf", "huggingface_hub")
@@ -112,7 +113,7 @@ def test_interrupt_is_a_sentence(
 ) -> None:
     before = signal.getsignal(signal.SIGTERM)
     interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
-    monkeypatch.setattr(cli, "_export", lambda _options: signal.raise_signal(number))
+    monkeypatch.setattr(cli, "_export", lambda _options: deliver(number))
     try:
         assert cli.main(["x"]) == 130
     finally:
