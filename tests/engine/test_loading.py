@@ -101,16 +101,15 @@ def test_refused_precision_is_replaced_and_told(tiny_target: Path, measured: Pat
     refuse(known, properties("f16"), Translatable("64 of 64 results are not numbers"))
     loaded = load_model(tiny_target, dataclasses.replace(FAST, precision=Precision.F16), measured)
     assert loaded.properties == plain()
-    assert loaded.notes == (
-        f"{loaded.manifest.name} does not run in f16 here, as 64 of 64 results are not numbers; it runs in f32.",
-    )
+    (note,) = loaded.notes
+    assert all(part in note for part in (loaded.manifest.name, "f16", "64 of 64 results", "f32"))
 
 
 def test_model_without_a_valid_precision_is_refused(tiny_target: Path, measured: Path) -> None:
     known = load_model(tiny_target, FAST, measured).measurements
     for properties_ in (plain(), reference()):
         refuse(known, properties_, Translatable("64 of 64 results are not numbers"))
-    with pytest.raises(BrokenModelError, match="64 of 64 results are not numbers, in f32 too"):
+    with pytest.raises(BrokenModelError, match="64 of 64 results"):
         load_model(tiny_target, FAST, measured)
 
 
@@ -185,9 +184,7 @@ def test_stateful_runner_is_remembered(tiny_target: Path, measured: Path, monkey
 
 def test_model_without_a_runner_is_refused(tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use_runners(monkeypatch, paged=refusing, stateful=Forgetful)
-    with pytest.raises(
-        BrokenModelError, match=r"paged: the transformation knows no such layer; stateful: logits differ"
-    ):
+    with pytest.raises(BrokenModelError, match=r"paged: .*; stateful: "):
         load_model(tiny_target, EXACT, measured)
     assert not measured.exists()
 
