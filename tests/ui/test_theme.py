@@ -240,7 +240,7 @@ def test_reduced_motion_stops_animations(qapp: QApplication, app: Program) -> No
     app.settings.change(reduced_motion=True)
     assert not _moving(app)
     assert (qapp.cursorFlashTime(), qapp.isEffectEnabled(effect)) == (0, False)
-    assert app.race._still
+    assert app.race._is_still
     app.settings.change(reduced_motion=False)
     assert _moving(app)
     assert (qapp.cursorFlashTime(), qapp.isEffectEnabled(effect)) == (flash, animated)

@@ -234,7 +234,7 @@ class Program(QObject):
         self._connect_sidebar()
         chats.opened.connect(self._on_opened)
         chats.listed.connect(self._on_listed)
-        chats.events.error_occurred.connect(self.model_in_use.tell)
+        chats.events.error_occurred.connect(self.model_in_use.show_error)
         chats.events.answered.connect(self.model_in_use.show)
         chats.events.hint_shown.connect(self.chat_controller.advise)
         chats.events.saved.connect(self.chat_controller.reassure)

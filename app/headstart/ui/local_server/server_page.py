@@ -55,7 +55,7 @@ class ServedModel:
 
 @dataclass(frozen=True)
 class ServerView:
-    """All that the page shows except the requests."""
+    """The content of the page, requests aside."""
 
     state: ServerState = ServerState.OFF
     sentence: str = ""

@@ -60,7 +60,7 @@ class BenchmarkController(EngineJob):
             self._show(benchmark_page.read(paths.last_benchmark()))
         self._refresh()
 
-    def _show_more(self) -> None:
+    def _refresh_page(self) -> None:
         if self.is_running and self._loader.status:
             self._page.say(self._loader.progress)
         self._show_extent()
@@ -99,9 +99,9 @@ class BenchmarkController(EngineJob):
         self._ticket = self._link.bench(size)
 
     @Slot()
-    def _stop(self) -> None:
+    def _on_stop(self) -> None:
         self._is_stopping = True
-        super()._stop()
+        super()._on_stop()
         self._refresh()
         self._page.say(self.tr("Ends with the answer being written…"))
 

@@ -67,7 +67,7 @@ class TuningController(EngineJob):
             self._page.show_findings(None, "")
         self._refresh()
 
-    def _show_more(self) -> None:
+    def _refresh_page(self) -> None:
         loadable = self._loadable()
         self._page.show_plan(self._plan(loadable) if loadable else ())
 
@@ -124,13 +124,13 @@ class TuningController(EngineJob):
         self._close_search()
 
     @Slot()
-    def _stop(self) -> None:
+    def _on_stop(self) -> None:
         if self._search:
             self._close_search()
             self._end(self.tr("Cancelled; nothing was changed."))
             return
         self._say(self.tr("Ends with the run being timed…"))
-        super()._stop()
+        super()._on_stop()
 
     @Slot(object)
     def _on_report(self, report: TuneReport) -> None:

@@ -20,7 +20,7 @@ from headstart.engine.tuning.messages import (
     TuningStep,
 )
 from headstart.ui.formatting import decimal, listed, titled
-from headstart.ui.performance.engine_job import NOTHING, JobPage, number_field
+from headstart.ui.performance.engine_job import NO_FIGURE, JobPage, number_field
 from headstart.ui.translation import translate, translate_error
 from headstart.ui.widgets.figure_table import FigureTable
 from headstart.ui.widgets.labels import button, label, muted
@@ -224,7 +224,7 @@ class TuningReport(Card):
         last = len(titles) - 1
         table.begin(titles, widened=last, words=(0, last))
         for row in stage.rows:
-            times = [decimal(row.ms[name], 1) if name in row.ms else NOTHING for name in timed]
+            times = [decimal(row.ms[name], 1) if name in row.ms else NO_FIGURE for name in timed]
             item = table.add([setting_text(row.name), *times, *_speed_texts(row), outcome_text(row)])
             item.setToolTip(last, outcome_text(row))
         return table
@@ -233,7 +233,7 @@ class TuningReport(Card):
 def _speed_texts(row: Row) -> tuple[str, str]:
     ratio = row.ratio
     if ratio is None:
-        return NOTHING, NOTHING
+        return NO_FIGURE, NO_FIGURE
     spread = f"{decimal(ratio.low, 2)}–{decimal(ratio.high, 2)}"
     return f"{decimal(ratio.median, 2)}× ({spread})", f"{row.better} / {row.pairs}"
 
