@@ -15,7 +15,7 @@ from headstart.chat.attachments import LARGEST, require_short
 from headstart.chat.conversation import Attachment
 from headstart.errors import AttachmentError
 from headstart.ui.chat import attachments
-from headstart.ui.chat.attachments import Chip, PdfReading
+from headstart.ui.chat.attachments import AttachmentChip, PdfTextReader
 from headstart.ui.chat.message import MessageAction
 from headstart.ui.program import Program
 from tests.ui.conftest import Speak
@@ -41,7 +41,7 @@ def pdf(qtbot: QtBot, tmp_path: Path) -> Pdf:
 
 def chips(app: Program) -> list[str]:
     """What is said of the chips on screen."""
-    found = app.window.chat.composer.findChildren(Chip)
+    found = app.window.chat.composer.findChildren(AttachmentChip)
     return [chip.accessibleName() for chip in found if not chip.isHidden()]
 
 
@@ -111,7 +111,7 @@ def test_a_pdf_without_a_password_but_with_restrictions_is_read(
 def test_the_reading_of_a_pdf_can_be_stopped(qtbot: QtBot, app: Program, pdf: Pdf) -> None:
     composer = app.window.chat.composer
     composer.attach([pdf("Tigers")])
-    (chip,) = composer.findChildren(Chip)
+    (chip,) = composer.findChildren(AttachmentChip)
     assert chip.remove.accessibleName() == "Stop reading report.pdf"
     chip.remove.click()
     assert not composer.is_reading
@@ -137,7 +137,7 @@ def test_a_pdf_being_read_is_not_carried_into_another_chat(qtbot: QtBot, app: Pr
 def test_whatever_becomes_of_the_reader_a_sentence_comes(
     qtbot: QtBot, tmp_path: Path, program: tuple[str, ...], sentence: str
 ) -> None:
-    reading = PdfReading(tmp_path / "x.pdf")
+    reading = PdfTextReader(tmp_path / "x.pdf")
     with qtbot.waitSignal(reading.failed, timeout=WAIT) as failed:
         reading.start(program)
     assert failed.args
@@ -155,15 +155,15 @@ def test_what_the_reader_refuses_is_said_in_the_windows_language(
 
 def test_the_reader_starts_in_a_frozen_program_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "frozen", True, raising=False)
-    assert attachments.command() == (sys.executable, "dev", "text", "--lines")
+    assert attachments.reader_command() == (sys.executable, "dev", "text", "--lines")
 
 
 def test_only_so_many_files_go_with_one_message(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
-    files = [tmp_path / f"{number}.txt" for number in range(attachments.MOST + 1)]
+    files = [tmp_path / f"{number}.txt" for number in range(attachments.MAX_FILES + 1)]
     for file in files:
         file.write_text(file.name)
     app.window.chat.composer.attach([*files[:1], *files])
-    assert len(app.window.chat.composer.attached) == attachments.MOST  # the same file again is the same file
+    assert len(app.window.chat.composer.attached) == attachments.MAX_FILES  # the same file again is the same file
     assert notice(app) == "20.txt was not attached: 20 files is the most for one message."
 
 
@@ -209,7 +209,7 @@ def test_editing_a_question_takes_up_its_files(qtbot: QtBot, app: Program, tmp_p
     app.window.chat.composer.attach([tmp_path / "b.py"])
     app.chat_controller.edit_last()
     assert [file.name for file in app.window.chat.composer.attached] == ["a.py"]
-    app.window.chat.composer.findChildren(Chip)[-1].remove.click()
+    app.window.chat.composer.findChildren(AttachmentChip)[-1].remove.click()
     app.window.chat.composer.set_text("")
     ask(qtbot, app, "and now?")
     assert app.chat_controller.session.path[0].attachments == ()
@@ -262,8 +262,8 @@ def test_what_is_typed_while_the_message_is_counted_stays(qtbot: QtBot, app: Pro
 
 def test_where_nobody_counts_the_message_is_sent(qtbot: QtBot, app: Program) -> None:
     count = app.chat_controller.composing.count
-    count._patience.setInterval(1)
-    app.link.counted.disconnect(count._take)
+    count._timeout.setInterval(1)
+    app.link.counted.disconnect(count._on_counted)
     ask(qtbot, app, "first")
     assert texts(app)[0] == "first"
     assert app.window.chat.composer._count.text() == ""

@@ -101,7 +101,7 @@ def test_what_was_wrong_with_a_server_is_forgotten_when_it_is_typed_anew(qtbot: 
 
 
 def test_what_has_another_cause_stays(app: Program) -> None:
-    app.chat_controller.say("The disk is full.")
+    app.chat_controller.show_error("The disk is full.")
     app.window.chat.composer.set_text("typed")
     app.window.panel.edited.emit("temperature", 0.7)
     app.loader.changed.emit()

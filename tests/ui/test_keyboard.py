@@ -275,7 +275,7 @@ def test_the_switch_of_the_server_gets_the_keyboard_back(app: Program) -> None:
 def test_on_the_page_of_a_chat_one_goes_on_writing(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.02)
     edit = app.window.chat.composer.edit
-    app.chat_controller.advise("something")
+    app.chat_controller.show_hint("something")
     press(app, app.window.chat.notice._close)
     assert keyboard(app) is edit
     begin(qtbot, app, "toy: words 60")

@@ -12,9 +12,9 @@ from pytestqt.qtbot import QtBot
 from headstart.ui.chat.text_view import TextView
 from headstart.ui.markdown import markdown
 from headstart.ui.markdown.blocks import Code, Preview
-from headstart.ui.markdown.preview import PreviewDialog, ending, harmless
+from headstart.ui.markdown.preview import PreviewDialog, file_suffix, sanitize_svg
 from headstart.ui.spelling import place
-from headstart.ui.widgets.layouts import file_place
+from headstart.ui.widgets.layouts import initial_path
 from headstart.ui.widgets.theme import LIGHT
 
 Show = Callable[[str], TextView]
@@ -54,7 +54,7 @@ def show(qtbot: QtBot) -> Show:
     ],
 )
 def test_a_file_is_named_after_the_language(language: str, text: str, expected: str) -> None:
-    assert ending(Code(text, language, ())) == expected
+    assert file_suffix(Code(text, language, ())) == expected
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_code_is_saved_where_a_person_says(show: Show, tmp_path: Path, monkeypat
     show("```py\nprint('é')\n```").anchorClicked.emit(QUrl("save:0"))
     assert asked == ["code.py"]
     assert told == [f"Saved to {place(tmp_path / 'mine.py')}"]
-    assert file_place() == str(tmp_path)
+    assert initial_path() == str(tmp_path)
     assert (tmp_path / "mine.py").read_text(encoding="utf-8") == "print('é')\n"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: ("", ""))
     show("```py\nx\n```").anchorClicked.emit(QUrl("save:0"))
@@ -141,7 +141,7 @@ def test_a_picture_reads_no_file(qtbot: QtBot, tmp_path: Path) -> None:
 def test_a_picture_loses_what_leads_outside_and_keeps_the_rest() -> None:
     kept = '<defs><g id="a"/></defs><use href="#a"/><text>a &amp; b</text>'
     lost = '<script>x</script><image href="https://e.org/a.png"/><foreignObject><p/></foreignObject>'
-    assert harmless(f"<!DOCTYPE svg><svg>{lost}{kept}</svg>").strip().endswith(f"<svg>{kept}</svg>")
+    assert sanitize_svg(f"<!DOCTYPE svg><svg>{lost}{kept}</svg>").strip().endswith(f"<svg>{kept}</svg>")
 
 
 def test_a_page_is_shown_without_scripts_pictures_and_links(qtbot: QtBot, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from headstart.chat import search
 from headstart.chat.conversation import Attachment, Conversation, Message, Role
 from headstart.chat.store import Store, open_store
 from headstart.ui.program import Program
-from headstart.ui.sidebar.chats_controller import Findings, Searching
+from headstart.ui.sidebar.chats_controller import ChatSearch, SearchResults
 from tests.ui.person import WAIT, ask, chat_rows, click_chat, texts
 
 
@@ -36,24 +36,24 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def searching(qtbot: QtBot, store: Store) -> Iterator[Searching]:
+def searching(qtbot: QtBot, store: Store) -> Iterator[ChatSearch]:
     """A search in that history."""
-    made = Searching(store.path.parent)
+    made = ChatSearch(store.path.parent)
     yield made
     made.close()
 
 
-def test_results_come_in_parts_and_then_whole(qtbot: QtBot, searching: Searching) -> None:
-    seen: list[Findings] = []
+def test_results_come_in_parts_and_then_whole(qtbot: QtBot, searching: ChatSearch) -> None:
+    seen: list[SearchResults] = []
     searching.found.connect(seen.append)
-    searching.begin("needle")
+    searching.start("needle")
     qtbot.waitUntil(lambda: bool(seen) and seen[-1].is_complete, timeout=WAIT)
     assert [len(findings.hits) for findings in seen] == [25, 50, 75, 100, 100]
     assert [findings.is_complete for findings in seen] == [False, False, False, False, True]
 
 
 def test_the_newest_query_wins_and_the_window_never_waits(
-    qtbot: QtBot, searching: Searching, monkeypatch: pytest.MonkeyPatch
+    qtbot: QtBot, searching: ChatSearch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started, where = threading.Event(), []
 
@@ -64,14 +64,14 @@ def test_the_newest_query_wins_and_the_window_never_waits(
         return literal in text
 
     monkeypatch.setattr(search, "holds", slow)
-    seen: list[Findings] = []
+    seen: list[SearchResults] = []
     searching.found.connect(seen.append)
     before = time.monotonic()
-    searching.begin("!?!")
+    searching.start("!?!")
     assert time.monotonic() - before < 0.5
     assert started.wait(WAIT / 1000)
-    searching.begin("walrus", tag="none")
-    searching.begin("walrus")
+    searching.start("walrus", tag="none")
+    searching.start("walrus")
     qtbot.waitUntil(lambda: bool(seen) and seen[-1].is_complete, timeout=WAIT)
     assert {findings.query for findings in seen} == {"walrus"}
     assert len(where) < 60  # of 120 messages: it was interrupted
@@ -80,9 +80,9 @@ def test_the_newest_query_wins_and_the_window_never_waits(
 
 def test_what_goes_wrong_is_a_sentence(qtbot: QtBot, tmp_path: Path) -> None:
     (tmp_path / "history.db").write_bytes(b"not a database at all" * 100)
-    searching = Searching(tmp_path)
+    searching = ChatSearch(tmp_path)
     with qtbot.waitSignal(searching.error_occurred, timeout=WAIT) as told:
-        searching.begin("x")
+        searching.start("x")
     assert "is damaged" in told.args[0]
     searching.close()
 
@@ -207,7 +207,7 @@ def test_a_hit_in_an_attached_file_says_so_and_opens_it(qtbot: QtBot, app: Progr
     assert _marked_in_files(app) == ["Walrus"]
     transcript = app.window.chat.transcript
     (match,) = transcript._matches
-    place = transcript.view(0).place_of(match.start, match.file)
+    place = transcript.view(0).rect_of(match.start, match.file)
     assert 0 <= transcript.view(0).mapTo(transcript, place.center().toPoint()).y() < transcript.height()
 
 

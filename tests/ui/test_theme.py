@@ -157,13 +157,13 @@ def test_a_menu_stands_out_from_the_page_behind_it(qapp: QApplication, choice: T
 def test_the_choice_and_the_desktop_decide(
     choice: ThemeChoice, scheme: Qt.ColorScheme, preference: Qt.ContrastPreference, expected: Theme
 ) -> None:
-    assert theme.chosen(choice, scheme, preference) is expected
+    assert theme.select_theme(choice, scheme, preference) is expected
 
 
 def test_the_window_follows_a_desktop_that_wants_more_contrast(app: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     hints = QApplication.styleHints().accessibility()
-    asked = theme.chosen
-    monkeypatch.setattr(theme, "chosen", lambda choice, scheme, _: asked(choice, scheme, Preference.HighContrast))
+    asked = theme.select_theme
+    monkeypatch.setattr(theme, "select_theme", lambda choice, scheme, _: asked(choice, scheme, Preference.HighContrast))
     hints.contrastPreferenceChanged.emit(Preference.HighContrast)
     assert app.appearance.theme is CONTRAST_LIGHT
     assert CONTRAST_LIGHT.outline in app.window.sidebar.styleSheet()

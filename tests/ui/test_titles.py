@@ -31,8 +31,8 @@ class Power(NamedTuple):
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """On mains power, with a short rest and room for what a toy answers."""
     monkeypatch.setattr(psutil, "sensors_battery", lambda: None, raising=False)
-    monkeypatch.setattr(chat_titles, "_PAUSE", 30)
-    monkeypatch.setattr(chat_titles, "_LONGEST", 40)
+    monkeypatch.setattr(chat_titles, "_PAUSE_MS", 30)
+    monkeypatch.setattr(chat_titles, "_MAX_TOKENS", 40)
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_a_question_that_is_a_title_stays_one(qtbot: QtBot, asked: list[WriteTit
 def test_a_title_of_a_person_stays(
     qtbot: QtBot, asked: list[WriteTitle], open_program: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chat_titles, "_PAUSE", 800)  # after the chat was read
+    monkeypatch.setattr(chat_titles, "_PAUSE_MS", 800)  # after the chat was read
     app = open_program(pace=0.03)
     ask(qtbot, app, LONG)
     qtbot.waitUntil(lambda: bool(asked), timeout=WAIT)

@@ -60,8 +60,8 @@ def _seen(transcript: Transcript) -> list[int]:
 
 
 def _select(transcript: Transcript, first: int, last: int) -> None:
-    transcript.view(first).ask(MessageAction.SELECT)
-    transcript.view(last).ask(MessageAction.SELECT_UP_TO)
+    transcript.view(first).perform(MessageAction.SELECT)
+    transcript.view(last).perform(MessageAction.SELECT_UP_TO)
 
 
 def test_a_chat_opens_at_its_end(make: Make) -> None:
@@ -207,14 +207,14 @@ def test_messages_are_selected_in_ranges_and_copied(make: Make, qtbot: QtBot) ->
     copied = QGuiApplication.clipboard().text()
     assert copied.startswith("**You:**\n\nMessage 2. Some **text**")
     assert "**Assistant:**\n\nMessage 3." in copied
-    assert "Some text that" in transcript.as_text(transcript.selected_messages())
+    assert "Some text that" in transcript.to_text(transcript.selected_messages())
     QTest.keyClick(transcript, Qt.Key.Key_Escape)
     assert transcript.selected_messages() == []
 
 
 def test_thinking_is_left_out_of_plain_text(make: Make) -> None:
     message = MessageContent(1, "assistant", "<think>\nhm\n</think>\n\n**Yes**", author="Qwen")
-    assert make(0).as_text([message]) == "Qwen:\nYes"
+    assert make(0).to_text([message]) == "Qwen:\nYes"
 
 
 def test_a_reused_view_shows_nothing_of_its_former_message(make: Make, qtbot: QtBot) -> None:

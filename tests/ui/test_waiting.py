@@ -92,7 +92,7 @@ def test_where_there_is_no_room_the_seconds_of_loading_stay(app: Program) -> Non
 
 
 def test_a_step_of_something_long_tells_its_seconds(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_LONG", 1)
+    monkeypatch.setattr(progress, "_SHOW_TIME_AFTER", 1)
     card = progress.WorkCard()
     qtbot.addWidget(card)
     card.begin("Exporting tiny")

@@ -44,7 +44,7 @@ from headstart.ui.history.encryption import EncryptionWork, Order
 from headstart.ui.history.maintenance import Maintenance, Recovery
 from headstart.ui.program import Program
 from headstart.ui.translation import Translation
-from headstart.ui.widgets.layouts import dress_dialog
+from headstart.ui.widgets.layouts import style_dialog
 from headstart.ui.widgets.stylesheet import RESOURCES
 from headstart.ui.widgets.theme import Appearance
 
@@ -205,7 +205,7 @@ def _tell(summary: str, text: str, path: Path) -> None:
     box = QMessageBox(
         QMessageBox.Icon.Warning, "Headstart", f"{sentence}\n\n{summary}", parent=QApplication.activeWindow()
     )
-    dress_dialog(box)
+    style_dialog(box)
     box.setDetailedText(text)
     box.open()
 
@@ -254,7 +254,7 @@ def _run(application: QApplication, instance: SingleInstance, file: Path | None,
         if file:
             QTimer.singleShot(0, program, partial(program.bring_in, str(file)))
         if work:
-            tell = program.chat_controller.say if work.failed else program.chat_controller.advise
+            tell = program.chat_controller.show_error if work.failed else program.chat_controller.show_hint
             QTimer.singleShot(0, program, partial(tell, work.sentence))
         code = _show(application, program, recovery.outcome, again, quick=quick)
         if program.reopens is None:
@@ -284,13 +284,13 @@ def _show(application: QApplication, program: Program, outcome: str, chat: str, 
     if chat and program.store.chat(chat):
         program.chats.open(chat)
     if outcome:
-        program.chat_controller.say(outcome)
+        program.chat_controller.show_error(outcome)
     if quick:
         program.quick.ask()
     else:
         program.window.show()
     maintenance = Maintenance(program.store.path.parent, program.store.key)
-    maintenance.error_occurred.connect(program.chat_controller.say)  # a full disk is no reason to show no chats
+    maintenance.error_occurred.connect(program.chat_controller.show_error)  # a full disk is no reason to show no chats
     maintenance.start()
     try:
         return application.exec()

@@ -41,7 +41,7 @@ from headstart.chat.store import Store
 from headstart.settings import about
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.chat_page import ChatPage
-from headstart.ui.chat.message import attached_blocks, split
+from headstart.ui.chat.message import attached_blocks, split_thinking
 from headstart.ui.markdown.blocks import Block, Code, Paragraph, Place, Rule, Span, Style
 from headstart.ui.markdown.document import DocumentWriter, Formats
 from headstart.ui.markdown.highlighting import Highlighter
@@ -50,8 +50,8 @@ from headstart.ui.settings.settings_form import title, word
 from headstart.ui.spelling import titled
 from headstart.ui.translation import telling, translate
 from headstart.ui.widgets import theme
-from headstart.ui.widgets.layouts import dress_dialog, file_place, keep_place
-from headstart.ui.widgets.progress import Cause, tell_saved
+from headstart.ui.widgets.layouts import initial_path, remember_folder, style_dialog
+from headstart.ui.widgets.progress import Cause, show_saved
 from headstart.ui.widgets.theme import LIGHT
 
 _LISTS = 1_000_000  # more than one message has: lists of two messages must not become one
@@ -80,7 +80,7 @@ def _message(message: Message, words: Wording) -> Iterator[Block]:
 
 
 def _answer(text: str, words: Wording) -> Iterator[Block]:
-    parts = split(text)
+    parts = split_thinking(text)
     if parts.thought:
         start, end = parts.thought
         yield _line(f"{words.thinking}:", _REMARK, Style.ITALIC)
@@ -164,7 +164,7 @@ class _Pages:
         self.document.documentLayout().setPaintDevice(writer)
         self.document.setPageSize(QSizeF(self.width, self.height))
         self._highlighter = Highlighter(self.document, LIGHT)
-        self._out = DocumentWriter(self.document, Formats(LIGHT, font), copyable=False)
+        self._out = DocumentWriter(self.document, Formats(LIGHT, font), has_buttons=False)
         self._blocks: list[Block] = []
         self._kept = 0  # position up to which no page ends where it should not
         self._clinging: int | None = None  # position of the first heading or rule that belongs to what follows
@@ -296,15 +296,15 @@ class Exchange(QObject):
         if not chat:
             return
         dialog = QFileDialog(self._page.window(), self.tr("Export chat"))
-        dress_dialog(dialog)
+        style_dialog(dialog)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         dialog.setNameFilters(list(self._kinds()))
         dialog.filterSelected.connect(lambda kind: self._follow_kind(dialog, kind))
         name = "".join(letter if letter.isalnum() else "-" for letter in chat.title).strip("-") or "chat"
-        dialog.setDirectory(file_place())
+        dialog.setDirectory(initial_path())
         dialog.selectFile(f"{name}.md")
-        dialog.fileSelected.connect(keep_place)
+        dialog.fileSelected.connect(remember_folder)
         dialog.fileSelected.connect(lambda path: self.write(chat_id, Path(path)))
         dialog.open()
 
@@ -369,16 +369,16 @@ class Exchange(QObject):
     def _write(self, path: Path, content: str | bytes) -> None:
         """Raises ExchangeError."""
         write_export(path, content)
-        tell_saved(self._page.notice, path)
+        show_saved(self._page.notice, path)
 
     def _export_several(self, chat_ids: Sequence[str]) -> None:
         kinds = {kind: ending for kind, ending in self._kinds().items() if ending in _JOINABLE}
         first = next(kind for kind, ending in kinds.items() if ending == OWN_ENDING)
         chosen, kind = QFileDialog.getSaveFileName(
-            self._page.composer, self.tr("Export chats"), file_place(f"chats{OWN_ENDING}"), ";;".join(kinds), first
+            self._page.composer, self.tr("Export chats"), initial_path(f"chats{OWN_ENDING}"), ";;".join(kinds), first
         )
         if chosen:
-            keep_place(chosen)
+            remember_folder(chosen)
             self.write_several(chat_ids, Path(_named(chosen, kinds.get(kind, OWN_ENDING))))
 
     def _joined(self, chats: Sequence[tuple[Chat, Conversation]], ending: str) -> str:
@@ -426,9 +426,9 @@ class Exchange(QObject):
     def bring_in(self) -> None:
         """Ask for a file and add its chats."""
         kinds = self.tr("Chats of Headstart or ChatGPT (*.json)")
-        chosen, _ = QFileDialog.getOpenFileName(self._page.composer, self.tr("Import chats"), file_place(), kinds)
+        chosen, _ = QFileDialog.getOpenFileName(self._page.composer, self.tr("Import chats"), initial_path(), kinds)
         if chosen:
-            keep_place(chosen)
+            remember_folder(chosen)
             self.read(Path(chosen))
 
     def read(self, path: Path) -> tuple[str, ...]:
@@ -456,7 +456,7 @@ class Exchange(QObject):
             stopped=self.tr("stopped"),
             interrupted=self.tr("interrupted"),
             list_settings=_settings,
-            list_statistics=lambda stats: " · ".join(live_answer.lines(stats).splitlines()),
+            list_statistics=lambda stats: " · ".join(live_answer.report(stats).splitlines()),
         )
 
 

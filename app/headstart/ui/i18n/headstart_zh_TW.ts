@@ -1312,7 +1312,7 @@
     </message>
 </context>
 <context>
-    <name>Chip</name>
+    <name>AttachmentChip</name>
     <message>
         <source>{} · in passages</source>
         <translation>{} · 只取段落</translation>
@@ -3669,7 +3669,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>Footer</name>
+    <name>MessageFooter</name>
     <message>
         <source>Copy message</source>
         <translation>複製訊息</translation>
@@ -3712,7 +3712,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>Header</name>
+    <name>MessageHeader</name>
     <message>
         <source>You</source>
         <translation>您</translation>
@@ -4344,7 +4344,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>Offers</name>
+    <name>SuggestedActions</name>
     <message>
         <source>Answer</source>
         <translation>回答</translation>
@@ -4486,7 +4486,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>PdfReading</name>
+    <name>PdfTextReader</name>
     <message>
         <source>{} could not be read to its end; save its text as a file and attach that.</source>
         <translation>未能完整讀取 {}；請將其文字另存為檔案後再附加。</translation>
@@ -6121,7 +6121,7 @@ The model is loaded a second time there and takes its memory again.</source>
     </message>
 </context>
 <context>
-    <name>Sources</name>
+    <name>SourceList</name>
     <message>
         <source>Passages of files</source>
         <translation>檔案中的段落</translation>

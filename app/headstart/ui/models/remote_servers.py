@@ -25,7 +25,7 @@ from headstart.ui.models.model_card import RemoteServerCard
 from headstart.ui.models.model_loader import LoadTest
 from headstart.ui.translation import said, telling
 from headstart.ui.widgets.labels import Heading, StatusLine, button, muted
-from headstart.ui.widgets.layouts import Card, add, beside, confirms, file_place, keep_place, stacked
+from headstart.ui.widgets.layouts import Card, add, beside, confirm, initial_path, remember_folder, stacked
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 
 
@@ -109,9 +109,9 @@ class AddRemoteServer(Card):
     @Slot()
     def _ask_for_certificate(self) -> None:
         kinds = self.tr("Certificates (*.pem *.crt)")
-        path, _ = QFileDialog.getOpenFileName(self, self.tr("Certificate of an authority"), file_place(), kinds)
+        path, _ = QFileDialog.getOpenFileName(self, self.tr("Certificate of an authority"), initial_path(), kinds)
         if path:
-            keep_place(path)
+            remember_folder(path)
             self.certificate.setText(path)
 
     @Slot()
@@ -278,7 +278,7 @@ class RemoteServersController(QObject):
 
     def _confirms(self, name: str) -> bool:
         question = self.tr("Forget the server {} and its key? Chats written with it stay.").format(name)
-        return confirms(self._view, self.tr("Remove server"), question, self.tr("Remove"))
+        return confirm(self._view, self.tr("Remove server"), question, self.tr("Remove"))
 
     @Slot()
     def find_keys(self) -> None:

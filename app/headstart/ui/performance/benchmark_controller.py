@@ -27,8 +27,8 @@ from headstart.ui.performance.benchmark_chart import contestant_word, kind_word
 from headstart.ui.performance.benchmark_page import CSV, PNG, BenchmarkPage, BenchmarkRecord
 from headstart.ui.performance.engine_job import EngineJob
 from headstart.ui.spelling import decimal, listed
-from headstart.ui.widgets.layouts import file_place, keep_place
-from headstart.ui.widgets.progress import tell_saved
+from headstart.ui.widgets.layouts import initial_path, remember_folder
+from headstart.ui.widgets.progress import show_saved
 
 _PEERS = 3  # ways of other programs to decode, for an estimate; the engine says the exact number of answers
 _ASSUMED_MS = 100.0  # per token, before anything was measured
@@ -174,14 +174,14 @@ class BenchmarkController(EngineJob):
     def _export(self, kind: str) -> None:
         assert self._record
         proposal = f"headstart-benchmark-{self._record.when[:10]}.{kind}"
-        place = file_place(proposal)
+        place = initial_path(proposal)
         name, _ = QFileDialog.getSaveFileName(self._page, self.tr("Save the benchmark"), place, f"*.{kind}")
         path = Path(name if Path(name).suffix else f"{name}.{kind}")  # by which Qt chooses a picture's format
         if not name:
             return
-        keep_place(name)
+        remember_folder(name)
         if self._write(path, kind, self._record):
-            tell_saved(self._page.notice, path)
+            show_saved(self._page.notice, path)
         else:
             self._page.notice.say(self.tr("{} cannot be written; choose another place.").format(name), bad=True)
 

@@ -214,7 +214,7 @@ class AdviceTable(QWidget):
 
     def show_result(self, result: BenchResult) -> None:
         """Another benchmark."""
-        self.table.begin((self.tr("Class"), self.tr("Best setting")), widened=1, words=(0, 1))
+        self.table.begin((self.tr("Class"), self.tr("Best setting")), num_fitted=1, text_columns=(0, 1))
         answers = Counter(prompt.kind for prompt in result.prompts)
         for each in advice(result):
             is_told = answers[each.kind] * result.setting.repeats >= _ENOUGH
@@ -313,7 +313,7 @@ class BenchmarkReport(Card):
 
     def _fill(self, groups: Sequence[Group]) -> None:
         names = [contestant_word(bar.contestant) for bar in groups[0].bars]
-        self.table.begin([self.tr("Class"), self.tr("Without guessing, tokens/s"), *names], widened=2)
+        self.table.begin([self.tr("Class"), self.tr("Without guessing, tokens/s"), *names], num_fitted=2)
         for group in groups:
             plain = NOTHING if group.plain_ms is None else decimal(1000 / group.plain_ms, 1)
             means = [NOTHING if bar.mean is None else _times(bar.mean) for bar in group.bars]
