@@ -36,7 +36,7 @@ from headstart.chat.store import open_store
 from headstart.ui.chat.message import MessageContent, OriginRun, RoundNote
 from headstart.ui.chat.transcript import Transcript
 from headstart.ui.program import Program
-from headstart.ui.sidebar.chats_controller import Findings, Searching
+from headstart.ui.sidebar.chats_controller import ChatSearch, SearchResults
 from headstart.ui.widgets import theme
 
 _CHUNK = 500  # tokens that come at once of what an answer had before
@@ -143,17 +143,17 @@ def jumping(
 
 def searching(program: Program, repeats: int, queries: Mapping[str, str] = QUERIES) -> dict[str, Figures]:
     """Milliseconds from a query to its last hit in the window's thread, by kind of query."""
-    found = Searching(program.store.path.parent)
+    found = ChatSearch(program.store.path.parent)
 
     def search(query: str) -> None:
         loop = QEventLoop()
 
-        def take(findings: Findings) -> None:
+        def take(findings: SearchResults) -> None:
             if findings.is_complete:
                 loop.quit()
 
         found.found.connect(take)
-        found.begin(query)
+        found.start(query)
         loop.exec()
         found.found.disconnect(take)
 

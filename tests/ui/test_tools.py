@@ -110,7 +110,7 @@ def test_permission_belongs_to_a_server(headstart_home: Path, qtbot: QtBot, app:
     with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
         app.window.chat.call.always.click()
     name_servers(headstart_home, other=CLOCK)
-    app.tools.start_again()
+    app.tools.restart()
     qtbot.waitUntil(lambda: app.tools.names == ("other",), timeout=WAIT)
     write(app, ADD)
     wait_for_question(qtbot, app)
@@ -141,7 +141,7 @@ def test_escape_ends_question_and_tool_call(qtbot: QtBot, app: Program, question
     wait_for_question(qtbot, app)
     if "hang" in question:
         app.window.chat.call.once.click()
-        qtbot.waitUntil(lambda: app.chat_controller.session.wait == "Calling hang…", timeout=WAIT)
+        qtbot.waitUntil(lambda: app.chat_controller.session.wait_text == "Calling hang…", timeout=WAIT)
     with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
         app.window.actions_by_name["stop"].trigger()
     assert not app.window.chat.call.text

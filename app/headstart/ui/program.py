@@ -236,13 +236,13 @@ class Program(QObject):
         chats.listed.connect(self._on_listed)
         chats.events.error_occurred.connect(self.model_in_use.show_error)
         chats.events.answered.connect(self.model_in_use.show)
-        chats.events.hint_shown.connect(self.chat_controller.advise)
-        chats.events.saved.connect(self.chat_controller.reassure)
+        chats.events.hint_shown.connect(self.chat_controller.show_hint)
+        chats.events.saved.connect(self.chat_controller.show_saved)
         self.model_in_use.shown.connect(self.chat_controller.composing.count.set_exact)
         self.model_in_use.shown.connect(self.read_ahead.follow)
         self.model_in_use.shown.connect(self.commands.update)
         self.undo_stack.changed.connect(self.commands.update)
-        self.chat_controller.undoable.connect(self.undo_stack.keep)
+        self.chat_controller.undoable.connect(self.undo_stack.push)
         self.chat_controller.fork_requested.connect(chats.fork)
         self.chat_controller.answered.connect(self.commands.update)
         chats.events.answered.connect(self.attention.on_answered)
@@ -255,13 +255,13 @@ class Program(QObject):
             (self.tags.error_occurred, self.tags.changed),
             (self.projects.error_occurred, self.projects.changed),
         ):
-            troubled.connect(lambda sentence: self.chat_controller.say(sentence, Cause.TAGS))
+            troubled.connect(lambda sentence: self.chat_controller.show_error(sentence, Cause.TAGS))
             changed.connect(lambda _: self.window.chat.notice.retract(Cause.TAGS))
         sidebar.new_requested.connect(self._on_new_requested)
         sidebar.list.chosen.connect(self._on_chosen)
 
     def _connect_rest(self) -> None:
-        self.settings.refused.connect(lambda sentence: self.chat_controller.say(sentence, Cause.SETTINGS))
+        self.settings.refused.connect(lambda sentence: self.chat_controller.show_error(sentence, Cause.SETTINGS))
         self.appearance.changed.connect(self.window.apply_theme)
         self.settings.changed.connect(self.attention.set_settings)
         self.settings.changed.connect(self.quick.follow)
@@ -284,9 +284,9 @@ class Program(QObject):
         self.window.actions_by_name["compare"].triggered.connect(self._on_compare)
         self.window.actions_by_name["prompts"].triggered.connect(self.prompts.open_library)
         self.window.actions_by_name["tools"].triggered.connect(lambda: self.tools.show_dialog(self.window))
-        self.tools.error_occurred.connect(lambda sentence: self.chat_controller.say(sentence, Cause.TOOLS))
+        self.tools.error_occurred.connect(lambda sentence: self.chat_controller.show_error(sentence, Cause.TOOLS))
         self.tools.changed.connect(lambda: self.window.chat.notice.retract(Cause.TOOLS))
-        self.tools.changed.connect(self.read_ahead.look_again)
+        self.tools.changed.connect(self.read_ahead.schedule)
         self.tools.changed.connect(self.chat_controller.composing.recount)
         self.server.port_chosen.connect(lambda port: self.settings.change(server_port=port))
         self.settings.changed.connect(self.server.follow)
@@ -299,7 +299,7 @@ class Program(QObject):
         self.window.show_page(self.window.chat)
         self.comparing.close()
         self.chat_controller.open(session)
-        self.window.sidebar.list.mark(session.chat.id)
+        self.window.sidebar.list.set_open(session.chat.id)
         self.panel.show_settings(session.settings)
         self.window.chat.empty.show_settings(session.settings)
         self.switch.settings = session.settings

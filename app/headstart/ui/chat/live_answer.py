@@ -1,4 +1,4 @@
-"""An answer being written, and the report on one that has ended."""
+"""An answer that is being written, and the report on the statistics of one that has ended."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,41 +14,41 @@ from headstart.ui.chat.message import OriginRun, RoundNote
 from headstart.ui.formatting import decimal, listed, whole
 from headstart.ui.translation import translate
 
-Kept = Mapping[str, object]  # plain JSON data, as the history keeps it
+StoredStats = Mapping[str, object]  # plain JSON data, as the history stores it
 FINISH, NOTICE, ROUNDS = "finish_reason", "notice", "round_list"
-REPEATS = "repeats"  # how often some of the text stood there in a row
+REPEATS = "repeats"  # how many times some of the text stands in a row
 _DERIVED = ("tokens_per_second", "acceptance_rate", "mean_accepted_length", "speedup")
 
 
-def keep(stats: Stats, reason: FinishReason) -> dict[str, object]:
-    """The statistics as plain data, with what is derived from them."""
+def stored_stats(stats: Stats, reason: FinishReason) -> dict[str, object]:
+    """Return statistics, and the figures derived from them, as plain data."""
     fields = {field.name: getattr(stats, field.name) for field in dataclasses.fields(stats)}
     derived = {name: getattr(stats, name) for name in _DERIVED}
     plain = {name: dict(value) if isinstance(value, Mapping) else value for name, value in fields.items()}
     return {**plain, **derived, FINISH: reason.value}
 
 
-def line(kept: Kept) -> str:
-    """Speed, and what guessing ahead gave, for people in a hurry; empty where nothing was measured."""
-    return listed(part for part in (_speed(kept), gain(kept)) if part) if number(kept, "output_tokens") else ""
+def summary(stats: StoredStats) -> str:
+    """Return the speed and the gain of guessing ahead in one line; empty if nothing was measured."""
+    return listed(part for part in (_speed(stats), gain(stats)) if part) if number(stats, "output_tokens") else ""
 
 
-def lines(kept: Kept) -> str:
-    """That line, and below it what else was measured; empty where nothing was."""
-    first = line(kept)
-    return "\n".join(part for part in (first, details(kept)) if part) if first else ""
+def report(stats: StoredStats) -> str:
+    """Return the summary with the details below it; empty if nothing was measured."""
+    first = summary(stats)
+    return "\n".join(part for part in (first, details(stats)) if part) if first else ""
 
 
-def gain(kept: Kept) -> str:
-    """What guessing ahead gave for this answer, rounded."""
-    speedup = number(kept, "speedup")
-    if _is_untold(kept) or number(kept, REPEATS):  # to be fast at repeating oneself is no gain
+def gain(stats: StoredStats) -> str:
+    """Return the rounded gain of guessing ahead; empty if it is unknown or the answer repeats itself."""
+    speedup = number(stats, "speedup")
+    if _is_unknown(stats) or number(stats, REPEATS):  # fast repetition is no gain
         return ""
-    if not number(kept, "drafted"):
+    if not number(stats, "drafted"):
         return translate("AnswerReport", "nothing guessed ahead")
     if speedup is None:
         return ""
-    rounded, factor = round(speedup, 1), factor_of(speedup)
+    rounded, factor = round(speedup, 1), factor_text(speedup)
     if rounded == 1.0:
         return translate("AnswerReport", "as fast as without guessing")
     if rounded > 1.0:
@@ -56,24 +56,24 @@ def gain(kept: Kept) -> str:
     return translate("AnswerReport", "slower than without guessing (about {}×)").format(factor)
 
 
-def factor_of(speedup: float) -> str:
-    """Rounded: such as "2" or "1.6"."""
+def factor_text(speedup: float) -> str:
+    """Format a speedup, such as "2" or "1.6"."""
     rounded = round(speedup, 1)
     return decimal(rounded, 0 if rounded.is_integer() else 1)
 
 
-def faster(kept: Kept, other: Kept) -> float | None:
-    """How many times as many tokens per second as the other answer had; None where that says nothing."""
-    speed, others = number(kept, "tokens_per_second"), number(other, "tokens_per_second")
-    repeats = number(kept, REPEATS) or number(other, REPEATS)
-    return speed / others if speed and others and not repeats else None
+def speed_ratio(stats: StoredStats, other: StoredStats) -> float | None:
+    """Return how many times as fast an answer is as another; None if unknown or one of them repeats itself."""
+    speed, other_speed = number(stats, "tokens_per_second"), number(other, "tokens_per_second")
+    has_repetition = number(stats, REPEATS) or number(other, REPEATS)
+    return speed / other_speed if speed and other_speed and not has_repetition else None
 
 
-def notice(kept: Kept) -> str:
-    """One sentence on how the answer ended, where the reader should know; else empty."""
-    if kept.get(NOTICE):
-        return str(kept[NOTICE])
-    match kept.get(FINISH):
+def notice(stats: StoredStats) -> str:
+    """Return one sentence on an unusual end of the answer; empty after a usual one."""
+    if stats.get(NOTICE):
+        return str(stats[NOTICE])
+    match stats.get(FINISH):
         case FinishReason.LENGTH.value:
             return translate("AnswerReport", "The answer reached its longest length.")
         case FinishReason.REPETITION.value:
@@ -88,64 +88,64 @@ def notice(kept: Kept) -> str:
         case FinishReason.CANCELLED.value:
             return (
                 translate("AnswerReport", "Stopped.")
-                if number(kept, "output_tokens")
+                if number(stats, "output_tokens")
                 else translate("AnswerReport", "Stopped before the first word.")
             )
-        case FinishReason.STOP.value if not number(kept, "output_tokens"):
+        case FinishReason.STOP.value if not number(stats, "output_tokens"):
             return translate("AnswerReport", "The model ended its answer without a word.")
     return ""
 
 
-def details(kept: Kept) -> str:
-    """Further lines: the exact speedup, accepted guesses, wait, tokens by origin, time by part and saved, context."""
+def details(stats: StoredStats) -> str:
+    """Return the lines on speedup, accepted guesses, wait, origins of tokens, time, time saved and context."""
     parts = (_exact_gain, _acceptance, _length, _wait, _origins, _time, _saved, _prompt, _context)
-    return "\n".join(text for part in parts if (text := part(kept)))
+    return "\n".join(text for part in parts if (text := part(stats)))
 
 
-def _is_untold(kept: Kept) -> bool:
-    """Whether another program wrote the answer and gave no figures."""
-    counts = kept.get("by_origin")
+def _is_unknown(stats: StoredStats) -> bool:
+    """Return whether another program wrote the answer without figures on its guesses."""
+    counts = stats.get("by_origin")
     return isinstance(counts, Mapping) and Origin.UNKNOWN.value in counts
 
 
-def _speed(kept: Kept) -> str:
-    speed = number(kept, "tokens_per_second")
+def _speed(stats: StoredStats) -> str:
+    speed = number(stats, "tokens_per_second")
     return translate("AnswerReport", "{} tokens/s").format(decimal(speed, 1)) if speed else ""
 
 
-def _exact_gain(kept: Kept) -> str:
-    speedup = number(kept, "speedup")
-    if speedup is None or not gain(kept) or not number(kept, "drafted"):
+def _exact_gain(stats: StoredStats) -> str:
+    speedup = number(stats, "speedup")
+    if speedup is None or not gain(stats) or not number(stats, "drafted"):
         return ""
     return translate("AnswerReport", "{}× as fast as without guessing, on this computer").format(decimal(speedup, 2))
 
 
-def _wait(kept: Kept) -> str:
-    wait = number(kept, "ttft_ms")
+def _wait(stats: StoredStats) -> str:
+    wait = number(stats, "ttft_ms")
     return translate("AnswerReport", "First token after {}").format(_seconds(wait)) if wait else ""
 
 
-def _acceptance(kept: Kept) -> str:
-    rate = number(kept, "acceptance_rate")
+def _acceptance(stats: StoredStats) -> str:
+    rate = number(stats, "acceptance_rate")
     if rate is None:
         return ""
-    accepted, drafted = kept.get("accepted"), kept.get("drafted")
+    accepted, drafted = stats.get("accepted"), stats.get("drafted")
     return translate("AnswerReport", "{rate} % of the guesses accepted ({accepted} of {drafted})").format(
         rate=round(rate * 100), accepted=accepted, drafted=drafted
     )
 
 
-def _length(kept: Kept) -> str:
-    length = number(kept, "mean_accepted_length")
+def _length(stats: StoredStats) -> str:
+    length = number(stats, "mean_accepted_length")
     return (
         translate("AnswerReport", "{} tokens per step").format(decimal(length, 2))
-        if length and number(kept, "drafted")
+        if length and number(stats, "drafted")
         else ""
     )
 
 
-def _origins(kept: Kept) -> str:
-    counts = kept.get("by_origin")
+def _origins(stats: StoredStats) -> str:
+    counts = stats.get("by_origin")
     if not isinstance(counts, Mapping) or not counts:
         return ""
     names = {
@@ -161,8 +161,8 @@ def _origins(kept: Kept) -> str:
     return translate("AnswerReport", "Tokens from: {}").format(listed(parts))
 
 
-def _time(kept: Kept) -> str:
-    spent = kept.get("by_part")
+def _time(stats: StoredStats) -> str:
+    spent = stats.get("by_part")
     if not isinstance(spent, Mapping) or not spent:
         return ""
     names = {
@@ -174,78 +174,78 @@ def _time(kept: Kept) -> str:
     return translate("AnswerReport", "Time: {}").format(listed(parts))
 
 
-def _saved(kept: Kept) -> str:
-    earned = number(kept, "ledger_ms")
-    if not earned or not number(kept, "drafted"):
+def _saved(stats: StoredStats) -> str:
+    saved_ms = number(stats, "ledger_ms")
+    if not saved_ms or not number(stats, "drafted"):
         return ""
     words = (
         translate("AnswerReport", "Time saved (estimate): {}")
-        if earned > 0
+        if saved_ms > 0
         else translate("AnswerReport", "Time lost (estimate): {}")
     )
-    return words.format(_seconds(abs(earned)))
+    return words.format(_seconds(abs(saved_ms)))
 
 
 def _seconds(milliseconds: float) -> str:
     return translate("AnswerReport", "{} s").format(decimal(milliseconds / 1000, 2 if milliseconds < 1000 else 1))
 
 
-def _prompt(kept: Kept) -> str:
-    tokens, known = number(kept, "prompt_tokens"), number(kept, "reused_tokens")
-    if not tokens or not known:
+def _prompt(stats: StoredStats) -> str:
+    tokens, reused = number(stats, "prompt_tokens"), number(stats, "reused_tokens")
+    if not tokens or not reused:
         return ""
     return translate("AnswerReport", "Prompt: {tokens} tokens, {known} of them read before").format(
-        tokens=whole(tokens), known=whole(known)
+        tokens=whole(tokens), known=whole(reused)
     )
 
 
-def _context(kept: Kept) -> str:
-    used, room = number(kept, "context_used"), number(kept, "context_length")
-    if used is None or not room:  # a server need not tell
+def _context(stats: StoredStats) -> str:
+    used, length = number(stats, "context_used"), number(stats, "context_length")
+    if used is None or not length:  # a server may not report them
         return ""
-    return translate("AnswerReport", "Context: {used} of {room} tokens").format(used=whole(used), room=whole(room))
+    return translate("AnswerReport", "Context: {used} of {room} tokens").format(used=whole(used), room=whole(length))
 
 
 @dataclass
 class LiveAnswer:
-    """Grows by steps of the engine. `text` includes what a continued answer had before."""
+    """An answer that grows by the engine's steps."""
 
     message: int
     generation: int
     loop: ToolLoop
-    text: str = ""
+    text: str = ""  # with what a continued answer had before
     runs: tuple[Run, ...] = ()
     rounds: list[list[object]] = field(default_factory=list)  # [characters, drafter, drafted, accepted]
-    saved: int = 0  # characters that are on disk
-    earlier: Kept = field(default_factory=dict)  # the statistics of what was written before, continued or calling
-    settings: Settings = field(default_factory=Settings)  # with which it is written
+    saved: int = 0  # characters on disk
+    earlier: StoredStats = field(default_factory=dict)  # statistics of what was written before
+    settings: Settings = field(default_factory=Settings)
 
     def grow(self, steps: Iterable[Step]) -> None:
-        """Take the text of further rounds."""
+        """Append the text of further rounds."""
         for step in steps:
-            made = step.round
             for piece in step.pieces:
                 self.text += piece.text
                 self.runs = extended(self.runs, len(piece.text), piece.origin.value)
-            self.rounds.append([len(step.text), made.drafter.value, made.drafted, made.accepted])
+            round_ = step.round
+            self.rounds.append([len(step.text), round_.drafter.value, round_.drafted, round_.accepted])
 
 
 def origin_runs(steps: Iterable[Step]) -> list[OriginRun]:
-    """Who proposed which part of the text of these steps, and in which round."""
+    """Return the origin and the round of each piece of text in these steps."""
     notes = [(step, RoundNote(step.round.drafter.value, step.round.drafted, step.round.accepted)) for step in steps]
     return [OriginRun(len(piece.text), piece.origin.value, note) for step, note in notes for piece in step.pieces]
 
 
 def origins(message: Message) -> set[str]:
-    """Who proposed some of its text."""
+    """Return the origins of the tokens of a message."""
     counts = message.stats.get("by_origin")
     if isinstance(counts, Mapping):
         return {name for name, count in counts.items() if count}
     return {run.origin for run in message.origins}
 
 
-def resumed(message: Message, generation: int, loop: ToolLoop, settings: Settings) -> LiveAnswer:
-    """The live form of a message that is being written, with what it had before."""
+def resume(message: Message, generation: int, loop: ToolLoop, settings: Settings) -> LiveAnswer:
+    """Return the live answer of a message, with the text that it has."""
     earlier = message.stats.get(ROUNDS)
     rounds = list(earlier) if isinstance(earlier, list) else []
     return LiveAnswer(
@@ -261,10 +261,10 @@ def resumed(message: Message, generation: int, loop: ToolLoop, settings: Setting
     )
 
 
-class KeptOrigins(Sequence[OriginRun]):
-    """The stored origins of a message with the rounds that they came from, where those were kept.
+class StoredOrigins(Sequence[OriginRun]):
+    """The stored origins of a message, with their rounds where those were stored.
 
-    Put together when somebody looks: of a long chat only what is near the eye is ever shown.
+    They are put together on first use, because only what is near the eye of a long chat is shown.
     """
 
     def __init__(self, message: Message) -> None:
@@ -283,28 +283,28 @@ class KeptOrigins(Sequence[OriginRun]):
     @cached_property
     def _runs(self) -> tuple[OriginRun, ...]:
         message = self._message
-        kept = message.stats.get(ROUNDS)
-        rounds = [_read(item) for item in kept] if isinstance(kept, list) else []
+        stored = message.stats.get(ROUNDS)
+        rounds = [_parse_round(item) for item in stored] if isinstance(stored, list) else []
         if sum(length for length, _ in rounds) != sum(run.characters for run in message.origins):
             return tuple(OriginRun(run.characters, run.origin) for run in message.origins)
-        return tuple(_joined(message.origins, rounds))
+        return tuple(_split_at_rounds(message.origins, rounds))
 
 
-def _joined(runs: Iterable[Run], rounds: list[tuple[int, RoundNote]]) -> Iterable[OriginRun]:
-    """Cut the runs where a round ends."""
-    waiting = [(length, note) for length, note in reversed(rounds) if length]
+def _split_at_rounds(runs: Iterable[Run], rounds: list[tuple[int, RoundNote]]) -> Iterable[OriginRun]:
+    """Split the runs where a round ends."""
+    pending = [(length, note) for length, note in reversed(rounds) if length]
     for run in runs:
         left = run.characters
         while left:
-            length, note = waiting.pop()
+            length, note = pending.pop()
             taken = min(left, length)
             yield OriginRun(taken, run.origin, note)
             left -= taken
             if length > taken:
-                waiting.append((length - taken, note))
+                pending.append((length - taken, note))
 
 
-def _read(item: object) -> tuple[int, RoundNote]:
-    assert isinstance(item, list), "rounds are kept as lists"
+def _parse_round(item: object) -> tuple[int, RoundNote]:
+    assert isinstance(item, list), "rounds are stored as lists"
     characters, drafter, drafted, accepted = item
     return int(characters), RoundNote(str(drafter), int(drafted), int(accepted))

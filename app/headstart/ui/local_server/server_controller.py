@@ -24,7 +24,7 @@ from headstart.settings import Settings
 from headstart.ui.local_server.server_page import ServedModel, ServerPage, ServerState, ServerView
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.translation import translate_error
-from headstart.ui.widgets.layouts import confirms
+from headstart.ui.widgets.layouts import confirm
 
 LOG = "server.log"
 _HOST = "127.0.0.1"
@@ -259,7 +259,7 @@ class ServerController(QObject):
             self._renew_key()
             return
         question = self.tr("Make another key? Programs that have the present one are turned away until they get it.")
-        if confirms(self._page, self.tr("New key"), question, self.tr("Make another key")):
+        if confirm(self._page, self.tr("New key"), question, self.tr("Make another key")):
             self._renew_key()
 
     def _renew_key(self) -> None:

@@ -214,7 +214,7 @@ class AdviceTable(QWidget):
         stacked(self, heading, self.table, remark).setContentsMargins(0, SMALL, 0, 0)
 
     def show_result(self, result: BenchResult) -> None:
-        self.table.begin((self.tr("Class"), self.tr("Best setting")), widened=1, words=(0, 1))
+        self.table.begin((self.tr("Class"), self.tr("Best setting")), num_fitted=1, text_columns=(0, 1))
         answers = Counter(prompt.kind for prompt in result.prompts)
         for row in advice(result):
             is_enough = answers[row.kind] * result.setting.repeats >= _ENOUGH
@@ -312,7 +312,7 @@ class BenchmarkReport(Card):
 
     def _fill(self, groups: Sequence[Group]) -> None:
         names = [contestant_text(bar.contestant) for bar in groups[0].bars]
-        self.table.begin([self.tr("Class"), self.tr("Without guessing, tokens/s"), *names], widened=2)
+        self.table.begin([self.tr("Class"), self.tr("Without guessing, tokens/s"), *names], num_fitted=2)
         for group in groups:
             plain = NO_FIGURE if group.plain_ms is None else decimal(1000 / group.plain_ms, 1)
             means = [NO_FIGURE if bar.mean is None else _times(bar.mean) for bar in group.bars]

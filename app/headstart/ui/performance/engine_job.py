@@ -12,7 +12,7 @@ from headstart.engine.protocol import Failed, Load
 from headstart.settings import Settings
 from headstart.ui.models.model_loader import ModelLoader, no_model
 from headstart.ui.translation import showing_errors
-from headstart.ui.widgets.focus import ends, pass_wheel
+from headstart.ui.widgets.focus import mark_as_stop, pass_wheel
 from headstart.ui.widgets.labels import button, muted
 from headstart.ui.widgets.layouts import Page, add, beside
 from headstart.ui.widgets.progress import NoticeBar
@@ -55,7 +55,7 @@ class JobPage(Page):
         self._get_model = button(self.tr("Get a model"), self)
         self._sentence = muted("", self)
         self._reason = ""
-        ends(self.stop)
+        mark_as_stop(self.stop)
         self.row = beside(None, self.start, self.stop, self._get_model, self._sentence, growing=self._sentence)
         self._get_model.clicked.connect(self._on_get_model)
 

@@ -222,7 +222,7 @@ class TuningReport(Card):
         milliseconds = [self.tr("ms, {}").format(translate("Tuning", name)) for name in timed]
         titles = [self.tr("Setting"), *milliseconds, self.tr("Speed"), self.tr("Ahead"), self.tr("Outcome")]
         last = len(titles) - 1
-        table.begin(titles, widened=last, words=(0, last))
+        table.begin(titles, num_fitted=last, text_columns=(0, last))
         for row in stage.rows:
             times = [decimal(row.ms[name], 1) if name in row.ms else NO_FIGURE for name in timed]
             item = table.add([setting_text(row.name), *times, *_speed_texts(row), outcome_text(row)])
