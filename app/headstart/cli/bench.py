@@ -1,4 +1,4 @@
-"""`headstart bench`: races, timed passes and advice."""
+"""`headstart bench`: races and timed passes."""
 
 import dataclasses
 import json
@@ -13,28 +13,22 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from headstart import library
-from headstart import manifest as manifests
-from headstart.cli.command import Command, Group, LazyCommand, Load, argument, flag, group, load_measured
+from headstart.cli.command import Command, Group, LazyCommand, Load, flag, group, load_measured
 from headstart.cli.options import (
     FiguresFlags,
     ModelFlags,
     TraceFlags,
     chosen,
-    installed_names,
     tracing,
-    writable_file,
     write_json,
 )
 from headstart.cli.render import Screen, harmless
-from headstart.engine.bench.prompts import LEAST_LENGTH, LENGTHS, MOST_PER_KIND, USUAL_KINDS, read_kinds, read_prompts
+from headstart.engine.bench.prompts import MOST_PER_KIND, USUAL_KINDS, read_kinds, read_prompts
 from headstart.engine.bench.race import (
     AGAIN,
     AUTO,
     EVERYTHING,
     PLAIN,
-    SWEPT_LENGTHS,
-    SWEPT_THRESHOLDS,
     USUAL,
     WORDS,
     Heat,
@@ -49,52 +43,33 @@ from headstart.engine.bench.result import (
     Spread,
     Standing,
     Summary,
-    advice,
     as_json,
 )
 from headstart.engine.engine import LoadOptions
-from headstart.engine.wire import from_data, to_data
+from headstart.engine.wire import from_data
 from headstart.errors import SettingsError
 
 if TYPE_CHECKING:
-    from headstart.engine.bench.first_token import FirstToken, FirstTokenResult
+    from headstart.engine.bench.genai_peer import PeerSource
     from headstart.engine.bench.measure import Timed
-    from headstart.engine.bench.peers import ChatPeer, PeerSource
     from headstart.engine.devices import Machine
     from headstart.engine.local import LocalEngine
 
-_LOOKUPS = (3, 5, 10)
+_PROGRAMS = {  # of a checkout, for what were sub-commands
+    "peers": "python app/bench/peers.py",
+    "prompt": "python app/bench/first_token.py",
+    "advice": "python app/bench/advice.py",
+}
 _FILE_WIDTH = 120  # characters, where the output is no terminal
 _NOTHING = "–"
 _Sources = Callable[["LocalEngine", LoadOptions], "Sequence[PeerSource]"]
 
 
-class Peer(StrEnum):
+class PeerName(StrEnum):
     """Another program that takes part without being named."""
 
     GENAI = "openvino-genai"
     NONE = "none"
-
-
-def _lengths(text: str) -> tuple[int, ...]:
-    parts = text.split(",")
-    if not all(part.isascii() and part.isdecimal() and int(part) >= 1 for part in parts):
-        raise SettingsError(f"lengths must be whole numbers above 0 with commas between them, not {text!r}.")
-    return tuple(dict.fromkeys(int(part) for part in parts))
-
-
-def _prompt_lengths(text: str) -> tuple[int, ...]:
-    found = _lengths(text)
-    if min(found) < LEAST_LENGTH:
-        raise SettingsError(f"lengths of prompts must be {LEAST_LENGTH} tokens or more, not {min(found)}.")
-    return found
-
-
-def _present(text: str) -> Path:
-    path = Path(text).expanduser()
-    if not path.exists():
-        raise SettingsError(f"There is no {text}; name a file or folder that exists.")
-    return path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,8 +104,9 @@ class ContestFlags(RaceFlags):
         default=False,
         help="race all of them: fixed lengths 1 to 8, thresholds 0.2 to 0.8, n-grams alone, the draft alone",
     )
-    peer: Peer = flag(
-        Peer.GENAI, f"race against OpenVINO GenAI with the same models, loaded a second time (default: {Peer.GENAI})"
+    peer: PeerName = flag(
+        PeerName.GENAI,
+        f"race against OpenVINO GenAI with the same models, loaded a second time (default: {PeerName.GENAI})",
     )
 
 
@@ -164,175 +140,11 @@ def race_modes(arguments: SpeedFlags, load: Load) -> int:
     def sources(engine: "LocalEngine", options: LoadOptions) -> "Sequence[PeerSource]":
         from headstart.engine.bench.measure import genai  # noqa: PLC0415 - `headstart --help` need not wait for it
 
-        return (genai(engine, options),) if arguments.race.peer is Peer.GENAI else ()
+        return (genai(engine, options),) if arguments.race.peer is PeerName.GENAI else ()
 
     options = dataclasses.replace(chosen(arguments.model)[1], tracing=tracing(arguments.trace))
     contestants = EVERYTHING if arguments.race.sweep else arguments.race.contestants
-    return _race(arguments, options, load, contestants, sources)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LlamaFlags:
-    """llama.cpp, which has to be installed."""
-
-    llama_server: Path | None = flag(None, "path of its server", metavar="PATH", read=_present)
-    gguf: Path | None = flag(None, "the same model in its format", metavar="FILE", read=_present)
-
-    @property
-    def both(self) -> tuple[Path, Path] | None:
-        """The server and the model; None where neither was named. Raises SettingsError."""
-        if self.llama_server and self.gguf:
-            return self.llama_server, self.gguf
-        if self.llama_server or self.gguf:
-            raise SettingsError("llama.cpp needs both: add --llama-server PATH and --gguf FILE.")
-        return None
-
-
-@dataclass(frozen=True, kw_only=True)
-class PeersFlags:
-    """The flags of `headstart bench peers`."""
-
-    model: ModelFlags = group(ModelFlags)
-    race: RaceFlags = group(RaceFlags)
-    genai_lengths: tuple[int, ...] = flag(
-        SWEPT_LENGTHS,
-        "draft lengths to try (default: 1 to 8)",
-        metavar="N,N",
-        read=_lengths,
-        listed=True,
-        group="OpenVINO GenAI, always available",
-    )
-    eagle: str | None = flag(
-        None, "an installed EAGLE-3 head, if not the model's own", metavar="NAME", offered=installed_names
-    )
-    source: Path | None = flag(
-        None,
-        "source weights of the model: a folder, or a .gguf file",
-        metavar="PATH",
-        read=_present,
-        group='Hugging Face transformers, of the extra "export"',
-    )
-    source_draft: Path | None = flag(None, "those of the draft, for assisted generation", metavar="PATH", read=_present)
-    llama: LlamaFlags = group(LlamaFlags, "llama.cpp")
-    gguf_draft: Path | None = flag(
-        None, "the same draft in its format", metavar="FILE", read=_present, group="llama.cpp"
-    )
-    output: OutputFlags = group(OutputFlags)
-
-
-def race_peers(arguments: PeersFlags, load: Load) -> int:
-    """Race other programs, with all their settings, against plain decoding and auto. Returns the exit code."""
-    server, gguf = arguments.llama.both or (None, None)
-    choice, options = chosen(arguments.model)
-    head = manifests.head_folder(choice.target.folder)
-    if head and manifests.read_model(head).is_hydra:  # OpenVINO GenAI runs none
-        head = None
-    if arguments.eagle is not None:
-        head = _head(arguments.eagle, choice.target)
-
-    def sources(engine: "LocalEngine", options: LoadOptions) -> "Sequence[PeerSource]":
-        from headstart.engine.bench.measure import genai  # noqa: PLC0415 - as above
-        from headstart.engine.bench.peers import AssistedSource, EagleSource, LlamaSource  # noqa: PLC0415
-
-        with_models = genai(engine, options, arguments.genai_lengths, SWEPT_THRESHOLDS, _LOOKUPS)
-        return (
-            with_models,
-            EagleSource(with_models.target, head, arguments.genai_lengths),
-            AssistedSource(arguments.source, arguments.source_draft),
-            LlamaSource(server, gguf, arguments.gguf_draft),
-        )
-
-    return _race(arguments, options, load, (PLAIN, AUTO), sources)
-
-
-def _head(name: str, target: library.Model) -> Path:
-    """The folder of an installed EAGLE-3 head, or of a pair that has one."""
-    found = library.find(name)
-    head = found.draft if isinstance(found, library.Pair) else found
-    if not head.manifest.is_eagle:
-        raise SettingsError(f"{name} is no EAGLE-3 head; leave out --eagle, or name one of `headstart models`.")
-    library.require_same_vocabulary(target, head)
-    return head.folder
-
-
-@dataclass(frozen=True, kw_only=True)
-class FirstTokenFlags:
-    """The flags of `headstart bench prompt`."""
-
-    model: ModelFlags = group(ModelFlags)
-    lengths: tuple[int, ...] = flag(
-        LENGTHS,
-        f"tokens of the prompts, with commas between them (default: {','.join(map(str, LENGTHS))})",
-        metavar="N,N",
-        read=_prompt_lengths,
-        listed=True,
-        group="prompts",
-    )
-    repeats: int = flag(3, "times that each is read (default: 3)")
-    peer: Peer = flag(
-        Peer.GENAI,
-        f"compare with OpenVINO GenAI and its prefix cache, loaded a second time (default: {Peer.GENAI})",
-        group="others",
-    )
-    llama: LlamaFlags = group(LlamaFlags, "llama.cpp")
-    output: TableFlags = group(TableFlags)
-
-
-def time_first_tokens(arguments: FirstTokenFlags, load: Load) -> int:
-    """Time first tokens by length and by what was read before. Returns the exit code."""
-    from headstart.engine.bench.first_token import FirstTokenPlan, measure_first_token  # noqa: PLC0415 - as above
-    from headstart.engine.bench.measure import genai  # noqa: PLC0415
-    from headstart.engine.bench.peers import GenaiChats, LlamaChats  # noqa: PLC0415
-    from headstart.engine.local import LocalEngine  # noqa: PLC0415
-
-    llama, file = arguments.llama.both, arguments.output.json
-    (_, options), screen = chosen(arguments.model), Screen()
-    screen.remark("loading the models")
-    with closing(load(options)) as engine:
-        assert isinstance(engine, LocalEngine), "only Headstart's own engine keeps what it has read"
-        peers: list[ChatPeer] = []
-        if arguments.peer is Peer.GENAI:
-            peers.append(GenaiChats(genai(engine, options).target))
-        if llama:
-            peers.append(LlamaChats(*llama))
-        plan = FirstTokenPlan(options, arguments.lengths, arguments.repeats, peers)
-        result = measure_first_token(engine, plan, screen.remark, lambda found: _keep(file, to_data(found)))
-    _show([first_token_sheet(result)], first_token_remarks(result), markdown=arguments.output.markdown)
-    if file:
-        write_json(file, to_data(result))
-    return 0
-
-
-def first_token_sheet(result: "FirstTokenResult") -> list[list[str]]:
-    """A line for each program at each length, a column for each situation."""
-    lines = [
-        [f"{length}, {name}", *map(_first_token, found.values())]
-        for length, programs in result.by_length.items()
-        for name, found in programs.items()
-    ]
-    situations = next(iter(next(iter(result.by_length.values())).values()))
-    return [["tokens of the prompt", *situations], *lines]
-
-
-def _first_token(found: "FirstToken") -> str:
-    ratio = f" {_ratio(found.ratio.mean)}{_interval(found.ratio.interval)}" if found.ratio else ""
-    return f"{found.median:.0f} ms{ratio}"
-
-
-def first_token_remarks(result: "FirstTokenResult") -> list[str]:
-    """Sentences below the table."""
-    names = {name for programs in result.by_length.values() for name in programs}
-    repeats = f" Medians of {result.repeats} repeats." if result.repeats > 1 else ""
-    lines = [
-        f"{result.target} with draft {result.draft or 'none'}, {_precision(result.target_properties)}, "
-        f"{_on(result.machine)}.{repeats}"
-    ]
-    if len(names) > 1:
-        lines.append(
-            "The figures with \"x\" are Headstart's time in multiples of the other program's, and the range of 95 %. "
-            "Other programs read no file ahead: there the time is their cold one."
-        )
-    return [*lines, *result.skipped]
+    return run_race(arguments.race, arguments.output, options, load, contestants, sources)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -372,49 +184,22 @@ def time_passes(arguments: ForwardFlags, load: Load) -> int:
     return 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class AdviceFlags:
-    """The flags of `headstart bench advice`."""
-
-    file: str = argument("what `headstart bench speed --json FILE` wrote", metavar="FILE")
-    json: Path | None = flag(None, "write the advice to this file", metavar="FILE", read=writable_file)
-
-
-def advise(arguments: AdviceFlags, _load: Load) -> int:
-    """Show the best setting for each class of text, from a file of results. Returns the exit code."""
-    given = advice(_read_result(Path(arguments.file).expanduser()))
-    shown = Table("class", "best setting", box=None, padding=(0, 1, 0, 0))
-    for title in ("its speedup", "auto's"):
-        shown.add_column(title, justify="right")
-    for each in given:
-        shown.add_row(harmless(each.kind), each.words, _ratio(each.speedup), _ratio(each.auto))
-    Console(highlight=False).print(shown)
-    if arguments.json:
-        write_json(arguments.json, {"advice": [dataclasses.asdict(each) for each in given]})
-    return 0
-
-
 def commands() -> Group:
     """`headstart bench` and its sub-commands."""
     race = "Race plain decoding, speculation and OpenVINO GenAI on this machine; the default of `headstart bench`"
-    peers = "Race other programs, each with all their settings, against plain and auto"
-    first = "Time the first token by length of the prompt, cold and where the chat was read before"
-    advice = "Show the best setting for each class of text, from the file of a race"
     return Group(
         {
             "speed": LazyCommand(race, lambda: Command(race_modes, load_measured)),
-            "peers": LazyCommand(peers, lambda: Command(race_peers, load_measured)),
-            "prompt": LazyCommand(first, lambda: Command(time_first_tokens, load_measured)),
-            "advice": LazyCommand(advice, lambda: Command(advise)),
         },
         race_modes,
         load_measured,
-        moved={"forward": "headstart dev forward"},
+        moved={"forward": "headstart dev forward", **_PROGRAMS},
     )
 
 
-def _race(
-    arguments: SpeedFlags | PeersFlags,
+def run_race(
+    race: RaceFlags,
+    output: OutputFlags,
     options: LoadOptions,
     load: Load,
     contestants: tuple[str, ...],
@@ -424,29 +209,28 @@ def _race(
     from headstart.engine.bench.measure import BenchPlan, Progress, measure  # noqa: PLC0415 - as above
     from headstart.engine.local import LocalEngine  # noqa: PLC0415
 
-    screen, race, output = Screen(), arguments.race, arguments.output
-    file = output.json
+    screen, file = Screen(), output.json
     if output.resume and file is None:
         raise SettingsError("--resume needs the file of the race that was cut off: add --json FILE.")
-    before = _read_result(file) if output.resume and file and file.exists() else None
+    before = read_result(file) if output.resume and file and file.exists() else None
     prompts = read_prompts(race.prompts, race.classes)
     contestants = tuple(dict.fromkeys((*contestants, AGAIN)))  # at the other end of a turn: as far as anyone from plain
     plan = BenchPlan(options, prompts, race.tokens, race.repeats, contestants, before)
 
     progress = Progress(
-        screen.remark, lambda heat: screen.remark(_told(heat)), result=lambda found: _keep(file, as_json(found))
+        screen.remark, lambda heat: screen.remark(_told(heat)), result=lambda found: keep(file, as_json(found))
     )
     screen.remark("loading the models")
     with closing(load(options)) as engine:
         assert isinstance(engine, LocalEngine), "a race needs the models themselves"
         result = measure(engine, plan, sources(engine, options), progress)
-    _show(sheets(result), remarks(result), markdown=output.markdown)
+    show(sheets(result), remarks(result), markdown=output.markdown)
     if file:
         write_json(file, as_json(result))
     return 0
 
 
-def _keep(file: Path | None, data: Mapping[str, object]) -> None:
+def keep(file: Path | None, data: Mapping[str, object]) -> None:
     """Write what there is so far."""
     if file and (file.is_file() or not file.exists()):  # a pipe gets the end alone
         write_json(file, data)
@@ -459,7 +243,8 @@ def _told(heat: Heat) -> str:
     return f"{heat.prompt.id}, repeat {heat.repeat + 1}, {heat.contestant}: {figure}, {len(heat.run.tokens)} tokens"
 
 
-def _show(tables: Sequence[list[list[str]]], sentences: Sequence[str], *, markdown: bool) -> None:
+def show(tables: Sequence[list[list[str]]], sentences: Sequence[str], *, markdown: bool) -> None:
+    """Print tables, whose first line is the head, and sentences below them."""
     if markdown:
         for sheet in tables:
             columns, *lines = sheet
@@ -492,7 +277,8 @@ def _times(title: str, times: Mapping[str, "Mapping[int, Timed]"]) -> Table:
     return shown
 
 
-def _read_result(path: Path) -> BenchResult:
+def read_result(path: Path) -> BenchResult:
+    """Read the file of a race. Raises SettingsError."""
     try:
         result: BenchResult = from_data(BenchResult, json.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
@@ -528,13 +314,17 @@ def _last_all(kinds: Mapping[str, Summary]) -> list[str]:
 def _row(title: str, standing: Standing, kind: str) -> list[str]:
     cells = [title]
     for found in (standing.decoding[kind], standing.total[kind]):
-        worst = f"{_ratio(found.worst_ratio.median)}{_interval(found.worst_ratio)}" if found.worst_ratio else _NOTHING
-        cells += [_mean(found), _ratio(found.fifth_percentile), f"{worst} {found.worst}" if found.worst else worst]
+        worst = (
+            f"{ratio_text(found.worst_ratio.median)}{interval_text(found.worst_ratio)}"
+            if found.worst_ratio
+            else _NOTHING
+        )
+        cells += [_mean(found), ratio_text(found.fifth_percentile), f"{worst} {found.worst}" if found.worst else worst]
     return cells
 
 
 def _mean(found: Summary) -> str:
-    return f"{_ratio(found.mean)}{_interval(found.interval)}"
+    return f"{ratio_text(found.mean)}{interval_text(found.interval)}"
 
 
 def _verdict(promise: Promise) -> list[str]:
@@ -564,7 +354,7 @@ def _verdict(promise: Promise) -> list[str]:
 
 def _listed(promise: Promise, *, is_noise: bool | None) -> str:
     found = [each for each in promise.slower if each.is_noise is is_noise]
-    return ", ".join(f"{each.prompt} {_ratio(each.speedup.median)}{_interval(each.speedup)}" for each in found)
+    return ", ".join(f"{each.prompt} {ratio_text(each.speedup.median)}{interval_text(each.speedup)}" for each in found)
 
 
 def _range(interval: Interval) -> str:
@@ -576,8 +366,8 @@ def remarks(result: BenchResult) -> list[str]:
     setting, machine, memory = result.setting, result.machine, result.memory
     repeats = f"median of {setting.repeats} and their range; " if setting.repeats > 1 else ""
     lines = [
-        f"{setting.target} with draft {setting.draft or 'none'}, {_precision(setting.target_properties)}, "
-        f"at most {setting.tokens} tokens, {_on(machine)}. "
+        f"{setting.target} with draft {setting.draft or 'none'}, {precision_text(setting.target_properties)}, "
+        f"at most {setting.tokens} tokens, {machine_text(machine)}. "
         f"Speedup over plain decoding in the same repeat; {repeats}means are geometric."
     ]
     if plain := [ms for prompt in result.prompts for ms in prompt.scores[PLAIN].ms_per_token if ms is not None]:
@@ -596,19 +386,23 @@ def remarks(result: BenchResult) -> list[str]:
     return [*lines, _texts(result), *result.skipped]
 
 
-def _precision(properties: Mapping[str, str]) -> str:
+def precision_text(properties: Mapping[str, str]) -> str:
+    """Return the precision in which OpenVINO computes."""
     return properties.get("INFERENCE_PRECISION_HINT", "default")
 
 
-def _on(machine: "Machine") -> str:
+def machine_text(machine: "Machine") -> str:
+    """Return the end of a sentence that says where something was measured."""
     return f"on {machine.device} with {machine.cores} cores, OpenVINO {machine.openvino.partition('-')[0]}"
 
 
-def _ratio(value: float | None) -> str:
+def ratio_text(value: float | None) -> str:
+    """Return a ratio as the tables show it."""
     return _NOTHING if value is None else f"{value:.2f}x"
 
 
-def _interval(interval: Interval | Spread | None) -> str:
+def interval_text(interval: Interval | Spread | None) -> str:
+    """Return an interval as it stands behind a mean; empty without one."""
     return f" ({interval.low:.2f}–{interval.high:.2f})" if interval else ""
 
 

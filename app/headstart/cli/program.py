@@ -68,19 +68,27 @@ def open_window(flags: WindowFlags) -> int:
 def main(argv: Sequence[str] | None = None, load: Load | None = None, window: Window = open_window) -> int:
     """Run one command line; without a sub-command, open the window. `load`: replaces the command's own.
 
+    Returns the exit code, as `execute` does.
+    """
+    return execute(program(window), _NAME, argv, load)
+
+
+def execute(command: click.Command, name: str, argv: Sequence[str] | None = None, load: Load | None = None) -> int:
+    """Run one command line of a program of this name.
+
     Returns the exit code: 0, 1 (failed), 2 (wrong command line), 130 (Ctrl+C).
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a character that the terminal lacks must not end an answer
     try:
-        code = _run(program(window), list(sys.argv[1:] if argv is None else argv), load)
+        code = _run(command, name, list(sys.argv[1:] if argv is None else argv), load)
         if sys.stdout:  # a program of windows has none on Windows
             sys.stdout.flush()
     except HeadstartError as error:
         from headstart.cli.render import harmless  # noqa: PLC0415 - rich takes its time, and most runs fail nowhere
 
-        print(f"headstart: {harmless(str(error))}", file=sys.stderr)
+        print(f"{name}: {harmless(str(error))}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -123,16 +131,16 @@ def program(window: Window = open_window) -> click.Group:
     return version(found)
 
 
-def _run(found: click.Group, arguments: list[str], load: Load | None) -> int:
+def _run(found: click.Command, name: str, arguments: list[str], load: Load | None) -> int:
     if instruction := os.environ.get(_COMPLETE):
-        return shell_complete(found, {}, _NAME, _COMPLETE, instruction)
+        return shell_complete(found, {}, name, _COMPLETE, instruction)
     try:
-        with found.make_context(_NAME, arguments, obj=load) as context:
+        with found.make_context(name, arguments, obj=load) as context:
             code: int = found.invoke(context)
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.UsageError as error:
-        path = error.ctx.command_path if error.ctx else _NAME
+        path = error.ctx.command_path if error.ctx else name
         raise SettingsError(f"{_sentence(error)} See {path} --help.") from None
     return code
 

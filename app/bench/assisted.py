@@ -1,6 +1,6 @@
 """Writes answers with transformers' own generation, plain, assisted or by prompt lookup, for a benchmark to time.
 
-`python -m headstart_export.assisted` reads one JSON object a line: first {"target", "draft"} (folders or .gguf files;
+`python app/bench/assisted.py` reads one JSON object a line: first {"target", "draft"} (folders or .gguf files;
 the draft may be null), then orders {"mode", "ids", "tokens", "stop_ids"}. The first gets {"modes": [...]} back or
 {"unavailable": "..."}, the others {"tokens", "ttft_ms", "decode_ms"}.
 """
