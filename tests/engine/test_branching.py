@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench.research.trace import RecordingPlan
 from headstart.engine import loading
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import Mode, Numerics, Origin, Sampling, Speculation
@@ -24,7 +25,6 @@ from headstart.engine.runners.precision import probe_ids, properties
 from headstart.engine.runners.runner import Branch, Logits
 from headstart.engine.sequence import Job
 from headstart.engine.speculative import Decoder
-from headstart.engine.trace import Recorder, RecordingPlan
 from tests.engine.answers import CODE, LIST, PLAIN, ask, forget, request
 from tests.engine.test_exactness import VOCABULARY, write
 from tests.toy import BranchingToy, ToyRunner, toy_drafters
@@ -62,13 +62,6 @@ def runners(tiny_target: Path) -> tuple[BranchingRunner, PagedRunner]:
     return BranchingRunner(tiny_target, "CPU", EXACT, CONTEXT), PagedRunner(tiny_target, "CPU", EXACT, CONTEXT)
 
 
-class Eager(Recorder):
-    """Drafts always, and checks as many branches as find room."""
-
-    def _planned(self, situation: Situation, known: Knowledge) -> DraftPlan:
-        return (DraftPlan if known.speculation.mode is Mode.OFF else EagerPlan)(situation, known)
-
-
 class EagerPlan(RecordingPlan):
     def __init__(self, situation: Situation, known: Knowledge) -> None:
         super().__init__(situation, known, depth=3)
@@ -77,6 +70,18 @@ class EagerPlan(RecordingPlan):
         """Up to the end of the answer and of the context."""
         room = self.situation.remaining - 1 - kept
         return [(place, rank) for place in range(kept) for rank in range(len(shares[place]))][: max(room, 0)]
+
+
+def eager_policy(costs: Costs) -> Policy:
+    """A policy that drafts always, and checks as many branches as find room."""
+    policy = Policy(costs)
+
+    def plan(situation: Situation, known: Knowledge) -> DraftPlan:
+        kind = DraftPlan if known.speculation.mode is Mode.OFF else EagerPlan
+        return kind(situation, known)
+
+    policy.planner = plan
+    return policy
 
 
 class TestRunner:
@@ -166,7 +171,7 @@ class TestText:
     def test_the_text_of_a_pair_is_the_plain_one(self, eager: LocalEngine, text: str, sampling: Sampling) -> None:
         expected = ask(forget(eager), request(text, sampling=sampling, speculation=PLAIN, tokens=60))
         outcomes: list[Outcome] = []
-        eager._policy.observers.append(lambda _plan, outcome: outcomes.append(outcome))
+        eager.policy.observers.append(lambda _plan, outcome: outcomes.append(outcome))
         given = ask(forget(eager), request(text, sampling=sampling, speculation=Speculation(), tokens=60))
         assert given.essence == expected.essence
         assert any(outcome.verified > len(outcome.confidences) for outcome in outcomes)
@@ -175,8 +180,8 @@ class TestText:
     def eager(self, pair_engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> LocalEngine:
         """A pair, checking as many branches as find room."""
         assert pair_engine.target.runner.can_branch
-        policy = Eager(pair_engine._policy.costs)
-        monkeypatch.setattr(pair_engine, "_policy", policy)
+        policy = eager_policy(pair_engine.policy.costs)
+        monkeypatch.setattr(pair_engine, "policy", policy)
         monkeypatch.setattr(pair_engine._decoder, "_policy", policy)
         return pair_engine
 
@@ -237,7 +242,7 @@ def test_a_branch_is_taken_at_the_first_wrong_candidate_only() -> None:
 
 
 def toy_decoder(target: ToyRunner, learned: Callable[[Outcome], Any] | None = None) -> Decoder:
-    policy = Eager(Costs(Curve({1: 70.0, 8: 79.0, 16: 95.0}), {Origin.DRAFT: Curve({1: 12.0})}))
+    policy = eager_policy(Costs(Curve({1: 70.0, 8: 79.0, 16: 95.0}), {Origin.DRAFT: Curve({1: 12.0})}))
     if learned:
         policy.observers.append(lambda _plan, outcome: learned(outcome))
     return Decoder(target, toy_drafters(target, ToyRunner(VOCABULARY, 1000, 3, blur=0.8)), policy)

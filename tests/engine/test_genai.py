@@ -34,7 +34,6 @@ from headstart.engine.engine import (
     Sampling,
     Speculation,
     Step,
-    Tracing,
 )
 from headstart.engine.local import LocalEngine
 from headstart.engine.runners.precision import properties
@@ -283,9 +282,7 @@ def test_a_prompt_too_long_and_an_answer_that_fills_the_context(tiny_target: Pat
         told(small, replace(QUESTION, messages=(Message("user", "word " * 50),)))
 
 
-def test_a_trace_and_an_absent_device_are_refused(tiny_target: Path, tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="--engine headstart"):
-        load(LoadOptions(tiny_target, tracing=Tracing(tmp_path / "trace")))
+def test_an_absent_device_is_refused(tiny_target: Path) -> None:
     with pytest.raises(DeviceError, match=r"no device GPU\.7 here"):
         load(LoadOptions(tiny_target, device="GPU.7"))
 
@@ -613,7 +610,6 @@ def test_what_batches_do_otherwise_is_named(request_: Request, seeded: bool, wor
     [
         (LoadOptions(Path("target"), Path("draft")), ""),
         (LoadOptions(Path("target"), numerics=Numerics.EXACT), "exact numerics"),
-        (LoadOptions(Path("target"), tracing=Tracing(Path("rounds.jsonl"))), "a trace"),
         (LoadOptions(Path("target"), device="npu"), "the NPU"),
     ],
 )

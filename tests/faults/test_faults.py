@@ -21,7 +21,6 @@ from headstart.chat.store import open_store
 from headstart.cli import main
 from headstart.cli.editor import history_file
 from headstart.cli.options import write_json
-from headstart.engine.engine import LoadOptions, Tracing
 from headstart.errors import HistoryError, SettingsError
 from headstart.settings import Settings
 from headstart.settings_file import save
@@ -154,16 +153,6 @@ def test_backups_of_a_day_to_come_hold_up_no_new_one(home: Path) -> None:
     assert made.path.exists()
     assert len(list_backups(home / "history")) == KEPT
     assert not is_due(home / "history")
-
-
-def test_a_trace_that_has_no_room_costs_no_answer(tiny_target: Path, tmp_path: Path) -> None:
-    from headstart.engine.local import load  # noqa: PLC0415 - it needs OpenVINO
-    from tests.engine.answers import ask, request  # noqa: PLC0415
-
-    engine = load(LoadOptions(tiny_target, tracing=Tracing(Path("/dev/full"))))
-    for _ in range(2):
-        assert ask(engine, request("a b c d", tokens=8)).ids
-    engine.close()
 
 
 def test_what_was_typed_in_the_terminal_needs_no_room(tmp_path: Path) -> None:

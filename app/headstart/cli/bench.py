@@ -17,9 +17,7 @@ from headstart.cli.command import Command, Group, LazyCommand, Load, flag, group
 from headstart.cli.options import (
     FiguresFlags,
     ModelFlags,
-    TraceFlags,
     chosen,
-    tracing,
     write_json,
 )
 from headstart.cli.render import Screen, harmless
@@ -131,7 +129,6 @@ class SpeedFlags:
     model: ModelFlags = group(ModelFlags)
     race: ContestFlags = group(ContestFlags)
     output: OutputFlags = group(OutputFlags)
-    trace: TraceFlags = group(TraceFlags)
 
 
 def race_modes(arguments: SpeedFlags, load: Load) -> int:
@@ -142,7 +139,7 @@ def race_modes(arguments: SpeedFlags, load: Load) -> int:
 
         return (genai(engine, options),) if arguments.race.peer is PeerName.GENAI else ()
 
-    options = dataclasses.replace(chosen(arguments.model)[1], tracing=tracing(arguments.trace))
+    _, options = chosen(arguments.model)
     contestants = EVERYTHING if arguments.race.sweep else arguments.race.contestants
     return run_race(arguments.race, arguments.output, options, load, contestants, sources)
 

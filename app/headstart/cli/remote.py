@@ -10,7 +10,7 @@ from pathlib import Path
 
 from headstart import keys, remotes
 from headstart.cli.command import Command, Group, LazyCommand, Load, argument, flag
-from headstart.cli.options import JsonFlags, ModelFlags, TraceFlags
+from headstart.cli.options import JsonFlags, ModelFlags
 from headstart.cli.render import Screen, answer, count, print_rows
 from headstart.engine.engine import LoadOptions, Message, Remote, Request
 from headstart.errors import SettingsError
@@ -62,10 +62,10 @@ def commands() -> Group:
     )
 
 
-def load_options(model: ModelFlags, trace: TraceFlags) -> LoadOptions:
+def load_options(model: ModelFlags) -> LoadOptions:
     """The options for a server's model. Raises ModelNotFoundError, and SettingsError for flags of local models."""
-    usual = vars(type(model)()) | vars(TraceFlags())
-    given = [name for name, value in (vars(model) | vars(trace)).items() if name != "model" and value != usual[name]]
+    usual = vars(type(model)())
+    given = [name for name, value in vars(model).items() if name != "model" and value != usual[name]]
     if given:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise SettingsError(f"{flags}: for models of this computer only; leave it out, or choose one that is here.")

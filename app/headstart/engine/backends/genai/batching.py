@@ -126,7 +126,6 @@ def difference(options: LoadOptions, request: Request, *, seeded: bool) -> str:
     penalties = (sampling.repetition_penalty, sampling.presence_penalty, sampling.frequency_penalty)
     found = {
         "exact numerics": options.numerics is Numerics.EXACT,
-        "a trace": options.tracing is not None,
         "the NPU": devices.kind(options.device) == NPU,
         "a seed": seeded and sampling.temperature > 0.0,
         "min-p": sampling.min_p > 0.0,
