@@ -33,7 +33,7 @@ class Clock:
         self.times.append(time.perf_counter())
 
     def end(self) -> None:
-        """All are."""
+        """Note nothing: all tokens have come."""
 
 
 def answer(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
@@ -83,14 +83,14 @@ def _write(target: Any, order: Mapping[str, Any], guessing: Mapping[str, Any]) -
 
 
 def main(orders: TextIO = sys.stdin, replies: TextIO = sys.stdout) -> None:
-    """Until the orders end."""
+    """Answer orders until they end."""
     for reply in _muted(answer(iter(orders))):
         replies.write(json.dumps(reply) + "\n")
         replies.flush()
 
 
 def _muted(replies: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """What the libraries print must not get between the replies."""
+    """Keep what the libraries print from between the replies."""
     while True:
         with process.muted(io.StringIO()):
             reply = next(replies, None)

@@ -63,7 +63,7 @@ _GREETING = (Message("user", "Good morning! Are you there?"),)  # what a first a
 
 
 class Before(StrEnum):
-    """What happened before a prompt was read."""
+    """The situation in which a prompt is read."""
 
     NOTHING = "cold"
     SAME = "same chat"
@@ -121,14 +121,14 @@ class FirstTokenResult:
 
 
 class ChatPeer(Protocol):
-    """Another program that remembers what it has read of chats, not yet started."""
+    """A program that remembers what it has read of chats, not yet started."""
 
     @property
     def name(self) -> str:
-        """What the tables call it."""
+        """Its name in the tables."""
 
     def open(self, options: PeerOptions, chats: int) -> AbstractContextManager[Ask]:
-        """It has been loaded while inside, with room for so many chats of `options.context` tokens each.
+        """Load it while inside, with room for so many chats of `options.context` tokens each.
 
         Raises PeerError with the reason why it cannot take part; so does what it yields.
         """
@@ -136,7 +136,7 @@ class ChatPeer(Protocol):
 
 @dataclass(frozen=True)
 class FirstTokenPlan:
-    """What to measure. `load`: the options of the engine."""
+    """The plan of a measurement. `load`: the options of the engine."""
 
     load: LoadOptions
     lengths: Sequence[int]  # tokens
@@ -289,7 +289,7 @@ class _Texts:
 
 
 class _Contest:
-    """All programs, which are asked in turn. One that fails takes part no more."""
+    """The programs, which are asked in turn. One that fails takes part no more."""
 
     def __init__(
         self, own: _Headstart, others: Sequence[_Other], texts: _Texts, stage: Callable[[str], None], skipped: list[str]
@@ -314,7 +314,7 @@ class _Contest:
         return found
 
     def _repeat(self, length: int, repeat: int) -> Mapping[str, Mapping[Before, list[Run]]]:
-        """By program."""
+        """Return the runs by program."""
         self._own.close()  # or its memory and the disk would fill
         runs: defaultdict[str, defaultdict[Before, list[Run]]] = defaultdict(lambda: defaultdict(list))
         texts = [self._texts.begun_with(f"{chat}.{repeat}.{length}: ", length) for chat in range(3)]
