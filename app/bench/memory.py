@@ -1,4 +1,4 @@
-"""What a model or a pair takes in memory, against what `engine/memory.py` said before. Prints JSON; Linux only.
+"""The memory that a model or a pair takes, against what `engine/memory.py` said before. Prints JSON; Linux only.
 
 HEADSTART_HOME=... PYTHONPATH=app python app/bench/memory.py qwen2.5-coder --contexts 2048 8192
 """

@@ -78,7 +78,7 @@ def _report(scores: _Scores, prompts: Sequence[BenchPrompt]) -> dict[str, object
 
 
 def _compared(timed: Sequence[dict[str, float | None]], first: str, second: str) -> dict[str, float | None]:
-    """How many times as fast the first one is."""
+    """Return how many times as fast the first one is."""
     ratios = [slow / quick for each in timed if (slow := each[second]) and (quick := each[first])]
     interval = bootstrap_interval(ratios)
     return {

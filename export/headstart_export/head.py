@@ -234,7 +234,7 @@ def _finish(
 
 
 def tried(folder: Path, texts: list[Text]) -> dict[str, float]:
-    """By class: the share of a finished head's first guesses that its target takes."""
+    """Return by class the share of a finished head's first guesses that its target takes."""
     import openvino  # noqa: PLC0415
 
     session = openvino.Core().compile_model(folder / convert.MODEL_FILE, "CPU", quality.SETTINGS).create_infer_request()

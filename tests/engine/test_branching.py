@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bench.research.trace import RecordingPlan
 from headstart.engine import loading
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import LoadOptions, Mode, Origin, Sampling, Speculation
@@ -26,7 +27,6 @@ from headstart.engine.runners.runner import Branch
 from headstart.engine.runners.selftest import branch_error, fault
 from headstart.engine.sequence import Job
 from headstart.engine.speculative import Decoder
-from headstart.engine.trace import Recorder, RecordingPlan
 from tests.engine.answers import CODE, LIST, PLAIN, ask, forget, request
 from tests.engine.test_exactness import VOCABULARY, write
 from tests.toy import BranchingToy, ToyRunner, toy_drafters
@@ -56,13 +56,6 @@ def runners(tiny_target: Path) -> tuple[BranchingRunner, PagedRunner]:
     return BranchingRunner(tiny_target, "CPU", EXACT, CONTEXT), PagedRunner(tiny_target, "CPU", EXACT, CONTEXT)
 
 
-class Eager(Recorder):
-    """Drafts always, and checks as many branches as find room."""
-
-    def _planned(self, situation: Situation, known: Knowledge) -> DraftPlan:
-        return (DraftPlan if known.speculation.mode is Mode.OFF else EagerPlan)(situation, known)
-
-
 class EagerPlan(RecordingPlan):
     def __init__(self, situation: Situation, known: Knowledge) -> None:
         super().__init__(situation, known, depth=3)
@@ -71,6 +64,18 @@ class EagerPlan(RecordingPlan):
         """Up to the end of the answer and of the context."""
         room = self.situation.remaining - 1 - kept
         return [(place, rank) for place in range(kept) for rank in range(len(shares[place]))][: max(room, 0)]
+
+
+def eager_policy(costs: Costs) -> Policy:
+    """A policy that drafts always, and checks as many branches as find room."""
+    policy = Policy(costs)
+
+    def plan(situation: Situation, known: Knowledge) -> DraftPlan:
+        kind = DraftPlan if known.speculation.mode is Mode.OFF else EagerPlan
+        return kind(situation, known)
+
+    policy.planner = plan
+    return policy
 
 
 class TestRunner:
@@ -158,7 +163,7 @@ class TestText:
     def test_branches_change_no_token_of_a_pair(self, eager: LocalEngine, text: str, sampling: Sampling) -> None:
         expected = ask(forget(eager), request(text, sampling=sampling, speculation=PLAIN, tokens=60))
         outcomes: list[Outcome] = []
-        eager._policy.observers.append(lambda _plan, outcome: outcomes.append(outcome))
+        eager.policy.observers.append(lambda _plan, outcome: outcomes.append(outcome))
         given = ask(forget(eager), request(text, sampling=sampling, speculation=Speculation(), tokens=60))
         assert given.essence == expected.essence
         assert any(outcome.verified > len(outcome.confidences) for outcome in outcomes)
@@ -168,7 +173,7 @@ class TestText:
         """A pair, checking as many branches as find room."""
         with closing(load(LoadOptions(tiny_quantized, tiny_draft))) as engine:
             assert engine.target.runner.can_branch
-            engine._policy = engine._decoder._policy = Eager(engine._policy.costs)
+            engine.policy = engine._decoder._policy = eager_policy(engine.policy.costs)
             yield engine
 
 
@@ -204,7 +209,7 @@ def test_branch_is_accepted_at_the_first_wrong_candidate() -> None:
 
 
 def toy_decoder(target: ToyRunner, learned: Callable[[Outcome], Any] | None = None) -> Decoder:
-    policy = Eager(Costs(Curve({1: 70.0, 8: 79.0, 16: 95.0}), {Origin.DRAFT: Curve({1: 12.0})}))
+    policy = eager_policy(Costs(Curve({1: 70.0, 8: 79.0, 16: 95.0}), {Origin.DRAFT: Curve({1: 12.0})}))
     if learned:
         policy.observers.append(lambda _plan, outcome: learned(outcome))
     return Decoder(target, toy_drafters(target, ToyRunner(VOCABULARY, 1000, 3, blur=0.8)), policy)

@@ -33,7 +33,6 @@ from headstart.engine.engine import (
     Sampling,
     Speculation,
     Step,
-    Tracing,
 )
 from headstart.engine.local import LocalEngine
 from headstart.engine.runners.precision import reference
@@ -282,9 +281,7 @@ def test_genai_context_bounds_prompt_and_answer(tiny_target: Path, lone_engine: 
         told(small, replace(QUESTION, messages=(Message("user", "word " * 50),)))
 
 
-def test_genai_refuses_a_trace_and_an_absent_device(tiny_target: Path, tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="--engine headstart"):
-        load(LoadOptions(tiny_target, tracing=Tracing(tmp_path / "trace")))
+def test_absent_device_is_refused(tiny_target: Path) -> None:
     with pytest.raises(DeviceError, match=r"no device GPU\.7 here"):
         load(LoadOptions(tiny_target, device="GPU.7"))
 
@@ -608,7 +605,6 @@ def test_batch_names_unsupported_options(request_: Request, seeded: bool, words:
     ("options", "words"),
     [
         (LoadOptions(Path("target"), Path("draft")), ""),
-        (LoadOptions(Path("target"), tracing=Tracing(Path("rounds.jsonl"))), "a trace"),
         (LoadOptions(Path("target"), device="npu"), "the NPU"),
     ],
 )

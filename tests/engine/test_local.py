@@ -237,8 +237,8 @@ def test_policy_state_is_stored(
     engine = load(options)
     assert passes == []
     ask(engine, request(LIST, speculation=FIXED))
-    learned = engine._policy.to_json()
-    assert load(options)._policy.to_json() == json.loads(json.dumps(learned))
+    learned = engine.policy.to_json()
+    assert load(options).policy.to_json() == json.loads(json.dumps(learned))
     assert len(list((headstart_home / "measured").glob("tiny-target-policy-*.json"))) == 1
 
 
@@ -246,15 +246,15 @@ def test_measured_prices_replace_shipped_ones(tiny_target: Path, headstart_home:
     options = LoadOptions(tiny_target)
     engine = load(options)
     ask(engine, request(LIST, speculation=FIXED))
-    learned = engine._policy.to_json()
+    learned = engine.policy.to_json()
     note(engine.target.measurements, plain(), Verdict(ms={tokens: 100.0 + tokens for tokens in SIZES}, switch_ms=5.0))
-    again = load(options)._policy
+    again = load(options).policy
     assert again.costs.target.ms(6) == pytest.approx(106.0)
     assert {name: part for name, part in again.to_json().items() if name != "costs"} == json.loads(
         json.dumps({name: part for name, part in learned.items() if name != "costs"})
     )
     ask(load(options), request(LIST, speculation=FIXED))
-    assert load(options)._policy.costs.target.ms(6) != pytest.approx(106.0)  # from now on it learns
+    assert load(options).policy.costs.target.ms(6) != pytest.approx(106.0)  # from now on it learns
 
 
 @pytest.mark.slow

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench.peers import EagleSource
 from headstart import manifest
 from headstart.engine import opening
-from headstart.engine.bench.peers import EagleSource, GenaiModel, PeerOptions
+from headstart.engine.bench.genai_peer import GenaiModel, PeerOptions
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.drafters.eagle import EagleDrafter
 from headstart.engine.engine import (

@@ -1,4 +1,4 @@
-"""What half and double of each tuned constant of the policy do to the speed of recorded and made-up answers.
+"""The effect of half and double of each tuned constant of the policy on the speed of recorded and made-up answers.
 
 python app/bench/research/policy_constants.py [--markdown]
 
@@ -46,7 +46,6 @@ class Constant:
 
     @property
     def value(self) -> Value:
-        """As it ships."""
         found: Value = getattr(self.module, self.name)
         return found
 
@@ -112,7 +111,7 @@ CONSTANTS = (
 
 @contextmanager
 def _set(constant: Constant, value: Value) -> Iterator[None]:
-    """It and what was made of it."""
+    """Set a constant, and what was made of it, while inside."""
     values: dict[str, object] = {constant.name: value}
     if constant.name in ("_CONTEXT", "_SWITCH"):
         places = {"_CONTEXT": 2, "_SWITCH": 3}

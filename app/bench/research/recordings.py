@@ -1,4 +1,4 @@
-"""Recorded answers (`engine/trace.py` describes the lines) with what every drafter would have proposed."""
+"""Recorded answers (`trace.py` describes the lines) with what every drafter would have proposed."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from bench.research.trace import FORMAT
 from headstart.engine.drafters.base import NO_DRAFT, Draft
 from headstart.engine.drafters.ngram import NGRAM_REACH, NgramDrafter
 from headstart.engine.engine import Origin
@@ -13,7 +14,6 @@ from headstart.engine.policy.cost_model import Costs
 from headstart.engine.policy.policy import Policy
 from headstart.engine.runners.runner import common_prefix
 from headstart.engine.sampling import Guess
-from headstart.engine.trace import FORMAT
 from headstart.errors import HeadstartError
 
 _UNKNOWN = 0.5  # confidence of a candidate that nothing is known of
@@ -40,7 +40,7 @@ class Offer:
 
 @dataclass(frozen=True)
 class Text:
-    """What would be guessed at each place, the text before it being given; all sequences are equally long.
+    """The guesses at each place, the text before it being given; all sequences are equally long.
 
     As the draft's guess at a place depends on nothing but the text before it, a round may begin anywhere.
     """
@@ -61,7 +61,7 @@ class Text:
         return len(self.right)
 
     def drafted(self, at: int, count: int) -> Draft:
-        """What a draft model guesses from place `at`, and what n-grams put behind it."""
+        """Return what a draft model guesses from place `at`, and what n-grams put behind it."""
         held = run_length(self.right[at : at + count])
         known = [*self.confidence[at : min(at + held + 1, at + count)], *self.strays.get(at + held, ())]
         known += [_UNKNOWN] * (count - len(known))
@@ -88,18 +88,17 @@ class Text:
         return tuple(beside)
 
     def without_runners_up(self) -> "Text":
-        """As if no draft had any."""
         return replace(self, runners_up=(), came=(), stray_runners_up={})
 
     def beginning(self, places: int) -> "Text":
-        """The same text, ended after so many places."""
+        """Return the text ended after so many places."""
         return replace(
             self, right=self.right[:places], confidence=self.confidence[:places], offers=self.offers[:places]
         )
 
 
 def run_length(flags: Sequence[bool]) -> int:
-    """How many hold from the first on."""
+    """Return how many flags hold from the first on."""
     return next((i for i, flag in enumerate(flags) if not flag), len(flags))
 
 
@@ -131,22 +130,22 @@ class Recording:
 
 
 def read_recordings(path: Path) -> list[Recording]:
-    """All finished answers of a file, those of one token or less apart. Raises TraceError."""
+    """Read all finished answers of a file, but those of one token or less. Raises TraceError."""
     try:
         lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         return list(_recordings(path, lines))
     except (OSError, UnicodeDecodeError) as error:
-        raise TraceError(f"{path} cannot be read ({error}); name a file that --trace wrote.") from None
+        raise TraceError(f"{path} cannot be read ({error}); name a file that bench.research.trace wrote.") from None
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-        raise TraceError(f"{path} is no complete trace ({error!r}); record it again with --trace.") from None
+        raise TraceError(f"{path} is no complete trace ({error!r}); record it again.") from None
 
 
 def _recordings(path: Path, lines: Sequence[Line]) -> Iterator[Recording]:
     header = lines[0] if lines else {}
     if header.get("is") != "header" or header["format"] != FORMAT:
-        raise TraceError(f"{path} is no trace of this version; record it again with --trace.")
+        raise TraceError(f"{path} is no trace of this version; record it again.")
     if header["depth"] is None:
-        raise TraceError(f"{path} tells nothing beyond where drafting stopped; record it with --trace-depth 8.")
+        raise TraceError(f"{path} tells nothing beyond where drafting stopped; record it with --depth 8.")
     answer: Line = {}
     rounds: list[Line] = []
     for line in lines[1:]:
@@ -194,7 +193,7 @@ def _rank(ranked: Sequence[Guess], token: int) -> int | None:
 
 
 def _offers(prompt: Sequence[int], written: Sequence[int], places: int) -> list[Offer | None]:
-    """What n-grams offer at each place, the first token of the answer being given by the prompt's own pass."""
+    """Return what n-grams offer at each place. The first token of the answer comes of the prompt's own pass."""
     drafter = NgramDrafter()
     drafter.read([*prompt, written[0]])
     rest = [*written[1:], *[_NO_TOKEN] * places][:places]

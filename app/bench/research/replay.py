@@ -2,8 +2,8 @@
 
 PYTHONPATH=app python -m bench.research.replay TRACE...
 
-A trace is a file that `headstart chat --trace FILE --trace-depth 8` wrote. The oracles know which candidates will be
-accepted: they show how much is left to be gained.
+A trace is a file that `python -m bench.research.trace MODEL FILE --depth 8` wrote. The oracles know which candidates
+will be accepted: they show how much is left to be gained.
 """
 
 import argparse
@@ -30,7 +30,6 @@ class Machine:
     """Milliseconds of passes, with a relative scatter."""
 
     def __init__(self, costs: Costs, scatter: float = 0.0, seed: int = 1) -> None:
-        """The same seed scatters alike."""
         self.costs = costs
         self._scatter, self._rng = scatter, random.Random(seed)  # noqa: S311 - noise, no secret
         self._last = 0  # tokens of the target's last pass
@@ -50,7 +49,7 @@ class Machine:
         return (candidates * step_ms + catch_up_ms) * self.pace(context)
 
     def pace(self, _context: int) -> float:
-        """How much longer than usual a pass takes now."""
+        """Return how much longer than usual a pass takes now."""
         return self._rng.gauss(1.0, self._scatter) if self._scatter else 1.0
 
 
@@ -65,7 +64,6 @@ class Replay:
 
     @property
     def ended(self) -> bool:
-        """Whether the text is written."""
         return self.at >= len(self.text)
 
     @property
@@ -79,14 +77,14 @@ class Replay:
         return (self.text.limit or len(self.text)) - self.at
 
     def situation(self, *, draft: bool = True) -> Situation:
-        """What a policy is told before a round."""
+        """Return what a policy knows before a round."""
         offer = self.text.offers[self.at]
         offers: dict[str, Draft] = {Origin.NGRAM: offer.at(self.at)} if offer else {}
         lags = {self.text.drafter: self.context - self._read} if draft else {}
         return Situation(self.context, self.remaining, offers, lags)
 
     def propose(self, wants_more: WantsMore) -> Draft:
-        """As Drafter.propose."""
+        """Propose as a drafter does."""
         drafted = 0
         while wants_more(self.text.drafted(self.at, drafted)):
             drafted += 1
@@ -169,7 +167,7 @@ def history_average_ms(text: Text, machine: Machine) -> float:
 
 @dataclass(frozen=True)
 class Foresight:
-    """What an oracle may use: it knows which candidates of these will be accepted."""
+    """The knowledge of an oracle: which candidates of these will be accepted."""
 
     draft: bool = True
     ngram: bool = True
@@ -224,7 +222,7 @@ class _Foreseeing(Policy):
     pace = 1.0  # times the rate of plain decoding
 
     def begin_answer(self, speculation: Speculation, expected_tokens: int | None = None) -> None:
-        """As Policy.begin_answer, with accounts that are never empty."""
+        """Begin an answer with accounts that are never empty."""
         super().begin_answer(speculation, expected_tokens)
         self._books.pace = _Steady(self.pace / self.plain_ms)
         self._books.used.update((Origin.DRAFT, Origin.EAGLE))
@@ -304,7 +302,7 @@ WITHOUT_DRAFT: Mapping[str, Rule] = {"oracle": _oracle(Foresight(draft=False))}
 
 
 def speedups(recording: Recording) -> dict[str, float]:
-    """Of the automatic policy (as it was, and knowing nothing yet) and of every other rule, over plain decoding."""
+    """Return the speedups of the automatic policy (as it was, and new) and of every other rule over plain decoding."""
     plain = fixed_ms(recording.text, _machine(recording), 0)
     others = WITH_DRAFT if recording.has_draft else WITHOUT_DRAFT
     contestants = {AUTO: _auto(fresh=False), f"{AUTO}, new pair": _auto(fresh=True), **others}
@@ -316,7 +314,7 @@ def speedups(recording: Recording) -> dict[str, float]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print a line for each rule. Returns the exit code."""
     parser = argparse.ArgumentParser(description="Play rules of drafting on recorded answers, without a model.")
-    parser.add_argument("traces", nargs="+", type=Path, metavar="TRACE", help="a file written with --trace-depth")
+    parser.add_argument("traces", nargs="+", type=Path, metavar="TRACE", help="a file written with --depth")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure to this file")
     parser.add_argument("--markdown", action="store_true", help="print a row for each file")
     given = parser.parse_args(arguments)

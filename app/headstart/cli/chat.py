@@ -24,7 +24,6 @@ from headstart.cli.options import (
     SPECULATION,
     AnsweringFlags,
     Settings,
-    TraceFlags,
     chattable_names,
     chosen,
     facts,
@@ -35,7 +34,6 @@ from headstart.cli.options import (
     sampling_flags,
     set_last_used,
     title,
-    tracing,
 )
 from headstart.cli.render import Answer, Screen, answer, count, harmless, on_ctrl_c, stats_json, stats_line, stats_lines
 from headstart.engine.cancelling import CancelEvent
@@ -128,7 +126,6 @@ class ChatFlags:
         group="tools",
     )
     no_color: bool = flag(default=False, help="no colours (also: NO_COLOR=1); underlines stay")
-    trace: TraceFlags = group(TraceFlags)
 
     @property
     def settings(self) -> Settings:
@@ -282,8 +279,8 @@ def _tools(arguments: ChatFlags, screen: Screen) -> Tools | None:
 
 def _order(arguments: ChatFlags) -> _Order:
     if remotes.is_remote(arguments.model.model):
-        return _Order(remote.load_options(arguments.model, arguments.trace))
-    choice, options = _local(arguments)
+        return _Order(remote.load_options(arguments.model))
+    choice, options = chosen(arguments.model)
     return _Order(options, choice)
 
 
@@ -357,15 +354,10 @@ def _run_batch(arguments: ChatFlags, load: Load) -> int:
     }
     for name in (name for name, is_used in used.items() if is_used):
         raise SettingsError(f"--batch takes prompts from a file and writes JSON to another: leave out {name}.")
-    choice, options = _local(arguments)
+    choice, options = chosen(arguments.model)
     seeded = "seed" in arguments.sampling
     defaults = batch.Defaults(arguments.settings, arguments.system, seeded)
     return batch.run(arguments.batch, choice, options, defaults, load)
-
-
-def _local(arguments: ChatFlags) -> tuple[Choice, LoadOptions]:
-    choice, options = chosen(arguments.model)
-    return choice, replace(options, tracing=tracing(arguments.trace))
 
 
 def _attachment(path: Path) -> Attachment:

@@ -21,7 +21,6 @@ from headstart.engine.engine import (
     Message,
     Open,
     Request,
-    Tracing,
 )
 from headstart.engine.memory import amount
 from headstart.engine.process.client import EngineClient
@@ -101,25 +100,6 @@ class ModelFlags(LoadConfig):
 @dataclass(frozen=True, kw_only=True)
 class AnsweringFlags(ModelFlags, EngineConfig):
     """The flags of the model to load with any engine."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TraceFlags:
-    """A trace of all rounds, for developers; `tracing` reads them."""
-
-    trace: Path | None = flag(
-        None, "write every round to this file as JSON lines, without text", metavar="FILE", read=writable_file
-    )
-    trace_depth: int | None = flag(
-        None, "with --trace: draft N tokens in every round and write token ids, for `bench/research/replay.py`"
-    )
-
-
-def tracing(flags: TraceFlags) -> Tracing | None:
-    """The trace that the flags ask for. Raises SettingsError."""
-    if flags.trace is None and flags.trace_depth is not None:
-        raise SettingsError("--trace-depth needs a file to record to: add --trace FILE.")
-    return Tracing(flags.trace, flags.trace_depth) if flags.trace else None
 
 
 def chosen(flags: ModelFlags) -> tuple[Choice, LoadOptions]:

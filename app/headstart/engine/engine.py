@@ -363,22 +363,6 @@ class Open(StrEnum):
 
 
 @dataclass(frozen=True)
-class Tracing:
-    """Rounds are written to a file as JSON lines.
-
-    With a `depth` the policy is set aside: every round drafts so many tokens, and token ids are written, so that
-    `bench/research/replay.py` can play any rule on what was recorded.
-    """
-
-    file: Path
-    depth: int | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse a depth that no round can have."""
-        _require(self.depth is None or 1 <= self.depth <= 15, "trace depth", "between 1 and 15", self.depth)
-
-
-@dataclass(frozen=True)
 class Remote:
     """A model of a server on another computer that speaks OpenAI's protocol. Its key is kept elsewhere, by `name`."""
 
@@ -410,7 +394,6 @@ class LoadOptions:
     draft_device: str | None = None
     ignore_memory: bool = parameters.EngineConfig.ignore_memory
     draft_vocab: int | None = None
-    tracing: Tracing | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     draft_properties: Mapping[str, str] = field(default_factory=dict)
     open: tuple[Open, ...] = ()

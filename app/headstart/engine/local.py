@@ -27,7 +27,6 @@ from headstart.engine.engine import (
     Request,
     Round,
     Tally,
-    Tracing,
 )
 from headstart.engine.grammar import Spelling
 from headstart.engine.loading import LoadedModel, Place, Watcher, load_head, load_model
@@ -43,7 +42,6 @@ from headstart.engine.runners.runner import NonFiniteError
 from headstart.engine.sequence import Job
 from headstart.engine.speculative import Decoder
 from headstart.engine.tokenizer import Tokenizer, tokens_of
-from headstart.engine.trace import Recorder, Trace
 from headstart.errors import BrokenModelError, SettingsError, Translatable
 
 _POLICY, _PRICES = "learned policy", "prices are measured"
@@ -63,11 +61,10 @@ class LocalEngine:
         draft: LoadedModel | None,
         tokenizer: Tokenizer,
         learned: Measurements | None = None,
-        tracing: Tracing | None = None,
         reload: Callable[[], LoadedModel] | None = None,
         head: LoadedModel | None = None,
     ) -> None:
-        """`learned` keeps the policy's costs and calibrations of this pair; a recording leaves them as they are.
+        """`learned` keeps the policy's costs and calibrations of this pair.
 
         `reload` loads the target again, in what its arithmetic may be by then.
         """
@@ -79,9 +76,8 @@ class LocalEngine:
         self.tokenizer = tokenizer
         self._learned: Measurements | None = learned
         self._reload = reload
-        self._policy = _restored_policy(target, self.drafting, learned, tracing.depth if tracing else None)
-        self._trace = Trace(tracing, learned.subject, self._policy) if tracing else None
-        passes = self._policy.costs.passes
+        self.policy = _restored_policy(target, self.drafting, learned)
+        passes = self.policy.costs.passes
         if draft and not draft.runner.can_branch:  # what is read again leaves holes in other caches
             passes[Origin.DRAFT] = 1
         if head:  # it reads each token once
@@ -195,10 +191,12 @@ class LocalEngine:
         for prefixes in self._prefixes:
             prefixes.keep_in(folder)
 
+    def stop_learning(self) -> None:
+        """Keep nothing of what the policy learns from now on."""
+        self._learned = None
+
     def close(self) -> None:
         """Free the models: the last reference to their memory is dropped here. Closing again does nothing."""
-        if self._trace:
-            self._trace.close()
         for name in ("_decoder", "_prefixes", "drafting", "target", "draft", "others"):
             vars(self).pop(name, None)
 
@@ -224,9 +222,9 @@ class LocalEngine:
     def _become(self, runner: PagedRunner) -> "LocalEngine":
         """Of a copy: an engine for answers at the same time. Its drafters need no model; it keeps nothing it learns."""
         self.target, self.draft, self.drafting = replace(self.target, runner=runner), None, {}
-        self._policy = Policy.from_json(self._policy.to_json()) or Policy(self._policy.costs)
+        self.policy = Policy.from_json(self.policy.to_json()) or Policy(self.policy.costs)
         self._prefixes, self._answers = [self._prefixes[0].beside(runner)], _answers(self.target)
-        self._learned = self._reload = self._trace = None
+        self._learned = self._reload = None
         self._decoder = self._new_decoder()
         return self
 
@@ -260,11 +258,11 @@ class LocalEngine:
         target, draft, head = self.target, self.draft, self.drafting.get(Origin.EAGLE)
         sources = Sources(target.runner, self.tokenizer.folder, target.manifest, answers=self._answers)
         if draft:
-            reads = self._policy.costs.pass_of(Origin.DRAFT)
+            reads = self.policy.costs.pass_of(Origin.DRAFT)
             sources = replace(sources, draft=draft.runner, listed=draft.kept, reads=reads, prefixes=self._prefixes[1])
         if head and isinstance(head.runner, HeadRunner | HydraRunner):
             sources = replace(sources, head=head.runner)
-        return Decoder(target.runner, drafters_of(sources), self._policy, self._prefixes[0])
+        return Decoder(target.runner, drafters_of(sources), self.policy, self._prefixes[0])
 
     def _job(self, request: Request, scorer: Scorer | None, prompt: Scorer | None, written: tuple[int, ...]) -> Job:
         if prompt:
@@ -272,7 +270,7 @@ class LocalEngine:
         beyond = max(request.bias, default=0)
         if beyond >= self.target.runner.vocabulary:
             raise SettingsError("The model has no token {id}: leave out its bias.", id=beyond)
-        job = Job(
+        return Job(
             tuple(self.tokenizer.prompt_of(request, self.context)),
             request.max_new_tokens,
             self._stop_ids | self.tokenizer.infill_ends if request.suffix else self._stop_ids,
@@ -286,21 +284,16 @@ class LocalEngine:
             request.bias,
             prompt.note if prompt and not written else None,
         )
-        if self._trace and not written:
-            self._trace.begin(job)
-        return job
 
     def _finished(self, reason: FinishReason, tally: Tally, text: AnswerText) -> Finish:
         """Keep what was learned and add everything up."""
-        policy = self._policy
-        if self._learned and not isinstance(policy, Recorder):
+        policy = self.policy
+        if self._learned:
             self._learned.put(_POLICY, policy.to_json())
         context = self.target.runner.context
         stats = tally.stats(
             plain_ms=policy.plain_ms, ledger_ms=policy.ledger_ms, context_length=context, repeats=text.repeats
         )
-        if self._trace:
-            self._trace.end(reason, stats, text.token_ids)
         return Finish(reason, stats, text.token_ids)
 
 
@@ -338,7 +331,7 @@ def load(options: LoadOptions, tell: Callable[[Phase], None] = lambda _: None) -
         draft = load_model(options.draft, draft_place(options.draft, options), measured)
     tell(Phase.WARM_UP)
     reload = load_target if options.parallel == 1 else None  # others may be at work with what would be replaced
-    return LocalEngine(target, draft, tokenizer, tracing=options.tracing, reload=reload, head=head)
+    return LocalEngine(target, draft, tokenizer, reload=reload, head=head)
 
 
 def head_of(options: LoadOptions, draft: manifests.Manifest | None) -> Path | None:
@@ -393,24 +386,19 @@ def _learned(target: LoadedModel, drafting: Mapping[str, LoadedModel]) -> Measur
     return Measurements(paths.measurements_folder(), f"{target.manifest.name}-policy", subject)
 
 
-def _restored_policy(
-    target: LoadedModel, drafting: Mapping[str, LoadedModel], learned: Measurements, depth: int | None
-) -> Policy:
-    """With a depth, one that records. Prices that a trial measured replace shipped ones once."""
-    kind = Policy if depth is None else Recorder
+def _restored_policy(target: LoadedModel, drafting: Mapping[str, LoadedModel], learned: Measurements) -> Policy:
+    """Return the policy of these models. Prices that a trial measured replace shipped ones once."""
     models = {Origin.TARGET.value: target, **drafting}
     trials = {name: validation.known(model.measurements, model.properties) for name, model in models.items()}
     is_measured = all(trial and trial.ms for name, trial in trials.items() if name != Origin.EAGLE)
-    policy = kind.from_json(learned.get(_POLICY))
+    policy = Policy.from_json(learned.get(_POLICY))
     if policy is None or (is_measured and not learned.get(_PRICES)):
         curves = {name: _curve(model, trials[name]) for name, model in models.items()}
         costs = Costs(curves.pop(Origin.TARGET), curves)
-        policy = policy or kind(costs)
+        policy = policy or Policy(costs)
         policy.costs = costs
         learned.put(_POLICY, policy.to_json())
         learned.put(_PRICES, is_measured)
-    if isinstance(policy, Recorder) and depth is not None:
-        policy.depth = depth
     return policy
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from headstart import paths
-from headstart.engine.bench.peers import GenaiModel, GenaiSource, PeerOptions, PeerSource
+from headstart.engine.bench.genai_peer import GenaiModel, GenaiSource, PeerOptions, PeerSource
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.bench.race import AUTO, PLAIN, USUAL, Contestant, Heat, own_modes, playable, race, raise_if_set
 from headstart.engine.bench.result import (
@@ -62,14 +62,8 @@ class Progress:
     result: Callable[[BenchResult], None] = lambda _result: None
 
 
-def genai(
-    engine: LocalEngine,
-    load: LoadOptions,
-    lengths: Sequence[int] = (3, 5),
-    thresholds: Sequence[float] = (),
-    lookups: Sequence[int] = (),
-) -> GenaiSource:
-    """OpenVINO GenAI with the models of `engine`, and the static settings to try.
+def genai(engine: LocalEngine, load: LoadOptions) -> GenaiSource:
+    """Return OpenVINO GenAI with the models of `engine`.
 
     Where Headstart has kernels of its own, OpenVINO takes what is fastest of its own.
     """
@@ -83,7 +77,7 @@ def genai(
     target, draft = model(load.target, load.device, engine.target), None
     if load.draft is not None and engine.draft is not None:
         draft = model(load.draft, load.draft_device or load.device, engine.draft)
-    return GenaiSource(target, draft, lengths, thresholds, lookups)
+    return GenaiSource(target, draft)
 
 
 def peer_options(engine: LocalEngine, device: str, tokens: int, context: int) -> PeerOptions:

@@ -8,8 +8,6 @@ from importlib.resources import files
 from headstart.engine.engine import Message
 from headstart.errors import SettingsError
 
-LEAST_LENGTH = 64  # tokens of a prompt, so that beside the chat's format there is text
-LENGTHS = (128, 512, 1024, 2048, 4096, 8000)  # tokens of a prompt
 USUAL_KINDS = ("code", "edit", "explanation", "summary", "story")  # what is raced unless more is asked for
 KINDS = (
     *USUAL_KINDS,

@@ -334,6 +334,7 @@ class Policy:
         self.costs = costs
         self.acceptance = acceptance or Acceptance()
         self.observers: list[Observer] = []  # of every round, once it was learned from
+        self.planner: Callable[[Situation, Knowledge], DraftPlan] = DraftPlan
         self._lengths = deque[float](_USUAL_LENGTHS, maxlen=len(_USUAL_LENGTHS))
         self._books = Books()
         self.begin_answer(Speculation())
@@ -360,12 +361,9 @@ class Policy:
     def plan(self, situation: Situation) -> DraftPlan:
         """Choose the drafter of this round, and the limit."""
         known = Knowledge(self.costs, self.acceptance, self._books, self._speculation, self._expected)
-        plan = self._planned(situation, known)
+        plan = self.planner(situation, known)
         self._context, self.rate = situation.context, plan.prices.rate
         return plan
-
-    def _planned(self, situation: Situation, known: Knowledge) -> DraftPlan:
-        return DraftPlan(situation, known)
 
     def usual(self, plan: DraftPlan) -> Timing:
         """What its pass takes of all who share it."""

@@ -2158,10 +2158,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>OpenVINO GenAI 无法运行 {name}（{way}），设备为 {device}（{reason}）；请{remedy}。</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI does not report what a trace holds: use --engine headstart.</source>
-        <translation>OpenVINO GenAI 不提供轨迹所需的数据：请将引擎改为 Headstart。</translation>
-    </message>
-    <message>
         <source>OpenVINO GenAI failed ({reason}); {remedy}.</source>
         <translation>OpenVINO GenAI 出错（{reason}）；请{remedy}。</translation>
     </message>

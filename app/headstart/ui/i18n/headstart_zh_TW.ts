@@ -2158,10 +2158,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>OpenVINO GenAI 無法執行 {name}（{way}），裝置為 {device}（{reason}）；請{remedy}。</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI does not report what a trace holds: use --engine headstart.</source>
-        <translation>OpenVINO GenAI 不提供軌跡所需的資料：請將引擎改為 Headstart。</translation>
-    </message>
-    <message>
         <source>OpenVINO GenAI failed ({reason}); {remedy}.</source>
         <translation>OpenVINO GenAI 發生錯誤（{reason}）；請{remedy}。</translation>
     </message>

@@ -125,7 +125,6 @@ def difference(options: LoadOptions, request: Request, *, seeded: bool) -> str:
     sampling = request.sampling
     penalties = (sampling.repetition_penalty, sampling.presence_penalty, sampling.frequency_penalty)
     found = {
-        "a trace": options.tracing is not None,
         "the NPU": devices.kind(options.device) == NPU,
         "a seed": seeded and sampling.temperature > 0.0,
         "min-p": sampling.min_p > 0.0,

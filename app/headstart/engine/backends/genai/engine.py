@@ -49,8 +49,6 @@ _SYMMETRIC = ("int4-sym", "int8-sym", "fp16")
 
 def load(options: LoadOptions) -> "GenaiEngine":
     """Nothing of `options` is left open. Raises BrokenModelError, DeviceError, MemoryBudgetError or SettingsError."""
-    if options.tracing:
-        raise SettingsError("OpenVINO GenAI does not report what a trace holds: use --engine headstart.")
     folders = tuple(folder for folder in (options.target, options.draft) if folder)
     places = (options.device, options.draft_device or options.device)
     models = tuple(manifests.read_model(folder) for folder in folders)
