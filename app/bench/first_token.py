@@ -424,7 +424,7 @@ class FirstTokenFlags:
         f"tokens of the prompts, with commas between them (default: {','.join(map(str, LENGTHS))})",
         metavar="N,N",
         read=_prompt_lengths,
-        listed=True,
+        is_list=True,
         group="prompts",
     )
     repeats: int = flag(3, "times that each is read (default: 3)")

@@ -231,7 +231,7 @@ class PeersFlags:
         "draft lengths to try (default: 1 to 8)",
         metavar="N,N",
         read=read_lengths,
-        listed=True,
+        is_list=True,
         group="OpenVINO GenAI, always available",
     )
     eagle: str | None = flag(

@@ -74,7 +74,7 @@ class PeerName(StrEnum):
 class RaceFlags:
     """The size of a race."""
 
-    tokens: int = flag(160, "longest answer (default: 160)", least=2)
+    tokens: int = flag(160, "longest answer (default: 160)", minimum=2)
     prompts: int = flag(3, f"prompts of each class, {MOST_PER_KIND} at most (default: 3)")
     repeats: int = flag(3, "answers of each contestant to each prompt (default: 3)")
     classes: tuple[str, ...] = flag(
@@ -82,7 +82,7 @@ class RaceFlags:
         f"classes of prompts, with commas between them, or all (default: {','.join(USUAL_KINDS)})",
         metavar="NAMES",
         read=read_kinds,
-        listed=True,
+        is_list=True,
     )
 
 
@@ -96,7 +96,7 @@ class ContestFlags(RaceFlags):
         f"(default: {','.join(name.replace(' ', '-') for name in USUAL)})",
         metavar="NAMES",
         read=read_contestants,
-        listed=True,
+        is_list=True,
     )
     sweep: bool = flag(
         default=False,
