@@ -235,7 +235,7 @@ class PeersFlags:
         group="OpenVINO GenAI, always available",
     )
     eagle: str | None = flag(
-        None, "an installed EAGLE-3 head, if not the model's own", metavar="NAME", offered=installed_names
+        None, "an installed EAGLE-3 head, if not the model's own", metavar="NAME", completions=installed_names
     )
     source: Path | None = flag(
         None,

@@ -47,7 +47,7 @@ def test_reference_prints_shared_flags_once(capsys: Captured) -> None:
     page = capsys.readouterr().out
     assert page.count("- `--num-assistant-tokens N`") == 1
     section, _, _ = page.partition("### headstart run")[2].partition("###")
-    assert "Speculation, Many prompts, Output, Tools, Trace: as in [`headstart chat`](#headstart-chat)." in section
+    assert "Speculation, Many prompts, Output, Tools: as in [`headstart chat`](#headstart-chat)." in section
 
 
 def test_help_loads_no_model_library() -> None:
