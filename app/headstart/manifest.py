@@ -260,6 +260,19 @@ def read_model(folder: Path) -> Manifest:
     return manifest
 
 
+@dataclass(frozen=True)
+class ModelSpec:
+    """A model folder and its manifest."""
+
+    folder: Path
+    manifest: Manifest
+
+    @classmethod
+    def read(cls, folder: Path) -> "ModelSpec":
+        """Read the manifest of a folder. Raises BrokenModelError."""
+        return cls(folder, read_model(folder))
+
+
 def write(folder: Path, manifest: Manifest | PairManifest) -> None:
     """Write atomically: a reader sees the old file or the new one, never half."""
     temporary = folder / f".{FILE_NAME}.new"

@@ -47,9 +47,9 @@ from headstart.engine.bench.result import (
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.devices import Machine
 from headstart.engine.engine import Drafter, LoadOptions, Mode, Sampling, Speculation
-from headstart.engine.local import load
 from headstart.engine.wire import from_data
 from headstart.errors import PeerError, SettingsError
+from tests.engine.answers import load
 from tests.fakes import ScriptedEngine
 
 MACHINE = Machine("A Processor", 2, "Linux x86_64", "3.11", "0.1", "2026.4.1-22982-abc", "2026.4.1.0")

@@ -17,8 +17,9 @@ from headstart.engine.bench.peers import Ask, ChatPeer, GenaiChats, LlamaChats, 
 from headstart.engine.bench.race import Run
 from headstart.engine.bench.result import Interval
 from headstart.engine.engine import Keep, LoadOptions, Message, Request
-from headstart.engine.local import LocalEngine, load
+from headstart.engine.local import LocalEngine
 from headstart.errors import PeerError, SettingsError
+from tests.engine.answers import load
 
 LENGTH = 300  # tokens: more than a part of what is kept
 QUESTION = 80  # tokens at most of what a question adds, with the chat's format and the answer before it

@@ -44,7 +44,7 @@ from headstart.engine.engine import (
     Token,
 )
 from headstart.engine.loading import LoadedModel
-from headstart.engine.local import LocalEngine, load
+from headstart.engine.local import LocalEngine
 from headstart.engine.policy.cost_model import SIZES, Costs, Curve
 from headstart.engine.policy.policy import Policy
 from headstart.engine.runners.precision import pass_ms, plain, reference
@@ -53,7 +53,7 @@ from headstart.engine.sequence import Job, Sequence
 from headstart.engine.speculative import Decoder
 from headstart.engine.validation import Verdict, known, note
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError
-from tests.engine.answers import LIST, Answer, ask, forget, request
+from tests.engine.answers import LIST, Answer, ask, forget, load, request
 from tests.toy import BranchingToy, ToyRunner, toy_drafters
 
 FIXED = Speculation(Mode.FIXED, 4)
@@ -301,9 +301,10 @@ WATCHED = ("socket.connect", "socket.getaddrinfo", "os.fork", "os.posix_spawn", 
 sys.addaudithook(lambda event, arguments: events.append(event) if event in WATCHED else None)
 
 from headstart.engine.engine import Finish, LoadOptions, Message, Request
+from headstart.engine.load_options import resolve
 from headstart.engine.local import load
 
-engine = load(LoadOptions(Path(sys.argv[1])))
+engine = load(resolve(LoadOptions(Path(sys.argv[1]))))
 *_, finish = engine.generate(Request((Message("user", "Hello"),), max_new_tokens=8))
 telemetry = sys.modules["openvino_telemetry"]
 print(f"{len(finish.token_ids)} tokens, telemetry {telemetry}, events {events}")

@@ -12,8 +12,9 @@ import pytest
 
 from headstart import manifest
 from headstart.engine.engine import KvPrecision, LoadOptions, Precision
-from headstart.engine.loading import Place, load_model, measure
-from headstart.engine.local import draft_place, load, target_place
+from headstart.engine.load_options import resolve
+from headstart.engine.loading import RunnerConfig, load_model, measure, verify_files
+from headstart.engine.local import draft_config, target_config
 from headstart.engine.measurements import Measurements
 from headstart.engine.runners.paged import BranchingRunner, PagedRunner
 from headstart.engine.runners.precision import (
@@ -31,7 +32,8 @@ from headstart.engine.runners.precision import (
 )
 from headstart.engine.validation import Subject, Trial, Verdict, known, measured_ms, note, refusals, refuse
 from headstart.errors import Translatable
-from tests.engine.answers import LIST, ask, request
+from headstart.manifest import ModelSpec
+from tests.engine.answers import LIST, ask, load, request
 from tests.toy import ToyRunner
 from tests.waiting import PATIENCE, wait_until
 
@@ -81,8 +83,8 @@ def test_switch_ms_is_the_extra_time_of_the_first_pass(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(("kv", "kinds"), [(KvPrecision.F16, {"f16", "bf16"}), (KvPrecision.U8, {"u8"})])
-def test_the_cache_is_kept_as_asked(tiny_target: Path, measured: Path, kv: KvPrecision, kinds: set[str]) -> None:
-    runner = load_model(tiny_target, Place("CPU", 100, kv=kv), measured).runner
+def test_the_cache_is_kept_as_asked(tiny_target: Path, kv: KvPrecision, kinds: set[str]) -> None:
+    runner = load_model(ModelSpec.read(tiny_target), RunnerConfig("CPU", 100, kv=kv)).runner
     assert isinstance(runner, PagedRunner)
     assert isinstance(runner, BranchingRunner) == (kv is KvPrecision.F16)
     assert {cache.element_type.get_type_name() for cache in runner.caches} <= kinds
@@ -178,8 +180,8 @@ def test_refusals_are_listed_by_model_and_setting(subject: Subject, measured: Pa
 
 
 def test_real_model_passes_every_precision(tiny_target: Path, headstart_home: Path) -> None:
-    measure(tiny_target, "CPU", Trial())
-    loaded = load_model(tiny_target, target_place(LoadOptions(tiny_target)), headstart_home / "measured")
+    measure(verify_files(ModelSpec.read(tiny_target), "CPU"), Trial())
+    loaded = load_model(ModelSpec.read(tiny_target), target_config(resolve(LoadOptions(tiny_target))))
     found = {hint: known(loaded.measurements, properties(hint)) for hint in ("f32", "bf16", "f16")}
     assert all(found.values()), "each was either proved right or refused"
     assert found["f32"] is not None
@@ -200,4 +202,4 @@ def test_forced_precision_is_tried_before_the_chat(tiny_target: Path) -> None:
 
 def test_draft_config_leaves_the_precision_open(tiny_draft: Path) -> None:
     options = LoadOptions(tiny_draft, tiny_draft, precision=Precision.F16)
-    assert draft_place(tiny_draft, options).precision is Precision.AUTO
+    assert draft_config(ModelSpec.read(tiny_draft), options).precision is Precision.AUTO

@@ -10,9 +10,8 @@ import pytest
 from bench.research.recordings import Recording, TraceError, read_recordings
 from bench.research.replay import Machine, policy_ms, speedups
 from headstart.engine.engine import Keep, LoadOptions, Mode, Speculation, Tracing
-from headstart.engine.local import load
 from headstart.errors import SettingsError
-from tests.engine.answers import CODE, LIST, PLAIN, ask, forget, request
+from tests.engine.answers import CODE, LIST, PLAIN, ask, forget, load, request
 
 AUTO = Speculation()
 KEY = "5a" * 64

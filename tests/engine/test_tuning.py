@@ -16,6 +16,7 @@ from headstart import manifest
 from headstart.engine.bench.race import RaceCancelled
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import LoadOptions, Open
+from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine
 from headstart.engine.opening import LocalModels, load
 from headstart.engine.tuning import search as searching
@@ -184,7 +185,7 @@ FOUND = Tuned("CPU", ONE_THREAD, DRAFT, "hash", 300)
 
 def test_tuned_values_fill_open_options() -> None:
     def used(draft: Path | None = OTHER, found: Tuned = FOUND, **asked: Any) -> LoadOptions:
-        return store.merged(LoadOptions(TARGET, draft, **asked), found)
+        return store.merge(LoadOptions(TARGET, draft, **asked), found)
 
     three = {"INFERENCE_NUM_THREADS": "3"}
     assert used(open=ALL_OPEN) == LoadOptions(TARGET, DRAFT, draft_vocab=300, properties=ONE_THREAD)
@@ -207,19 +208,19 @@ def found_for(pair: LoadOptions, draft: Path | None) -> Tuned:
 
 def test_load_uses_tuned_values_until_they_are_forgotten(pair: LoadOptions) -> None:
     store.keep(pair, found_for(pair, None))
-    engine = load(pair)
+    engine = load(resolve(pair))
     assert isinstance(engine, LocalEngine)
     assert engine.target.properties["INFERENCE_NUM_THREADS"] == "1"
     assert engine.draft is None
     assert len(ask(engine, request(LIST, tokens=4)).ids) == 4
     assert store.forget(pair)
     assert not store.forget(pair)
-    assert store.applied(pair) == replace(pair, open=())
+    assert store.fill_unset(pair) == replace(pair, open=())
 
 
 def test_tuning_of_a_target_alone_is_separate(pair: LoadOptions) -> None:
     store.keep(pair, found_for(pair, pair.draft))
-    assert store.applied(replace(pair, draft=None)).properties == {}
+    assert store.fill_unset(replace(pair, draft=None)).properties == {}
 
 
 @pytest.mark.parametrize(
@@ -252,12 +253,12 @@ def test_tuning_belongs_to_the_weights(pair: LoadOptions, altered: Callable[...,
 def test_tuned_draft_that_changed_is_not_used(pair: LoadOptions, altered: Callable[..., Path], *, gone: bool) -> None:
     other = altered(pair.target)
     store.keep(pair, found_for(pair, other))
-    assert store.applied(pair).draft == other
+    assert store.fill_unset(pair).draft == other
     if gone:
         (other / manifest.FILE_NAME).unlink()
     else:
         change_weights(other)
-    assert store.applied(pair) == replace(pair, open=())
+    assert store.fill_unset(pair) == replace(pair, open=())
 
 
 @pytest.mark.parametrize("value", [7, {}, {"device": 3}, {"device": "CPU", "properties": []}])
@@ -286,7 +287,7 @@ def test_tiny_pair_is_tuned(pair: LoadOptions, tiny_other: Path, monkeypatch: py
     store.keep(pair, chosen, found)
     assert store.read(pair) == chosen
     assert store.findings(pair) == found
-    load(pair).close()
+    load(resolve(pair)).close()
     assert store.forget(pair)
     assert store.findings(pair) is None
 

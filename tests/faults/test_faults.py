@@ -155,8 +155,11 @@ def test_backup_of_a_future_day_does_not_stop_new_ones(home: Path) -> None:
 
 
 def test_trace_on_a_full_disk_costs_no_answer(tiny_target: Path, tmp_path: Path) -> None:
-    from headstart.engine.local import load  # noqa: PLC0415 - it needs OpenVINO
-    from tests.engine.answers import ask, request  # noqa: PLC0415
+    from tests.engine.answers import (  # noqa: PLC0415
+        ask,
+        load,
+        request,
+    )
 
     engine = load(LoadOptions(tiny_target, tracing=Tracing(Path("/dev/full"))))
     for _ in range(2):

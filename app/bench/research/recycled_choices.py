@@ -19,6 +19,7 @@ from bench.research.recordings import WRONG, Recording, Text, read_recordings
 from bench.research.replay import Machine, policy_ms
 from headstart.engine.bench.result import bootstrap_interval, geometric_mean
 from headstart.engine.engine import LoadOptions, Request, Step
+from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.sampling import Guess
 
@@ -108,7 +109,7 @@ def main() -> None:
     parser.add_argument("traces", nargs="+", type=Path)
     given = parser.parse_args()
     recorded = [each for trace in given.traces for each in answers(trace)]
-    with closing(load(LoadOptions(given.model))) as engine:
+    with closing(load(resolve(LoadOptions(given.model)))) as engine:
         beside = [siblings(recording, read(engine, ids)) for recording, ids in recorded]
     wrong = sum(not right for recording, _ in recorded for right in recording.text.right)
     named = sum(rank is not None for recording, _ in recorded for rank in recording.text.came)

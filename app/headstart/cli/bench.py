@@ -20,8 +20,8 @@ from headstart.cli.options import (
     FiguresFlags,
     ModelFlags,
     TraceFlags,
-    chosen,
     installed_names,
+    select_model,
     tracing,
     writable_file,
     write_json,
@@ -166,7 +166,7 @@ def race_modes(arguments: SpeedFlags, load: Load) -> int:
 
         return (genai(engine, options),) if arguments.race.peer is Peer.GENAI else ()
 
-    options = dataclasses.replace(chosen(arguments.model)[1], tracing=tracing(arguments.trace))
+    options = select_model(arguments.model, tracing(arguments.trace)).options
     contestants = EVERYTHING if arguments.race.sweep else arguments.race.contestants
     return _race(arguments, options, load, contestants, sources)
 
@@ -225,12 +225,14 @@ class PeersFlags:
 def race_peers(arguments: PeersFlags, load: Load) -> int:
     """Race other programs, with all their settings, against plain decoding and auto. Return the exit code."""
     server, gguf = arguments.llama.paths or (None, None)
-    choice, options = chosen(arguments.model)
-    head = manifests.head_folder(choice.target.folder)
+    selection = select_model(arguments.model)
+    assert selection.choice, "it is on this computer"
+    target = selection.choice.target
+    head = manifests.head_folder(target.folder)
     if head and manifests.read_model(head).is_hydra:  # OpenVINO GenAI runs no Hydra head
         head = None
     if arguments.eagle is not None:
-        head = _head_folder(arguments.eagle, choice.target)
+        head = _head_folder(arguments.eagle, target)
 
     def sources(engine: "LocalEngine", options: LoadOptions) -> "Sequence[PeerSource]":
         from headstart.engine.bench.measure import genai  # noqa: PLC0415 - as above
@@ -244,7 +246,7 @@ def race_peers(arguments: PeersFlags, load: Load) -> int:
             LlamaSource(server, gguf, arguments.gguf_draft),
         )
 
-    return _race(arguments, options, load, (PLAIN, AUTO), sources)
+    return _race(arguments, selection.options, load, (PLAIN, AUTO), sources)
 
 
 def _head_folder(name: str, target: library.Model) -> Path:
@@ -288,7 +290,7 @@ def time_first_tokens(arguments: FirstTokenFlags, load: Load) -> int:
     from headstart.engine.local import LocalEngine  # noqa: PLC0415
 
     llama, file = arguments.llama.paths, arguments.output.json
-    (_, options), screen = chosen(arguments.model), Screen()
+    options, screen = select_model(arguments.model).options, Screen()
     screen.remark("loading the models")
     with closing(load(options)) as engine:
         assert isinstance(engine, LocalEngine), "only Headstart's own engine keeps what it has read"
@@ -353,7 +355,7 @@ def time_passes(arguments: ForwardFlags, load: Load) -> int:
     from headstart.engine.bench.measure import CONTEXTS, TOKENS, ForwardPlan, measure_forward  # noqa: PLC0415 - as above
     from headstart.engine.local import LocalEngine  # noqa: PLC0415
 
-    (_, options), screen = chosen(arguments.model), Screen()
+    options, screen = select_model(arguments.model).options, Screen()
     plan = ForwardPlan(
         load=options,
         tokens=[count for count in TOKENS if count <= arguments.most_tokens],

@@ -8,7 +8,6 @@ from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
-from headstart import manifest as manifests
 from headstart import paths
 from headstart.engine import devices, generation_config, grammar, memory, validation
 from headstart.engine.cancelling import CancelEvent
@@ -30,7 +29,8 @@ from headstart.engine.engine import (
     Tracing,
 )
 from headstart.engine.grammar import Spelling
-from headstart.engine.loading import LoadedModel, Place, Watcher, load_head, load_model
+from headstart.engine.load_options import ResolvedOptions
+from headstart.engine.loading import LoadedModel, RunnerConfig, Watcher, load_head, load_model
 from headstart.engine.measurements import Measurements
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
@@ -45,6 +45,7 @@ from headstart.engine.speculative import Decoder
 from headstart.engine.tokenizer import Tokenizer, tokens_of
 from headstart.engine.trace import Recorder, Trace
 from headstart.errors import BrokenModelError, SettingsError, Translatable
+from headstart.manifest import Manifest, ModelSpec
 
 _POLICY, _PRICES = "learned policy", "prices are measured"
 
@@ -98,7 +99,7 @@ class LocalEngine:
         self.others = [copy.copy(self)._become(runner) for runner in runners]  # noqa: SLF001 - of its own kind
 
     @property
-    def models(self) -> tuple[manifests.Manifest, ...]:
+    def models(self) -> tuple[Manifest, ...]:
         """What is known of the target, then of the models that draft."""
         return tuple(model.manifest for model in (self.target, *self.drafting.values()))
 
@@ -304,61 +305,56 @@ class LocalEngine:
         return Finish(reason, stats, text.token_ids)
 
 
-def load(options: LoadOptions, tell: Callable[[Phase], None] = lambda _: None) -> LocalEngine:
-    """Load and check; `tell` is called with each phase.
+def load(resolved: ResolvedOptions, tell: Callable[[Phase], None] = lambda _: None) -> LocalEngine:
+    """Load and check the models; `tell` is called with each phase.
 
     Raises BrokenModelError, DeviceError or MemoryBudgetError.
     """
-    measured = paths.measurements_folder()
+    options, draft_spec, head_spec = resolved.options, resolved.draft, resolved.head
     devices.require(options.device)
-    if options.draft and options.draft_device:  # before a target is loaded in vain
-        devices.require(options.draft_device, "--draft-device")
-    draft_manifest = manifests.read_model(options.draft) if options.draft else None
-    memory.require(manifests.read_model(options.target), draft_manifest, options)
-    folder = head_of(options, draft_manifest)
-    head = load_head(folder, _place(options.target, options), measured) if folder else None
-    place = target_place(options, folder)
+    if draft_spec and options.draft_device:  # before the target takes its time
+        devices.require(options.draft_device, devices.DRAFT_DEVICE)
+    memory.require(resolved)
+    head = load_head(head_spec, _runner_config(resolved.target, options)) if head_spec else None
+    config = target_config(resolved)
 
     def load_target(watcher: Watcher | None = None) -> LoadedModel:
         tell(Phase.MODEL)
-        return load_model(options.target, place, measured, watcher)
+        return load_model(resolved.target, config, watcher)
 
     with ThreadPoolExecutor(1, "tokenizer") as beside:  # OpenVINO compiles a model on one core
         reading: list[Future[Tokenizer]] = []
         watcher = Watcher(
-            when_whole=lambda: reading.append(beside.submit(Tokenizer, options.target)),
-            when_tried=lambda: tell(Phase.PROOF),
-            when_settled=lambda: tell(Phase.MODEL),
+            on_verified=lambda: reading.append(beside.submit(Tokenizer, options.target)),
+            on_trial=lambda: tell(Phase.PROOF),
+            on_decided=lambda: tell(Phase.MODEL),
         )
         target = load_target(watcher)
         tokenizer = reading[0].result()
     draft = None
-    if options.draft and folder != options.draft:
+    if draft_spec and draft_spec != head_spec:
         tell(Phase.DRAFT)
-        draft = load_model(options.draft, draft_place(options.draft, options), measured)
+        draft = load_model(draft_spec, draft_config(draft_spec, options))
     tell(Phase.WARM_UP)
     reload = load_target if options.parallel == 1 else None  # others may be at work with what would be replaced
     return LocalEngine(target, draft, tokenizer, tracing=options.tracing, reload=reload, head=head)
 
 
-def head_of(options: LoadOptions, draft: manifests.Manifest | None) -> Path | None:
-    """The folder of the EAGLE-3 head: the draft where it is one, or else what the target has of its own."""
-    if devices.kind(options.device) != "CPU":  # nothing is known of hidden states elsewhere
-        return None
-    return options.draft if draft and draft.is_eagle else manifests.head_folder(options.target)
-
-
-def target_place(options: LoadOptions, head: Path | None = None) -> Place:
-    """Where the target runs. `head`: the folder of the EAGLE-3 head that reads its hidden states."""
-    edit = Taps(head) if head else None
-    place = replace(_place(options.target, options), edit=edit, sequences=options.parallel)
-    return replace(place, properties=options.properties, precision=options.precision)
-
-
-def draft_place(folder: Path, options: LoadOptions) -> Place:
-    """Where a draft runs. Its guesses need not agree to the bit, only be fast; nor must every token be guessed."""
+def target_config(resolved: ResolvedOptions) -> RunnerConfig:
+    options = resolved.options
     return replace(
-        _place(folder, options),
+        _runner_config(resolved.target, options),
+        properties=options.properties,
+        precision=options.precision,
+        edit=Taps(resolved.head.folder) if resolved.head else None,
+        sequences=options.parallel,
+    )
+
+
+def draft_config(draft: ModelSpec, options: LoadOptions) -> RunnerConfig:
+    """Return how to run a draft. It need not guess every token, nor agree to the bit, only be fast."""
+    return replace(
+        _runner_config(draft, options),
         device=options.draft_device or options.device,
         rows=options.draft_vocab,
         properties=options.draft_properties,
@@ -366,9 +362,9 @@ def draft_place(folder: Path, options: LoadOptions) -> Place:
     )
 
 
-def _place(folder: Path, options: LoadOptions) -> Place:
-    context = memory.context_of(manifests.read_model(folder), options.context)
-    return Place(options.device, context, kv=options.kv_precision)
+def _runner_config(spec: ModelSpec, options: LoadOptions) -> RunnerConfig:
+    context = memory.context_of(spec.manifest, options.context)
+    return RunnerConfig(options.device, context, kv=options.kv_precision)
 
 
 def _prefixes(model: LoadedModel) -> PrefixCache:

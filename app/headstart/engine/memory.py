@@ -13,9 +13,9 @@ from pathlib import Path
 
 import psutil
 
-from headstart import manifest as manifests
 from headstart.engine import devices
 from headstart.engine.engine import KvPrecision, LoadOptions
+from headstart.engine.load_options import ResolvedOptions
 from headstart.errors import MemoryBudgetError, OutOfMemoryError, Translatable
 from headstart.manifest import Manifest
 
@@ -142,26 +142,30 @@ def _kept(model: Manifest, bits: int) -> int:
     return round(model.kv_bytes_per_token * (_OF_16_BITS[bits]))
 
 
-def require(target: Manifest, draft: Manifest | None, options: LoadOptions) -> None:
-    """Raises MemoryBudgetError with both numbers and the ways out, unless the user wants to try anyway."""
+def require(resolved: ResolvedOptions) -> None:
+    """Raise MemoryBudgetError with both numbers and the ways out, unless the user wants to try anyway."""
+    options = resolved.options
     if options.ignore_memory:
         return
-    models = (target, draft) if draft else (target,)
-    away = _away(models, options)
-    for device, wanted in away.items():
-        size = devices.memory(device) or 0
-        if wanted > size:
-            raise _over_budget(
-                models, options, wanted, Translatable("{device} has {size}", device=device, size=amount(size))
-            )
     bits = kv_bits(options.kv_precision)
-    folder = manifests.head_folder(options.target)
-    all_models = (*models, manifests.read_model(folder)) if folder else models
-    beside = (options.parallel - 1) * cache((target,), options.context, bits)  # answers at the same time
-    wanted, free = need(all_models, options.context, bits).total + beside - away.total(), free_memory()
-    if wanted > free:
-        fitting = None if away else largest_context(all_models, free, bits)
-        raise _over_budget(models, options, wanted, Translatable("{free} is free", free=amount(free)), fitting)
+    models = tuple(spec.manifest for spec, _ in resolved.models)
+    on_devices = Counter[str]()  # bytes on devices that have memory of their own
+    for spec, device in resolved.models:
+        if devices.memory(device) is not None:
+            on_devices[device] += share(spec.manifest, options.context, bits)
+    for device, needed in on_devices.items():
+        size = devices.memory(device) or 0
+        if needed > size:
+            raise _over_budget(
+                models, options, needed, Translatable("{device} has {size}", device=device, size=amount(size))
+            )
+    head = resolved.head
+    all_models = (*models, head.manifest) if head and head != resolved.draft else models
+    others = (options.parallel - 1) * cache(models[:1], options.context, bits)  # answers at the same time
+    needed, free = need(all_models, options.context, bits).total + others - on_devices.total(), free_memory()
+    if needed > free:
+        fitting = None if on_devices else largest_context(all_models, free, bits)
+        raise _over_budget(models, options, needed, Translatable("{free} is free", free=amount(free)), fitting)
 
 
 def free_memory(ending: int = 0) -> int:
@@ -178,18 +182,8 @@ def amount(size: int) -> str:
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
 
 
-def _away(models: tuple[Manifest, ...], options: LoadOptions) -> Counter[str]:
-    """Bytes wanted of devices that have memory of their own."""
-    places = (options.device, options.draft_device or options.device)
-    taken: Counter[str] = Counter()
-    for model, device in zip(models, places, strict=False):
-        if devices.memory(device) is not None:
-            taken[device] += share(model, options.context, kv_bits(options.kv_precision))
-    return taken
-
-
 def _over_budget(
-    models: tuple[Manifest, ...], options: LoadOptions, wanted: int, present: Translatable, fitting: int | None = None
+    models: tuple[Manifest, ...], options: LoadOptions, needed: int, present: Translatable, fitting: int | None = None
 ) -> MemoryBudgetError:
     names: str = models[0].name
     if len(models) > 1:
@@ -204,7 +198,7 @@ def _over_budget(
         "choose {shorter}, {lighter}, or a smaller model.",
         names=names,
         context=context,
-        wanted=amount(wanted),
+        wanted=amount(needed),
         present=present,
         shorter=shorter,
         lighter=lighter,

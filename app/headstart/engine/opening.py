@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
@@ -22,6 +22,7 @@ from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.bench.race import SWEEP, USUAL, Heat
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Engine, EngineKind, LoadOptions, Phase, Request
+from headstart.engine.load_options import ResolvedOptions, resolve
 from headstart.engine.measurements import Measurements
 from headstart.engine.memory import free_memory
 from headstart.engine.protocol import (
@@ -112,29 +113,36 @@ class LocalModels:
         clock = _LoadTime(options, tell)
         clock.tell(Phase.RUNTIME)
         openvino_genai()
-        from headstart.engine.local import LocalEngine  # noqa: PLC0415 - numpy, which `describe` need not wait for
+        # Imported here: `describe` need not wait for numpy.
+        from headstart.engine.backends.embedding import EmbeddingEngine  # noqa: PLC0415
+        from headstart.engine.local import LocalEngine  # noqa: PLC0415
 
         clock.tell(Phase.MODEL)
-        if vectors := load_embedding(options):
-            clock.end()
-            facts = Facts(vectors.model.name, None, options.device, vectors.context)
-            return Opened(vectors, facts, vectors.count, _no_bench)
-        options = settled(options)
-        engine = load(options, clock.tell)
+        resolved = resolve(options)
+        engine = load(resolved, clock.tell)
         clock.end()
-        tokenizer = engine.tokenizer
-        bench = partial(_race, engine, options) if isinstance(engine, LocalEngine) else _no_bench
-        facts = _facts(engine, options)
+        if isinstance(engine, EmbeddingEngine):
+            facts = Facts(engine.model.name, None, options.device, engine.context)
+            return Opened(engine, facts, engine.count, _no_bench)
+        tokenizer, options, facts = engine.tokenizer, resolved.options, _facts(engine, resolved)
 
         def count(request: Request | None, text: str) -> int:
-            asked = len(tokenizer.prompt_of(request, sys.maxsize)) if request else 0
-            return asked + (len(tokenizer.encode(text)) if text else 0)
+            num_tokens = len(tokenizer.prompt_of(request, sys.maxsize)) if request else 0
+            return num_tokens + (len(tokenizer.encode(text)) if text else 0)
 
         if not isinstance(engine, LocalEngine):
-            return Opened(engine, facts, count, bench)
-        idle = partial(_measuring, engine, options)
-        opened = Opened(engine, facts, count, bench, idle, engine.read_ahead, engine.store_one, engine.forget)
-        return replace(opened, others=engine.others)
+            return Opened(engine, facts, count, _no_bench)
+        return Opened(
+            engine,
+            facts,
+            count,
+            bench=partial(_race, engine, options),
+            idle=partial(_measuring, engine),
+            read_ahead=engine.read_ahead,
+            store_one=engine.store_one,
+            forget=engine.forget,
+            others=engine.others,
+        )
 
     def describe(self) -> Description:
         """See Models.describe."""
@@ -167,18 +175,9 @@ class LocalModels:
         store.forget(options)
 
 
-def load_embedding(options: LoadOptions) -> "EmbeddingEngine | None":
-    """A model that turns texts into vectors; None for one that writes. Raises what loading raises."""
-    if not manifests.read_model(options.target).embedding:
-        return None
-    from headstart.engine.backends import embedding  # noqa: PLC0415 - few need it
-
-    return embedding.load(options)
-
-
-def _facts(engine: "LocalEngine | GenaiEngine", options: LoadOptions) -> Facts:
+def _facts(engine: "LocalEngine | GenaiEngine", resolved: ResolvedOptions) -> Facts:
     target, *drafting = engine.models
-    misreading = manifests.misreading(options.target, target)  # a draft reads the target's tokens
+    misreading = manifests.misreading(resolved.target.folder, target)  # a draft reads the target's tokens
     is_batch_invariant = getattr(engine, "is_batch_invariant", False)
     varies = Translatable(
         "{model} computes a little differently here when it reads several tokens at once: where two words are almost "
@@ -188,7 +187,7 @@ def _facts(engine: "LocalEngine | GenaiEngine", options: LoadOptions) -> Facts:
     return Facts(
         target.name,
         next((model.name for model in drafting if not (model.is_eagle or model.is_hydra)), None),
-        options.device,
+        resolved.options.device,
         engine.context,
         engine=engine.kind.value,
         reason=engine.reason,
@@ -249,12 +248,12 @@ def bench_heat(ticket: int, heat: Heat) -> BenchHeat:
 
 
 @contextmanager
-def _measuring(engine: "LocalEngine", options: LoadOptions) -> Iterator[None]:
+def _measuring(engine: "LocalEngine") -> Iterator[None]:
     """While inside, each precision of the loaded models is tried and timed, until everything is known."""
     from headstart.engine.validation import Trial  # noqa: PLC0415 - as above
 
     trial = Trial()
-    thread = threading.Thread(target=_measure, args=(engine, options, trial), daemon=True, name="measuring")
+    thread = threading.Thread(target=_measure, args=(engine, trial), daemon=True, name="measuring")
     thread.start()
     try:
         yield
@@ -263,18 +262,17 @@ def _measuring(engine: "LocalEngine", options: LoadOptions) -> Iterator[None]:
         thread.join()
 
 
-def _measure(engine: "LocalEngine", options: LoadOptions, trial: "Trial") -> None:
+def _measure(engine: "LocalEngine", trial: "Trial") -> None:
     """Nothing on battery, and nothing that the free memory does not hold beside what is loaded."""
     from headstart.engine.loading import measure  # noqa: PLC0415 - as above
 
     if is_on_battery():
         return
-    places = ((options.target, options.device), (options.draft, options.draft_device or options.device))
-    for model, (folder, device) in zip((engine.target, engine.draft), places, strict=True):
-        if model is None or folder is None or memory.share(model.manifest, _TRIAL_CONTEXT) > free_memory():
+    for model in filter(None, (engine.target, engine.draft)):
+        if memory.share(model.manifest, _TRIAL_CONTEXT) > free_memory():
             continue
         try:
-            measure(folder, device, trial, model.measurements)
+            measure(model.source, trial)
         except (HeadstartError, OSError) as error:
             _log.warning("the precisions of %s cannot be tried: %s", model.manifest.name, error)
 
@@ -320,84 +318,61 @@ class EngineChoice:
     reason: str = ""
 
 
-def load(options: LoadOptions, tell: Callable[[Phase], None] = lambda _: None) -> "LocalEngine | GenaiEngine":
-    """What is left open is as it was tuned. Raises what either engine raises for a model that it cannot load."""
+def load(
+    resolved: ResolvedOptions, tell: Callable[[Phase], None] = lambda _: None
+) -> "LocalEngine | GenaiEngine | EmbeddingEngine":
+    """Load a model with the engine that suits it. Raises what that engine raises for a model that it cannot load."""
     # Imported here: a front end that reads its help need not wait for them.
-    from headstart.engine.backends.genai.engine import load as load_genai  # noqa: PLC0415
-    from headstart.engine.local import load as load_own  # noqa: PLC0415
+    from headstart.engine import local  # noqa: PLC0415
+    from headstart.engine.backends import embedding  # noqa: PLC0415
+    from headstart.engine.backends.genai import engine as genai  # noqa: PLC0415
 
-    options = settled(options)
-    choice = chosen(options)
+    if resolved.target.manifest.embedding:
+        return embedding.load(resolved)
+    choice = choose_engine(resolved)
     if choice.kind is EngineKind.HEADSTART:
-        return load_own(options, tell)
-    engine = load_genai(options)
+        return local.load(resolved, tell)
+    engine = genai.load(resolved)
     engine.reason = choice.reason
     if choice.reason:
         _log.info("%s", choice.reason)
     return engine
 
 
-def chosen(options: LoadOptions) -> EngineChoice:
-    """The engine for options that leave nothing open. A graphics card is checked the first time."""
-    draft = manifests.read_model(options.draft) if options.draft else None
-    return choose(options, draft.name if draft and draft.is_eagle else None, lambda: _against(options))
+def _objection(resolved: ResolvedOptions) -> str:
+    """Return why Headstart's own engine cannot use the devices; empty if it can. A graphics card is tested once."""
+    from headstart.engine.loading import unsupported_reason, verify_files  # noqa: PLC0415
+
+    places = [(spec, device) for spec, device in resolved.models if devices.kind(device) != "CPU"]
+    reasons = (unsupported_reason(verify_files(spec, device)) for spec, device in places)
+    return next(filter(None, reasons), "")
 
 
-def settled(options: LoadOptions) -> LoadOptions:
-    """With nothing left open, and a device in place of AUTO. Raises DeviceError where none of those listed is there."""
-    options = store.applied(options)
-    if devices.leaves_choice(options.device):
-        options = replace(options, device=devices.require(options.device))
-    if options.draft_device and devices.leaves_choice(options.draft_device):
-        options = replace(options, draft_device=devices.require(options.draft_device, devices.DRAFT_DEVICE))
-    return options
-
-
-def _against(options: LoadOptions) -> str:
-    """What a check of rolling back found on the devices of target and draft; processors need none here."""
-    from headstart.engine.loading import obstacle  # noqa: PLC0415
-
-    places = [(options.target, options.device)]
-    if options.draft:
-        places.append((options.draft, options.draft_device or options.device))
-    found = (
-        obstacle(folder, device, paths.measurements_folder())
-        for folder, device in places
-        if devices.kind(device) != "CPU"
-    )
-    return next((reason for reason in found if reason), "")
-
-
-def choose(options: LoadOptions, head: str | None, check: Callable[[], str]) -> EngineChoice:
-    """The engine that the user asked for, or that suits the devices and the draft. Raises SettingsError.
-
-    `head`: the name of the draft where it is an EAGLE-3 head. `check` returns why Headstart's own engine cannot use the
-    devices; empty: it can.
-    """
-    kinds = {devices.kind(place) for place in (options.device, options.draft_device or options.device)}
-    if options.engine is EngineKind.GENAI:
+def choose_engine(resolved: ResolvedOptions) -> EngineChoice:
+    """Return the engine that the user asked for, or that suits the devices and the draft. Raises SettingsError."""
+    draft, wish = resolved.draft, resolved.options.engine
+    kinds = {devices.kind(device) for device in (resolved.options.device, resolved.draft_device)}
+    if wish is EngineKind.GENAI:
         return EngineChoice(EngineKind.GENAI)
-    against = ""
-    elsewhere = head is not None and kinds != {"CPU"}
-    if elsewhere:
-        against = f"Headstart's own engine uses the EAGLE-3 head {head} on a processor only"
+    head = draft.manifest.name if draft and draft.manifest.is_eagle and kinds != {"CPU"} else ""
+    if wish is EngineKind.HEADSTART and head:
+        raise SettingsError(
+            "Headstart's own engine uses the EAGLE-3 head {head} on a processor only: leave out --engine "
+            "headstart, or use --device CPU.",
+            head=head,
+        )
+    if wish is EngineKind.HEADSTART and "NPU" in kinds:
+        raise SettingsError(
+            "An NPU compiles a fixed prompt length in, while Headstart's own engine feeds passes of any length: "
+            "leave out --engine headstart, or use --device CPU."
+        )
+    reason = ""
+    if head:
+        reason = f"Headstart's own engine uses the EAGLE-3 head {head} on a processor only"
     elif "NPU" in kinds:
-        against = "Headstart's own engine cannot use an NPU"
-    if options.engine is EngineKind.HEADSTART:
-        if elsewhere:
-            raise SettingsError(
-                "Headstart's own engine uses the EAGLE-3 head {head} on a processor only: leave out --engine "
-                "headstart, or use --device CPU.",
-                head=head,
-            )
-        if against:
-            raise SettingsError(
-                "An NPU compiles a fixed prompt length in, while Headstart's own engine feeds passes of any length: "
-                "leave out --engine headstart, or use --device CPU."
-            )
-        return EngineChoice(EngineKind.HEADSTART)
-    if not against and kinds != {"CPU"} and (found := check()):
-        against = f"Headstart's own engine failed a check of this device ({found})"
-    if against:
-        return EngineChoice(EngineKind.GENAI, f"OpenVINO GenAI runs this model because {against}.")
+        reason = "Headstart's own engine cannot use an NPU"
+    elif wish is not EngineKind.HEADSTART and (objection := _objection(resolved)):
+        reason = f"Headstart's own engine failed a check of this device ({objection})"
+    if reason:
+        return EngineChoice(EngineKind.GENAI, f"OpenVINO GenAI runs this model because {reason}.")
     return EngineChoice(EngineKind.HEADSTART)

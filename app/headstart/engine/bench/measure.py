@@ -5,9 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
-from headstart import paths
 from headstart.engine.bench.peers import GenaiModel, GenaiSource, PeerOptions, PeerSource
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.bench.race import AUTO, PLAIN, USUAL, Contestant, Heat, own_modes, playable, race, raise_if_set
@@ -74,15 +72,13 @@ def genai(
     Where Headstart has kernels of its own, OpenVINO takes what is fastest of its own.
     """
 
-    def model(folder: Path, device: str, own: LoadedModel) -> GenaiModel:
-        chosen = own.properties
+    def model(loaded: LoadedModel) -> GenaiModel:
+        chosen = loaded.properties
         if hint_of(chosen) == OWN:
-            chosen = fast_properties(folder, device, paths.measurements_folder(), load.kv_precision)
-        return GenaiModel(folder, chosen)
+            chosen = fast_properties(loaded.source, load.kv_precision)
+        return GenaiModel(loaded.source.folder, chosen)
 
-    target, draft = model(load.target, load.device, engine.target), None
-    if load.draft is not None and engine.draft is not None:
-        draft = model(load.draft, load.draft_device or load.device, engine.draft)
+    target, draft = model(engine.target), model(engine.draft) if engine.draft else None
     return GenaiSource(target, draft, lengths, thresholds, lookups)
 
 

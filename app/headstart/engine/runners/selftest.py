@@ -11,7 +11,7 @@ from headstart.engine.runners.precision import probe_ids
 from headstart.engine.runners.runner import Branch, Logits, Runner
 
 _PROMPT, _REJECTED, _ROWS = 40, 5, 4
-ROOM = 2 * _PROMPT  # tokens of context that `fault` needs
+ROOM = 2 * _PROMPT  # tokens of context that `self_test` needs
 # Standard deviations of the logits: pages gave 0, a mask 0.0009, a rollback that does not forget 0.7 and 2.3.
 _MAX_ERROR = 0.01
 # Parts of what one token too many does to the logits: pages gave 0 to 0.06, in any arithmetic; a branch that sees what
@@ -45,7 +45,7 @@ class Invariance:
         return self.min_tokens > 0
 
 
-def fault(runner: Runner) -> str:
+def self_test(runner: Runner) -> str:
     """Return what keeps this runner from being right; empty: nothing."""
     error = rollback_error(runner)
     if error > _MAX_ERROR:

@@ -17,16 +17,15 @@ from pathlib import Path
 
 import psutil
 
-from headstart import manifest as manifests
-from headstart import paths
 from headstart.engine import devices, memory
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.bench.race import OwnMode, raise_if_set
 from headstart.engine.bench.result import Spread, paired, spread
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import LoadOptions, Speculation
-from headstart.engine.loading import LoadedModel, Place, load_model, measure_all, pass_times
-from headstart.engine.local import LocalEngine, draft_place, target_place
+from headstart.engine.load_options import ResolvedOptions, resolve
+from headstart.engine.loading import LoadedModel, RunnerConfig, load_model, measure_all, pass_times
+from headstart.engine.local import LocalEngine, draft_config, target_config
 from headstart.engine.runners import precision
 from headstart.engine.runtime import openvino
 from headstart.engine.tokenizer import Tokenizer
@@ -46,6 +45,7 @@ from headstart.engine.tuning.messages import (
 from headstart.engine.tuning.store import Tuned
 from headstart.engine.validation import Trial as PrecisionTrial
 from headstart.errors import DeviceError, HeadstartError, MemoryBudgetError, Translatable
+from headstart.manifest import ModelSpec
 
 FIRST_PAIRS, MORE_PAIRS = 3, 9  # answers of the default and of a candidate
 _CHANCE = 0.05  # that a setting which gains nothing is taken, over all candidates of a stage
@@ -189,11 +189,11 @@ def tune(request: TuneRequest, tell: Tell, cancel: CancelEvent | None = None) ->
     started, cancel = time.monotonic(), cancel or CancelEvent()
     end = started + request.seconds
     load = replace(request.load, open=(), context=request.load.context or _CONTEXT)
-    draft = manifests.read_model(load.draft) if load.draft else None
-    target = manifests.read_model(load.target)
-    memory.require(target, draft, load)
+    resolved = resolve(load)
+    target, draft = resolved.target.manifest, resolved.draft.manifest if resolved.draft else None
+    memory.require(resolved)
     tell(TuningStep(TARGET))
-    _try_precisions(load, request.seconds * _PRECISION_SHARE, cancel)
+    _try_precisions(resolved, request.seconds * _PRECISION_SHARE, cancel)
     race = _AnswerRace(load, cancel)
     hint, close = _precisions(race.default.target)
     others = settings(_hardware(), load, (hint, close) if close else None, placed=request.placed)
@@ -233,7 +233,7 @@ class _AnswerRace:
         self._cancel = cancel
         self._tokenizer = Tokenizer(load.target)
         self._prompts = read_prompts(2, _KINDS)
-        self._models: list[tuple[Path, Place, LoadedModel]] = []  # of the default
+        self._models: list[tuple[Path, RunnerConfig, LoadedModel]] = []  # of the default
         self.default = self._engine(load)
         self._modes = {"": self._mode("", self.default)}
         self.seconds = time.monotonic() - started  # until it could be timed
@@ -261,28 +261,29 @@ class _AnswerRace:
         return mode
 
     def _engine(self, load: LoadOptions, *, is_candidate: bool = False) -> LocalEngine:
-        target = self._model(load.target, target_place(load), is_candidate=is_candidate)
+        resolved = replace(resolve(load), head=None)
+        target = self._model(resolved.target, target_config(resolved), is_candidate=is_candidate)
         if is_candidate and target is not self.default.target and target.notes:
             raise DeviceError(target.notes[0])  # it was refused, and something else was loaded
         draft = None
-        if load.draft:
-            draft = self._model(load.draft, draft_place(load.draft, load), is_candidate=is_candidate)
+        if resolved.draft:
+            draft = self._model(resolved.draft, draft_config(resolved.draft, load), is_candidate=is_candidate)
         return LocalEngine(target, draft, self._tokenizer)
 
-    def _model(self, folder: Path, place: Place, *, is_candidate: bool) -> LoadedModel:
-        for known, at, model in self._models:
-            if (known, at) == (folder, place):
+    def _model(self, spec: ModelSpec, config: RunnerConfig, *, is_candidate: bool) -> LoadedModel:
+        for folder, used, model in self._models:
+            if (folder, used) == (spec.folder, config):
                 return model
-        wanted, free = memory.share(manifests.read_model(folder), place.context), memory.free_memory()
-        if is_candidate and wanted > free:
+        needed, free = memory.share(spec.manifest, config.context), memory.free_memory()
+        if is_candidate and needed > free:
             raise MemoryBudgetError(
                 "It takes about {wanted} of memory, but {free} is free: close other programs and tune again.",
-                wanted=memory.amount(wanted),
+                wanted=memory.amount(needed),
                 free=memory.amount(free),
             )
-        model = load_model(folder, place, paths.measurements_folder())
+        model = load_model(spec, config)
         if not is_candidate:
-            self._models.append((folder, place, model))
+            self._models.append((spec.folder, config, model))
         return model
 
 
@@ -304,14 +305,14 @@ def _stage(
     return stage
 
 
-def _try_precisions(load: LoadOptions, seconds: float, cancel: CancelEvent) -> None:
+def _try_precisions(resolved: ResolvedOptions, seconds: float, cancel: CancelEvent) -> None:
     """Measure the precisions that loads choose from, within the time. Raises what loading raises, and RaceCancelled."""
     trial = PrecisionTrial()
     timer = threading.Timer(seconds, trial.stop)
     timer.start()
     try:
         with cancel.calling(trial.stop):
-            measure_all(load, trial)
+            measure_all(resolved, trial)
     finally:
         timer.cancel()
     raise_if_set(cancel)

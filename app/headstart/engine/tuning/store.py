@@ -33,26 +33,27 @@ class Tuned:
     draft_vocab: int | None = None
 
 
-def applied(options: LoadOptions) -> LoadOptions:
-    """The options with nothing left open: as tuned on this machine, or the defaults."""
-    if not options.open or not _anything():
-        return replace(options, open=())
-    found = read(options)
-    return replace(options, open=()) if found is None else merged(options, found)
+def fill_unset(options: LoadOptions) -> LoadOptions:
+    """Return the options with nothing left open: as tuned on this machine, or the defaults."""
+    if options.open and any(paths.measurements_folder().glob(f"*-{_KEY}-*.json")):  # else OpenVINO is not needed here
+        tuned = read(options)
+        if tuned is not None:
+            return merge(options, tuned)
+    return replace(options, open=())
 
 
-def merged(options: LoadOptions, found: Tuned) -> LoadOptions:
-    """A person's choices come first; results for another device or draft are not used."""
-    free = options.open
-    device = found.device if Open.DEVICE in free else options.device
-    bare = replace(options, open=())
-    if device.upper() != found.device.upper():
-        return bare
-    if Open.PROPERTIES in free:
-        bare = replace(bare, properties={**found.properties, **options.properties})
-    draft = found.draft if Open.DRAFT in free else options.draft
-    same = draft is not None and draft == found.draft and options.draft_vocab is None
-    return replace(bare, device=device, draft=draft, draft_vocab=found.draft_vocab if same else options.draft_vocab)
+def merge(options: LoadOptions, tuned: Tuned) -> LoadOptions:
+    """Return the options with tuned values for what is open. Values for another device or draft are not used."""
+    device = tuned.device if Open.DEVICE in options.open else options.device
+    merged = replace(options, open=())
+    if device.upper() != tuned.device.upper():
+        return merged
+    if Open.PROPERTIES in options.open:
+        merged = replace(merged, properties={**tuned.properties, **options.properties})
+    draft = tuned.draft if Open.DRAFT in options.open else options.draft
+    is_same = draft is not None and draft == tuned.draft and options.draft_vocab is None
+    draft_vocab = tuned.draft_vocab if is_same else options.draft_vocab
+    return replace(merged, device=device, draft=draft, draft_vocab=draft_vocab)
 
 
 def read(options: LoadOptions) -> Tuned | None:
@@ -86,15 +87,7 @@ def forget(options: LoadOptions) -> bool:
 
 def weights(folder: Path) -> str | None:
     """The hash of a model's weights, from its manifest; None if the model has gone."""
-    if not (folder / manifests.FILE_NAME).is_file():
-        return None
-    listed = manifests.read_model(folder).files.get(_WEIGHTS)
-    return listed.sha256 if listed else None
-
-
-def _anything() -> bool:
-    """Whether any result is stored; if not, OpenVINO need not be loaded here."""
-    return any(paths.measurements_folder().glob(f"*-{_KEY}-*.json"))
+    return _weights_hash(manifests.read_model(folder)) if (folder / manifests.FILE_NAME).is_file() else None
 
 
 def _kept(options: LoadOptions, key: str, kind: type) -> Any:
@@ -107,14 +100,19 @@ def _kept(options: LoadOptions, key: str, kind: type) -> Any:
 
 
 def _measurements(options: LoadOptions) -> Measurements:
-    """Measurements by the models to load: a pair is another subject than its target alone."""
+    """Return the measurements of these models; a pair is another subject than its target alone."""
+    target = manifests.read_model(options.target)
     subject = {
-        "target": weights(options.target),
+        "target": _weights_hash(target),
         "draft": weights(options.draft) if options.draft else None,
         "devices": {name: devices.full_name(name) for name in devices.available()},
         "cores": cores(),
         "openvino": openvino().get_version(),
         "headstart": __version__,
     }
-    name = manifests.read_model(options.target).name
-    return Measurements(paths.measurements_folder(), f"{name}-{_KEY}", subject)
+    return Measurements(paths.measurements_folder(), f"{target.name}-{_KEY}", subject)
+
+
+def _weights_hash(manifest: manifests.Manifest) -> str | None:
+    listed = manifest.files.get(_WEIGHTS)
+    return listed.sha256 if listed else None
