@@ -19,14 +19,14 @@ from headstart.engine.engine import (
     KvPrecision,
     LoadOptions,
     Message,
-    Open,
     Request,
     Tracing,
+    Unset,
 )
 from headstart.engine.load_options import resolve
 from headstart.engine.memory import amount
 from headstart.engine.process.client import EngineClient
-from headstart.engine.protocol import Facts
+from headstart.engine.protocol import ModelInfo
 from headstart.errors import SettingsError
 from headstart.library import Choice
 from headstart.parameters import AnswerParams, EngineConfig, LoadConfig, SamplingParams, SpeculationParams, filled, told
@@ -172,11 +172,11 @@ class Selection:
 def select_model(flags: ModelFlags, trace: Tracing | None = None) -> Selection:
     """Return the models of the flags and how to load them. Tuning decides what the flags leave open."""
     choice = library.choose(flags.model or last_used(), flags.draft)
-    is_open = {
-        Open.DRAFT: flags.draft is None,
-        Open.DEVICE: flags.device == AS_TUNED,
-        Open.DRAFT_DEVICE: not flags.draft_device,
-        Open.PROPERTIES: True,
+    is_unset = {
+        Unset.DRAFT: flags.draft is None,
+        Unset.DEVICE: flags.device == AS_TUNED,
+        Unset.DRAFT_DEVICE: not flags.draft_device,
+        Unset.PROPERTIES: True,
     }
     options = LoadOptions(
         choice.target.folder,
@@ -186,7 +186,7 @@ def select_model(flags: ModelFlags, trace: Tracing | None = None) -> Selection:
         draft_device=flags.draft_device or None,
         ignore_memory=flags.ignore_memory,
         tracing=trace,
-        open=tuple(name for name in Open if is_open[name]),
+        unset=tuple(name for name in Unset if is_unset[name]),
         # Benchmarks have no such flag: they measure Headstart's own engine.
         engine=flags.engine if isinstance(flags, EngineConfig) else EngineKind.HEADSTART,
         kv_precision=flags.kv_precision,
@@ -211,7 +211,7 @@ def last_used() -> str | None:
     return name if name in installed_names() else None
 
 
-def facts(engine: Engine) -> Facts | None:
+def facts(engine: Engine) -> ModelInfo | None:
     """Return the facts of the loaded model; None if the engine has no process of its own."""
     return engine.facts if isinstance(engine, EngineClient) else None
 

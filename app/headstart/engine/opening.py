@@ -33,8 +33,8 @@ from headstart.engine.protocol import (
     BenchStage,
     Description,
     Device,
-    Facts,
     Loading,
+    ModelInfo,
 )
 from headstart.engine.runtime import openvino, openvino_genai
 from headstart.engine.tuning import store
@@ -58,7 +58,7 @@ CountTokens = Callable[[Request | None, str], int]
 
 
 @dataclass(frozen=True)
-class Opened:
+class LoadedEngine:
     """A loaded engine. `count`: tokens of what a request has it read and of a plain text, from any thread.
 
     `bench` carries out a Bench order, reports progress and returns the result, or raises RaceCancelled when stopped.
@@ -69,7 +69,7 @@ class Opened:
     """
 
     engine: Engine
-    facts: Facts
+    facts: ModelInfo
     count: CountTokens
     bench: RunBench
     idle: Callable[[], AbstractContextManager[object]] = nullcontext
@@ -82,7 +82,7 @@ class Opened:
 class Models(Protocol):
     """Where engines come from."""
 
-    def open(self, options: LoadOptions, tell: Tell) -> Opened:
+    def open(self, options: LoadOptions, tell: Tell) -> LoadedEngine:
         """Load a model; `tell` is called with each phase. Raises a HeadstartError."""
         ...
 
@@ -106,7 +106,7 @@ class Models(Protocol):
 class LocalModels:
     """Model folders of this computer, run by Headstart's own engine, and servers that were named instead of one."""
 
-    def open(self, options: LoadOptions, tell: Tell) -> Opened:
+    def open(self, options: LoadOptions, tell: Tell) -> LoadedEngine:
         """See Models.open."""
         if options.remote:
             return _open_remote(options, tell)
@@ -122,8 +122,8 @@ class LocalModels:
         engine = load(resolved, clock.tell)
         clock.end()
         if isinstance(engine, EmbeddingEngine):
-            facts = Facts(engine.model.name, None, options.device, engine.context)
-            return Opened(engine, facts, engine.count, _no_bench)
+            facts = ModelInfo(engine.model.name, None, options.device, engine.context)
+            return LoadedEngine(engine, facts, engine.count, _no_bench)
         tokenizer, options, facts = engine.tokenizer, resolved.options, _facts(engine, resolved)
 
         def count(request: Request | None, text: str) -> int:
@@ -131,8 +131,8 @@ class LocalModels:
             return num_tokens + (len(tokenizer.encode(text)) if text else 0)
 
         if not isinstance(engine, LocalEngine):
-            return Opened(engine, facts, count, _no_bench)
-        return Opened(
+            return LoadedEngine(engine, facts, count, _no_bench)
+        return LoadedEngine(
             engine,
             facts,
             count,
@@ -175,7 +175,7 @@ class LocalModels:
         store.forget(options)
 
 
-def _facts(engine: "LocalEngine | GenaiEngine", resolved: ResolvedOptions) -> Facts:
+def _facts(engine: "LocalEngine | GenaiEngine", resolved: ResolvedOptions) -> ModelInfo:
     target, *drafting = engine.models
     misreading = manifests.misreading(resolved.target.folder, target)  # a draft reads the target's tokens
     is_batch_invariant = getattr(engine, "is_batch_invariant", False)
@@ -184,7 +184,7 @@ def _facts(engine: "LocalEngine | GenaiEngine", resolved: ResolvedOptions) -> Fa
         "equally likely, guesses may change which one you get.",
         model=target.name,
     )
-    return Facts(
+    return ModelInfo(
         target.name,
         next((model.name for model in drafting if not (model.is_eagle or model.is_hydra)), None),
         resolved.options.device,
@@ -277,7 +277,7 @@ def _measure(engine: "LocalEngine", trial: "Trial") -> None:
             _log.warning("the precisions of %s cannot be tried: %s", model.manifest.name, error)
 
 
-def _open_remote(options: LoadOptions, tell: Tell) -> Opened:
+def _open_remote(options: LoadOptions, tell: Tell) -> LoadedEngine:
     """A model of a server. What only a model of this computer can do is refused."""
     from headstart.engine.backends import remote  # noqa: PLC0415 - HTTP, which few need
 
@@ -293,8 +293,8 @@ def _open_remote(options: LoadOptions, tell: Tell) -> Opened:
             "A benchmark measures this computer, but {name} is another one: choose a model that is here.", name=name
         )
 
-    facts = Facts(engine.model.name, None, "", engine.model.context, name)
-    return Opened(engine, facts, count, bench)
+    facts = ModelInfo(engine.model.name, None, "", engine.model.context, name)
+    return LoadedEngine(engine, facts, count, bench)
 
 
 def _no_bench(_order: Bench, _tell: Callable[[BenchReport], None], _cancel: CancelEvent) -> NoReturn:

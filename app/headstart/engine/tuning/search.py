@@ -188,7 +188,7 @@ def tune(request: TuneRequest, tell: Tell, cancel: CancelEvent | None = None) ->
     """
     started, cancel = time.monotonic(), cancel or CancelEvent()
     end = started + request.seconds
-    load = replace(request.load, open=(), context=request.load.context or _CONTEXT)
+    load = replace(request.load, unset=(), context=request.load.context or _CONTEXT)
     resolved = resolve(load)
     target, draft = resolved.target.manifest, resolved.draft.manifest if resolved.draft else None
     memory.require(resolved)

@@ -10,7 +10,7 @@ from headstart import __version__, paths
 from headstart import manifest as manifests
 from headstart.engine import devices
 from headstart.engine.devices import cores
-from headstart.engine.engine import LoadOptions, Open
+from headstart.engine.engine import LoadOptions, Unset
 from headstart.engine.measurements import Measurements
 from headstart.engine.runtime import openvino
 from headstart.engine.tuning.messages import Findings
@@ -35,22 +35,22 @@ class Tuned:
 
 def fill_unset(options: LoadOptions) -> LoadOptions:
     """Return the options with nothing left open: as tuned on this machine, or the defaults."""
-    if options.open and any(paths.measurements_folder().glob(f"*-{_KEY}-*.json")):  # else OpenVINO is not needed here
+    if options.unset and any(paths.measurements_folder().glob(f"*-{_KEY}-*.json")):  # else OpenVINO is not needed here
         tuned = read(options)
         if tuned is not None:
             return merge(options, tuned)
-    return replace(options, open=())
+    return replace(options, unset=())
 
 
 def merge(options: LoadOptions, tuned: Tuned) -> LoadOptions:
     """Return the options with tuned values for what is open. Values for another device or draft are not used."""
-    device = tuned.device if Open.DEVICE in options.open else options.device
-    merged = replace(options, open=())
+    device = tuned.device if Unset.DEVICE in options.unset else options.device
+    merged = replace(options, unset=())
     if device.upper() != tuned.device.upper():
         return merged
-    if Open.PROPERTIES in options.open:
+    if Unset.PROPERTIES in options.unset:
         merged = replace(merged, properties={**tuned.properties, **options.properties})
-    draft = tuned.draft if Open.DRAFT in options.open else options.draft
+    draft = tuned.draft if Unset.DRAFT in options.unset else options.draft
     is_same = draft is not None and draft == tuned.draft and options.draft_vocab is None
     draft_vocab = tuned.draft_vocab if is_same else options.draft_vocab
     return replace(merged, device=device, draft=draft, draft_vocab=draft_vocab)
