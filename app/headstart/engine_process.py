@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
-from headstart.engine.opening import Models
+from headstart.engine.opening import ModelSource
 from headstart.engine.process import host
 from headstart.engine.process.host import Shared
 from headstart.engine.protocol import ModelInfo, ServerReport, StartServer
 
 
-def main(argv: Sequence[str] | None = None, models: Models | None = None) -> None:
+def main(argv: Sequence[str] | None = None, models: ModelSource | None = None) -> None:
     """See `host.main`."""
     host.main(argv, models, serve)
 

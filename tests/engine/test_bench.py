@@ -13,7 +13,7 @@ import pytest
 
 from headstart.engine.bench.measure import BenchPlan, ForwardPlan, Progress, genai, measure, measure_forward
 from headstart.engine.bench.peers import AssistedSource, LlamaSource, PeerOptions
-from headstart.engine.bench.prompts import KINDS, MOST_PER_KIND, USUAL_KINDS, BenchPrompt, read_kinds, read_prompts
+from headstart.engine.bench.prompts import KINDS, MAX_PER_KIND, USUAL_KINDS, BenchPrompt, read_kinds, read_prompts
 from headstart.engine.bench.race import (
     EVERYTHING,
     USUAL,
@@ -564,4 +564,4 @@ class TestTransformers:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_has_enough_prompts(kind: str) -> None:
     prompts = read_prompts(1000, (kind,))
-    assert len({prompt.text for prompt in prompts}) == len(prompts) == MOST_PER_KIND
+    assert len({prompt.text for prompt in prompts}) == len(prompts) == MAX_PER_KIND

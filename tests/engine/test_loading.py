@@ -23,7 +23,7 @@ from headstart.engine.runners.precision import OWN, VERIFY, plain, properties, r
 from headstart.engine.runners.runner import Branch
 from headstart.engine.runners.selftest import rollback_error
 from headstart.engine.runners.stateful import StatefulRunner
-from headstart.engine.validation import Verdict, known, note, refuse
+from headstart.engine.validation import Verdict, find_verdict, refuse, store_verdict
 from headstart.errors import BrokenModelError, DeviceError, Translatable
 from headstart.manifest import ModelSpec
 from tests.engine.answers import LIST, ask, flip_a_bit, forget, load, request
@@ -80,7 +80,7 @@ def test_kernels_that_prove_wrong_are_replaced(tiny_quantized: Path, monkeypatch
     monkeypatch.setattr(loading, "self_test", lambda _runner: next(faults))
     loaded = load_model(ModelSpec.read(tiny_quantized), FAST)
     assert loaded.properties == plain()
-    refused = known(loaded.measurements, properties(OWN))
+    refused = find_verdict(loaded.measurements, properties(OWN))
     assert refused is not None
     assert refused.reason == "logits differ"
 
@@ -88,8 +88,8 @@ def test_kernels_that_prove_wrong_are_replaced(tiny_quantized: Path, monkeypatch
 def test_fastest_proven_precision_is_chosen(tiny_target: Path) -> None:
     known = load_model(ModelSpec.read(tiny_target), FAST).measurements
     for hint, ms in (("f32", 9.0), ("bf16", 8.0)):
-        note(known, properties(hint), Verdict(ms={1: ms, VERIFY: ms}))
-    note(known, properties("f16"), Verdict(Translatable("64 of 64 results are not numbers")))
+        store_verdict(known, properties(hint), Verdict(ms={1: ms, VERIFY: ms}))
+    store_verdict(known, properties("f16"), Verdict(Translatable("64 of 64 results are not numbers")))
     assert load_model(ModelSpec.read(tiny_target), FAST).properties == properties("bf16")
     refuse(known, properties("bf16"), Translatable("it gave results that are not numbers"))
     assert load_model(ModelSpec.read(tiny_target), FAST).properties == plain()

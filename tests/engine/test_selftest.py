@@ -135,11 +135,11 @@ def test_what_decides_no_text_is_not_tried(tiny_quantized: Path, monkeypatch: py
 def test_arithmetic_whose_passes_agree_is_preferred_if_it_is_almost_as_fast(tiny_quantized: Path) -> None:
     known: Measurements = load_model(ModelSpec.read(tiny_quantized), PLACE).measurements
     for hint, ms in ((OWN, 9.0), ("bf16", 8.5), ("f32", 8.0)):
-        validation.note(known, properties(hint), Verdict(ms={1: ms, VERIFY: ms}))
+        validation.store_verdict(known, properties(hint), Verdict(ms={1: ms, VERIFY: ms}))
         agrees = Invariance(0 if hint == "f32" else 2, branches=True, context=MAX_CONTEXT)
-        validation.note_invariance(known, properties(hint), agrees)
+        validation.store_invariance(known, properties(hint), agrees)
     assert load_model(ModelSpec.read(tiny_quantized), PLACE).properties == properties("bf16")
-    validation.note(known, properties("f32"), Verdict(ms={1: 7.0, VERIFY: 7.0}))
+    validation.store_verdict(known, properties("f32"), Verdict(ms={1: 7.0, VERIFY: 7.0}))
     loaded = load_model(ModelSpec.read(tiny_quantized), PLACE)
     assert loaded.properties == properties("f32")
     assert not loaded.is_batch_invariant
@@ -162,7 +162,7 @@ def test_a_person_is_told_where_guesses_may_change_a_word(
 def test_doctor_says_which_models_have_the_same_bits(headstart_home: Path) -> None:
     known = Measurements(headstart_home / "measured", "toy", {"model": "toy", "device": "CPU"})
     for hint, least in ((OWN, 1), ("bf16", 0)):
-        validation.note_invariance(known, properties(hint), Invariance(least, branches=True, context=MAX_CONTEXT))
+        validation.store_invariance(known, properties(hint), Invariance(least, branches=True, context=MAX_CONTEXT))
     sound, odd = doctor._invariances()
     assert (sound.level, odd.level) == (doctor.Level.OK, doctor.Level.NOTE)
     assert OWN in sound.text

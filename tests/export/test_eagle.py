@@ -11,6 +11,7 @@ import pytest
 
 from headstart import manifest
 from headstart.engine import opening
+from headstart.engine.backends.embedding import EmbeddingEngine
 from headstart.engine.bench.peers import EagleSource, GenaiModel, PeerOptions
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.drafters.eagle import EagleDrafter
@@ -90,7 +91,7 @@ def engines(exports: Exports, tmp_path_factory: pytest.TempPathFactory) -> Itera
             opening.load(resolve(exports.options)),
             opening.load(resolve(replace(exports.options, engine=EngineKind.GENAI))),
         )
-    loaded = {engine.kind: engine for engine in chosen}
+    loaded = {engine.kind: engine for engine in chosen if not isinstance(engine, EmbeddingEngine)}
     assert list(loaded) == [EngineKind.HEADSTART, EngineKind.GENAI]
     yield loaded
     for engine in loaded.values():
@@ -259,6 +260,7 @@ def test_model_may_have_its_own_head(
     manifest.write(model, replace(about, files=manifest.hash_files(model)))
     engine = opening.load(resolve(replace(exports.options, target=model, draft=None)))
     found = finished(engine, replace(QUESTION, speculation=FIXED))
+    assert isinstance(engine, LocalEngine)
     facts = opening._facts(engine, resolve(exports.options))
     engine.close()
     assert (facts.draft, facts.head) == (None, "head")

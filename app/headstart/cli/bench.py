@@ -27,7 +27,7 @@ from headstart.cli.options import (
     write_json,
 )
 from headstart.cli.render import Screen, harmless
-from headstart.engine.bench.prompts import LEAST_LENGTH, LENGTHS, MOST_PER_KIND, USUAL_KINDS, read_kinds, read_prompts
+from headstart.engine.bench.prompts import LENGTHS, MAX_PER_KIND, MIN_LENGTH, USUAL_KINDS, read_kinds, read_prompts
 from headstart.engine.bench.race import (
     AGAIN,
     AUTO,
@@ -42,7 +42,7 @@ from headstart.engine.bench.race import (
 )
 from headstart.engine.bench.result import (
     ALL,
-    LEAST_RATIO,
+    MIN_RATIO,
     BenchResult,
     Interval,
     Promise,
@@ -85,8 +85,8 @@ def _lengths(text: str) -> tuple[int, ...]:
 
 def _prompt_lengths(text: str) -> tuple[int, ...]:
     lengths = _lengths(text)
-    if min(lengths) < LEAST_LENGTH:
-        raise SettingsError(f"lengths of prompts must be {LEAST_LENGTH} tokens or more, not {min(lengths)}.")
+    if min(lengths) < MIN_LENGTH:
+        raise SettingsError(f"lengths of prompts must be {MIN_LENGTH} tokens or more, not {min(lengths)}.")
     return lengths
 
 
@@ -102,7 +102,7 @@ class RaceFlags:
     """The size of a race."""
 
     tokens: int = flag(160, "longest answer (default: 160)", minimum=2)
-    prompts: int = flag(3, f"prompts of each class, {MOST_PER_KIND} at most (default: 3)")
+    prompts: int = flag(3, f"prompts of each class, {MAX_PER_KIND} at most (default: 3)")
     repeats: int = flag(3, "answers of each contestant to each prompt (default: 3)")
     classes: tuple[str, ...] = flag(
         USUAL_KINDS,
@@ -552,7 +552,7 @@ def _promise_remarks(promise: Promise) -> list[str]:
             f"Noise: 95 % of the times of plain decoding are {_range(promise.noise)} times those of plain decoding "
             f"again with the time to first token, {_range(promise.noise_decoding)} times without it."
         )
-    limit = f"below {LEAST_RATIO}x outside the noise, time to first token included"
+    limit = f"below {MIN_RATIO}x outside the noise, time to first token included"
     if promise.kept is None:
         slow = _prompt_list(promise, is_noise=None)
         verdict = f"cannot be judged: too few answers tell slowness from noise on {slow}; use --repeats 3 or more."
@@ -562,10 +562,10 @@ def _promise_remarks(promise: Promise) -> list[str]:
         verdict = f"did not hold: {_prompt_list(promise, is_noise=False)} was {limit}."
     lines.append(f'The promise "never slower" {verdict}')
     if promise.limit is not None:
-        threshold = min(LEAST_RATIO, promise.limit)
+        threshold = min(MIN_RATIO, promise.limit)
         lines.append(f"This noise hides a loss unless every repeat is below {threshold:.2f}x.")
     if noisy := _prompt_list(promise, is_noise=True):
-        lines.append(f"The noise explains what else was below {LEAST_RATIO}x: {noisy}.")
+        lines.append(f"The noise explains what else was below {MIN_RATIO}x: {noisy}.")
     return lines
 
 

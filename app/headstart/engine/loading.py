@@ -306,11 +306,11 @@ def measure_all(resolved: ResolvedOptions, trial: Trial) -> None:
 
 
 def pass_times(measurements: Measurements, hints: Sequence[str]) -> Mapping[str, Mapping[str, float]]:
-    """Milliseconds by precision, of those that proved right and were timed.
+    """Return milliseconds by precision, for those that proved right and were timed:
 
-    They are those of one token, of a verification, and a round's share of a prompt that is read once.
+    of one token, of a verification, and a round's share of a prompt that is read once.
     """
-    found = {hint: validation.known(measurements, properties(hint)) for hint in hints}
+    found = {hint: validation.find_verdict(measurements, properties(hint)) for hint in hints}
     return {
         hint: {
             **{f"{tokens} tokens": verdict.ms[tokens] for tokens in (1, VERIFY)},
@@ -386,11 +386,13 @@ def _choose_arithmetic(
     """
     reason = ""
     for chosen in (requested, plain(), reference()):
-        verdict = validation.known(model.measurements, chosen)
+        verdict = validation.find_verdict(model.measurements, chosen)
         if verdict is None and not _needs_no_trial(chosen, model.device):
             watcher.on_trial()
             Trial().run(_trial_subject(model), [chosen], timed=False)
-            verdict = validation.known(model.measurements, chosen) or Verdict(Translatable("it could not be tried"))
+            verdict = validation.find_verdict(model.measurements, chosen) or Verdict(
+                Translatable("it could not be tried")
+            )
         if verdict is None or not verdict.reason:
             note = Translatable(
                 "{model} does not run in {name} here, as {why}; it runs in {instead}.",
@@ -410,7 +412,7 @@ def _fastest(measurements: Measurements, hints: Sequence[str]) -> str:
     One whose passes agree to the bit may take a little more.
     What was never tried is taken for the fastest if it is our own kernels, or else f32.
     """
-    if OWN in hints and validation.known(measurements, own_kernels()) is None:
+    if OWN in hints and validation.find_verdict(measurements, own_kernels()) is None:
         return OWN
     ms = {hint: sum(figures.values()) for hint, figures in pass_times(measurements, hints).items()}
     if not ms:
@@ -425,11 +427,11 @@ def _is_invariant(runner: AnyRunner, measurements: Measurements, chosen: Propert
 
     If it takes padding, or no branches, the runner works so from here on.
     """
-    invariance = validation.invariance(measurements, chosen)
+    invariance = validation.find_invariance(measurements, chosen)
     if runner.context >= ROOM and (invariance is None or invariance.context < min(runner.context, MAX_CONTEXT)):
         watcher.on_trial()
         invariance = batch_invariance(runner)
-        validation.note_invariance(measurements, chosen, invariance)
+        validation.store_invariance(measurements, chosen, invariance)
         watcher.on_decided()
     return invariance is not None and invariance.apply(runner)
 

@@ -1,5 +1,8 @@
 """Headstart's own engine: one target with its drafters, from messages to text."""
 
+# Siblings are of the same class.
+# ruff: noqa: SLF001
+
 import copy
 import logging
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -68,9 +71,10 @@ class LocalEngine:
         reload: Callable[[], LoadedModel] | None = None,
         head: LoadedModel | None = None,
     ) -> None:
-        """`learned` keeps the policy's costs and calibrations of this pair; a recording leaves them as they are.
+        """Start an engine over loaded models.
 
-        `reload` loads the target again, in what its arithmetic may be by then.
+        `learned` keeps the policy's costs and calibrations of this pair; a recording does not change them.
+        `reload` loads the target again, in the best arithmetic that is left.
         """
         drafting = {Origin.DRAFT.value: draft, Origin.EAGLE.value: head}
         self.drafting = {name: model for name, model in drafting.items() if model}
@@ -96,35 +100,33 @@ class LocalEngine:
         runners = target.runner.others if isinstance(target.runner, PagedRunner) else ()
         self.others: list[LocalEngine] = []
         self._is_one_of_several = bool(runners)
-        self.others = [copy.copy(self)._become(runner) for runner in runners]  # noqa: SLF001 - of its own kind
+        self.others = [self._sibling(runner) for runner in runners]
 
     @property
     def models(self) -> tuple[Manifest, ...]:
-        """What is known of the target, then of the models that draft."""
+        """The manifests of the target and of the models that draft."""
         return tuple(model.manifest for model in (self.target, *self.drafting.values()))
 
     @property
     def notes(self) -> tuple[Translatable, ...]:
-        """What a person should know of how the models were loaded, in sentences."""
+        """Sentences for the user about how the models were loaded."""
         return tuple(note for model in (self.target, *self.drafting.values()) for note in model.notes)
 
     @property
     def arithmetic(self) -> str:
-        """The name of what the target computes in."""
+        """The name of the target's precision."""
         return name_of(self.target.properties)
 
     @property
     def is_batch_invariant(self) -> bool:
-        """Whether guesses, and all else that decides how tokens are read, leave the target's logits as they are."""
+        """The target's logits do not depend on guesses, nor on how tokens are split into passes."""
         return self.target.is_batch_invariant
 
     @property
     def context(self) -> int:
-        """Tokens of room."""
         return self.target.runner.context
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
-        """See Engine.generate."""
         if request.tokens_only:
             yield from tokens_of(request, self.tokenizer, self.context)
             return
@@ -165,7 +167,7 @@ class LocalEngine:
         yield self._finished(text.ended or reason, tally, text)
 
     def read_ahead(self, request: Request) -> Iterator[None]:
-        """Read its prompt, so that an answer to it, or to one that begins alike, begins at once; a little at each step.
+        """Read the prompt of a request that may come, a little at each step, so that its answer begins at once.
 
         Raises what a request with this prompt would raise.
         """
@@ -175,11 +177,11 @@ class LocalEngine:
             yield from prefixes.read_ahead(prompt, request.keep)
 
     def store_one(self) -> bool:
-        """Write some of what was read to disk, or learn from an answer, as requests want; whether there may be more."""
+        """Write some of what was read to disk, or learn from an answer. Return True if there may be more."""
         return any(prefixes.store_one() for prefixes in self._prefixes) or self._answers.store_one()
 
     def forget(self, chats: Collection[str]) -> None:
-        """Drop what was read of chats that were deleted, and learned; without any, of all that are kept on disk."""
+        """Drop what was read and learned of deleted chats; without any, of all that are on disk."""
         for prefixes in self._prefixes:
             prefixes.forget(chats)
         self._answers.forget(chats)
@@ -187,17 +189,17 @@ class LocalEngine:
             other.forget(chats)
 
     def forget_all(self) -> None:
-        """Read every prompt from its beginning again; what is on disk stays there."""
+        """Forget all prompts in memory. What is on disk stays."""
         for prefixes in self._prefixes:
             prefixes.clear()
 
     def keep_in(self, folder: Path) -> None:
-        """Keep what is read in another folder than that of the user's chats, as a benchmark does."""
+        """Store what is read in another folder than that of the user's chats, as a benchmark does."""
         for prefixes in self._prefixes:
             prefixes.keep_in(folder)
 
     def close(self) -> None:
-        """Free the models: the last reference to their memory is dropped here. Closing again does nothing."""
+        """Free the models. Closing again does nothing."""
         if self._trace:
             self._trace.close()
         for name in ("_decoder", "_prefixes", "drafting", "target", "draft", "others"):
@@ -206,7 +208,7 @@ class LocalEngine:
     def _events(
         self, request: Request, scorer: Scorer | None, prompt: Scorer | None, cancel: CancelEvent
     ) -> Iterator[Prefill | Round | FinishReason]:
-        """Those of the decoder. Where the target's arithmetic breaks, another target goes on where it stopped."""
+        """Yield the decoder's events. If the target's arithmetic breaks, another target continues from there."""
         written: list[int] = []
         note = Translatable()
         while True:
@@ -222,19 +224,23 @@ class LocalEngine:
             else:
                 return
 
-    def _become(self, runner: PagedRunner) -> "LocalEngine":
-        """Of a copy: an engine for answers at the same time. Its drafters need no model; it keeps nothing it learns."""
-        self.target, self.draft, self.drafting = replace(self.target, runner=runner), None, {}
-        self._policy = Policy.from_json(self._policy.to_json()) or Policy(self._policy.costs)
-        self._prefixes, self._answers = [self._prefixes[0].beside(runner)], _answers(self.target)
-        self._learned = self._reload = self._trace = None
-        self._decoder = self._new_decoder()
-        return self
+    def _sibling(self, runner: PagedRunner) -> "LocalEngine":
+        """Return an engine for answers at the same time. It drafts without a model, and stores nothing that it learns.
+
+        It shares the target, the tokenizer and all else that answers do not change.
+        """
+        sibling = copy.copy(self)
+        sibling.target, sibling.draft, sibling.drafting = replace(self.target, runner=runner), None, {}
+        sibling._policy = Policy.from_json(self._policy.to_json()) or Policy(self._policy.costs)
+        sibling._prefixes, sibling._answers = [self._prefixes[0].beside(runner)], _answers(self.target)
+        sibling._learned = sibling._reload = sibling._trace = None
+        sibling._decoder = sibling._new_decoder()
+        return sibling
 
     def _replace_target(self) -> Translatable:
-        """Never use this arithmetic again, and load the target in the next; why, in a sentence.
+        """Refuse the target's arithmetic for good, load the target in the next best, and return a sentence about it.
 
-        Raises what loading raises, as where no arithmetic is left.
+        Raises what loading raises, also if no arithmetic is left.
         """
         broken = self.target
         validation.refuse(broken.measurements, broken.properties, Translatable("it gave results that are not numbers"))
@@ -257,7 +263,7 @@ class LocalEngine:
         )
 
     def _new_decoder(self) -> Decoder:
-        """Of the target as it is loaded now."""
+        """Return a decoder for the models as they are loaded now."""
         target, draft, head = self.target, self.draft, self.drafting.get(Origin.EAGLE)
         sources = Sources(target.runner, self.tokenizer.folder, target.manifest, answers=self._answers)
         if draft:
@@ -292,7 +298,7 @@ class LocalEngine:
         return job
 
     def _finished(self, reason: FinishReason, tally: Tally, text: AnswerText) -> Finish:
-        """Keep what was learned and add everything up."""
+        """Store what was learned and add everything up."""
         policy = self._policy
         if self._learned and not isinstance(policy, Recorder):
             self._learned.put(_POLICY, policy.to_json())
@@ -368,14 +374,14 @@ def _runner_config(spec: ModelSpec, options: LoadOptions) -> RunnerConfig:
 
 
 def _prefixes(model: LoadedModel) -> PrefixCache:
-    """Their tokens are those of the same weights, in the same arithmetic, on the same processor."""
+    """Return a prefix cache. Its files are shared by the same weights, arithmetic and processor."""
     how = [model.measurements.subject, model.properties, getattr(model.runner, "min_tokens", 1)]
     files = PartFiles(paths.kept_prompts(), identity_of(how))
-    return PrefixCache(model.runner, memory.of_earlier_texts(memory.free_memory()), files)
+    return PrefixCache(model.runner, memory.prefix_cache_bytes(memory.free_memory()), files)
 
 
 def _answers(target: LoadedModel) -> AnswerTable:
-    """However the target computes, its answers have the same tokens."""
+    """Return the table of answers. The tokens of an answer do not depend on the arithmetic."""
     identity = identity_of(["answers", target.manifest.name, target.manifest.tokenizer.fingerprint])
     return AnswerTable(paths.kept_prompts(), identity, target.runner.vocabulary)
 
@@ -392,10 +398,13 @@ def _learned(target: LoadedModel, drafting: Mapping[str, LoadedModel]) -> Measur
 def _restored_policy(
     target: LoadedModel, drafting: Mapping[str, LoadedModel], learned: Measurements, depth: int | None
 ) -> Policy:
-    """With a depth, one that records. Prices that a trial measured replace shipped ones once."""
+    """Return the stored policy, or a new one; with a `depth`, one that records.
+
+    Prices that a trial measured replace the shipped ones once.
+    """
     kind = Policy if depth is None else Recorder
     models = {Origin.TARGET.value: target, **drafting}
-    trials = {name: validation.known(model.measurements, model.properties) for name, model in models.items()}
+    trials = {name: validation.find_verdict(model.measurements, model.properties) for name, model in models.items()}
     is_measured = all(trial and trial.ms for name, trial in trials.items() if name != Origin.EAGLE)
     policy = kind.from_json(learned.get(_POLICY))
     if policy is None or (is_measured and not learned.get(_PRICES)):

@@ -55,7 +55,7 @@ _PERIOD = 0.1  # seconds between two releases
 
 @dataclass(frozen=True)
 class Need:
-    """Bytes of memory, by what they are for."""
+    """Bytes of memory by purpose."""
 
     weights: int
     context: int  # keys and values of all models and what else grows with the text, when the context is full
@@ -63,32 +63,32 @@ class Need:
 
     @property
     def resident(self) -> int:
-        """What is held when the context is full."""
+        """Bytes that are held when the context is full."""
         return self.weights + self.context + self.program
 
     @property
     def loading(self) -> int:
-        """The most that is held before a first token."""
+        """Most bytes that are held before a first token."""
         return self.weights + self.program + _LOADING
 
     @property
     def total(self) -> int:
-        """What must be free for this to work."""
+        """Bytes that must be free."""
         return max(self.resident, self.loading)
 
 
 def kv_bits(kv_precision: str) -> int:
-    """Bits of a number in the cache of keys and values."""
+    """Return the bits of a number in the cache of keys and values."""
     return 8 if kv_precision == KvPrecision.U8 else 16
 
 
 def context_of(model: Manifest, wanted: int | None) -> int:
-    """Tokens of context that a model is loaded with; each within its own, as a draft may be made for less."""
+    """Return the tokens of context that a model is loaded with. A draft may be made for fewer than its target."""
     return min(model.context_length, wanted or DEFAULT_CONTEXT)
 
 
 def need(models: Iterable[Manifest], context: int | None = None, bits: int = 16) -> Need:
-    """For a target, maybe with its draft after it, at a context (None: the usual one)."""
+    """Return the memory of a target, and of models beside it, at a context (None: the usual one)."""
     known = tuple(models)
     return Need(
         weights=sum(_weights(model) for model in known),
@@ -98,29 +98,29 @@ def need(models: Iterable[Manifest], context: int | None = None, bits: int = 16)
 
 
 def share(model: Manifest, context: int | None, bits: int = 16) -> int:
-    """What one model takes beside others that are loaded: its weights and its context."""
+    """Return the bytes of one model beside loaded ones: its weights and its context."""
     return _weights(model) + context_of(model, context) * _per_token(model, bits)
 
 
 def cache(models: Iterable[Manifest], context: int | None, bits: int) -> int:
-    """Bytes of the keys and values of all models when the context is full."""
-    return sum(context_of(model, context) * _kept(model, bits) for model in models)
+    """Return the bytes of the keys and values of all models when the context is full."""
+    return sum(context_of(model, context) * _kv_bytes(model, bits) for model in models)
 
 
-def of_earlier_texts(free: int) -> int:
-    """Bytes that one model may take for the keys and values of earlier texts where so many are free beside it."""
+def prefix_cache_bytes(free: int) -> int:
+    """Return the bytes that one model may take for keys and values of earlier texts, of `free` bytes beside it."""
     return max(0, min(_EARLIER, free // 8))
 
 
 def room(models: Iterable[Manifest], context: int | None, bits: int, free: int) -> int:
-    """Tokens of keys and values to make room for: a context, and earlier texts as far as `free` bytes allow."""
+    """Return the tokens to make room for: a context, and earlier texts as far as `free` bytes allow."""
     known = tuple(models)
     left = free - need(known, context, bits).total
-    return context_of(known[0], context) + of_earlier_texts(left) // _kept(known[0], bits)
+    return context_of(known[0], context) + prefix_cache_bytes(left) // _kv_bytes(known[0], bits)
 
 
 def largest_context(models: Iterable[Manifest], free: int, bits: int = 16) -> int | None:
-    """The longest context with which these fit into `free` bytes, in steps of 256; None where none does."""
+    """Return the longest context with which the models fit into `free` bytes; None if none does."""
     known = tuple(models)
     bare = need(known, 1, bits)
     if bare.total > free:
@@ -134,11 +134,11 @@ def _weights(model: Manifest) -> int:
 
 
 def _per_token(model: Manifest, bits: int) -> int:
-    return _kept(model, bits) + _PER_TOKEN
+    return _kv_bytes(model, bits) + _PER_TOKEN
 
 
-def _kept(model: Manifest, bits: int) -> int:
-    """Bytes of keys and values a token."""
+def _kv_bytes(model: Manifest, bits: int) -> int:
+    """Return the bytes of keys and values per token."""
     return round(model.kv_bytes_per_token * (_OF_16_BITS[bits]))
 
 
@@ -169,7 +169,7 @@ def require(resolved: ResolvedOptions) -> None:
 
 
 def free_memory(ending: int = 0) -> int:
-    """Bytes that a program could take without swapping once the process `ending` (0: none) has ended."""
+    """Return the bytes that a program could take without swapping once the process `ending` (0: none) has ended."""
     held = 0
     if ending:
         with suppress(psutil.Error):  # it has ended by itself
@@ -178,7 +178,7 @@ def free_memory(ending: int = 0) -> int:
 
 
 def amount(size: int) -> str:
-    """Bytes as people read them."""
+    """Return a number of bytes as people read it."""
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
 
 
@@ -206,7 +206,7 @@ def _over_budget(
 
 
 def instead_of(error: BaseException, *, loading: bool) -> OutOfMemoryError | None:
-    """What to say where memory ran out, though `error` may call it otherwise; None for all else."""
+    """Return the error to show if memory ran out, whatever `error` calls it; None for all other errors."""
     if not any(_is_out_of_memory(each) for each in _chain(error)):
         return None
     if loading:
@@ -231,7 +231,7 @@ def _is_out_of_memory(error: BaseException) -> bool:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """The error and those that it was made of."""
+    """Yield the error and its causes."""
     each: BaseException | None = error
     while each is not None:
         yield each
@@ -240,7 +240,7 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 @contextmanager
 def released(weights: Path) -> Iterator[None]:
-    """While inside and on leaving, give back the pages of `weights` that this process has mapped but not changed."""
+    """Keep giving back the pages of `weights` that this process has mapped but not changed, while inside."""
     if not sys.platform.startswith("linux"):
         yield
         return

@@ -59,55 +59,49 @@ CountTokens = Callable[[Request | None, str], int]
 
 @dataclass(frozen=True)
 class LoadedEngine:
-    """A loaded engine. `count`: tokens of what a request has it read and of a plain text, from any thread.
-
-    `bench` carries out a Bench order, reports progress and returns the result, or raises RaceCancelled when stopped.
-    `idle` is entered when there was no request for a while, and left when one comes. `read_ahead` reads
-    the prompt of a request that may come, a little at each step; None: this engine cannot. `store_one` does a little of
-    what may be done between two requests, and says whether there is more. `forget`: see Forget. `others`: engines over
-    the same model for answers at the same time.
-    """
+    """A loaded engine and what it can do."""
 
     engine: Engine
     facts: ModelInfo
-    count: CountTokens
-    bench: RunBench
+    count: CountTokens  # the tokens of a request's prompt plus those of a plain text; from any thread
+    bench: RunBench  # carries out a Bench order, or raises RaceCancelled
+    # Entered when there was no request for a while, and left when one comes.
     idle: Callable[[], AbstractContextManager[object]] = nullcontext
+    # Reads the prompt of a request that may come, a little at each step; None: this engine cannot.
     read_ahead: Callable[[Request], Iterator[None]] | None = None
-    store_one: Callable[[], bool] = lambda: False
-    forget: Callable[[Collection[str]], None] = lambda _: None
-    others: Sequence[Engine] = ()
+    store_one: Callable[[], bool] = lambda: False  # does a little work between two requests; False: none is left
+    forget: Callable[[Collection[str]], None] = lambda _: None  # see protocol.Forget
+    others: Sequence[Engine] = ()  # engines over the same model, for answers at the same time
 
 
-class Models(Protocol):
-    """Where engines come from."""
+class ModelSource(Protocol):
+    """A source of loaded engines."""
 
     def open(self, options: LoadOptions, tell: Tell) -> LoadedEngine:
         """Load a model; `tell` is called with each phase. Raises a HeadstartError."""
         ...
 
     def describe(self) -> Description:
-        """The machine."""
+        """Return what this machine has."""
         ...
 
     def tune(self, order: Tune, tell: Callable[[TuneReport], None], cancel: CancelEvent) -> Findings:
-        """Find out how models run fastest here, and keep that. Raises a HeadstartError, or RaceCancelled."""
+        """Find out how models run fastest here, and store it. Raises a HeadstartError, or RaceCancelled."""
         ...
 
     def recall(self, options: LoadOptions) -> Findings | None:
-        """What was kept and counts."""
+        """Return the stored result of tuning, if it still counts."""
         ...
 
     def forget(self, options: LoadOptions) -> None:
-        """Drop it."""
+        """Drop the stored result of tuning."""
         ...
 
 
 class LocalModels:
-    """Model folders of this computer, run by Headstart's own engine, and servers that were named instead of one."""
+    """The model folders of this computer, and servers that the options name instead."""
 
     def open(self, options: LoadOptions, tell: Tell) -> LoadedEngine:
-        """See Models.open."""
         if options.remote:
             return _open_remote(options, tell)
         clock = _LoadTime(options, tell)
@@ -145,7 +139,6 @@ class LocalModels:
         )
 
     def describe(self) -> Description:
-        """See Models.describe."""
         present = tuple(Device(name, devices.full_name(name)) for name in devices.available())
         versions = {
             "headstart": __version__,
@@ -156,22 +149,19 @@ class LocalModels:
         return Description(present, *machine_memory(), versions)
 
     def tune(self, order: Tune, tell: Callable[[TuneReport], None], cancel: CancelEvent) -> Findings:
-        """See Models.tune."""
         from headstart.engine.tuning import search  # noqa: PLC0415 - as above
 
-        def told(what: TuningStep | Stage) -> None:
-            tell(TuneStep(order.ticket, what) if isinstance(what, TuningStep) else TuneDecided(order.ticket, what))
+        def report(step: TuningStep | Stage) -> None:
+            tell(TuneStep(order.ticket, step) if isinstance(step, TuningStep) else TuneDecided(order.ticket, step))
 
-        chosen, found = search.tune(order.request, told, cancel)
-        store.keep(order.request.load, chosen, found)
-        return found
+        tuned, findings = search.tune(order.request, report, cancel)
+        store.keep(order.request.load, tuned, findings)
+        return findings
 
     def recall(self, options: LoadOptions) -> Findings | None:
-        """See Models.recall."""
         return store.findings(options)
 
     def forget(self, options: LoadOptions) -> None:
-        """See Models.forget."""
         store.forget(options)
 
 
@@ -201,25 +191,24 @@ def _facts(engine: "LocalEngine | GenaiEngine", resolved: ResolvedOptions) -> Mo
 
 
 class _LoadTime:
-    """Reports the phases of a load with the seconds that it took last time, and remembers those of this time."""
+    """A report of a load's phases, each with the seconds that the last load took."""
 
     def __init__(self, options: LoadOptions, tell: Tell) -> None:
         folders = [str(folder) for folder in (options.target, options.draft) if folder]
         how = [options.device, options.draft_device, options.engine]
         subject = {"models": folders, "how": how, "headstart": __version__}
-        self._kept = Measurements(paths.measurements_folder(), f"{options.target.name}-loading", subject)
-        self._tell, self._started, self._usual = tell, time.monotonic(), True
+        self._measurements = Measurements(paths.measurements_folder(), f"{options.target.name}-loading", subject)
+        self._tell, self._started, self._is_usual = tell, time.monotonic(), True
 
     def tell(self, phase: Phase) -> None:
-        """A step begins."""
-        self._usual &= phase is not Phase.PROOF  # which is made once
-        seconds = self._kept.get(_SECONDS)
+        self._is_usual &= phase is not Phase.PROOF  # trials are made once
+        seconds = self._measurements.get(_SECONDS)
         self._tell(Loading(phase, seconds if isinstance(seconds, float) else None))
 
     def end(self) -> None:
-        """The model is loaded."""
-        if self._usual:
-            self._kept.put(_SECONDS, time.monotonic() - self._started)
+        """Store how long the load took."""
+        if self._is_usual:
+            self._measurements.put(_SECONDS, time.monotonic() - self._started)
 
 
 def _race(
@@ -242,14 +231,14 @@ def _race(
 
 
 def bench_heat(ticket: int, heat: Heat) -> BenchHeat:
-    """A heat without its tokens."""
+    """Return a heat without its tokens."""
     prompt, run = heat.prompt, heat.run
     return BenchHeat(ticket, prompt.id, prompt.kind, heat.contestant, heat.repeat, run.ms_per_token, len(run.tokens))
 
 
 @contextmanager
 def _measuring(engine: "LocalEngine") -> Iterator[None]:
-    """While inside, each precision of the loaded models is tried and timed, until everything is known."""
+    """Try and time each precision of the loaded models while inside, until everything is known."""
     from headstart.engine.validation import Trial  # noqa: PLC0415 - as above
 
     trial = Trial()
@@ -263,7 +252,7 @@ def _measuring(engine: "LocalEngine") -> Iterator[None]:
 
 
 def _measure(engine: "LocalEngine", trial: "Trial") -> None:
-    """Nothing on battery, and nothing that the free memory does not hold beside what is loaded."""
+    """Measure what fits into free memory beside the loaded models; nothing on battery."""
     from headstart.engine.loading import measure  # noqa: PLC0415 - as above
 
     if is_on_battery():
@@ -278,7 +267,7 @@ def _measure(engine: "LocalEngine", trial: "Trial") -> None:
 
 
 def _open_remote(options: LoadOptions, tell: Tell) -> LoadedEngine:
-    """A model of a server. What only a model of this computer can do is refused."""
+    """Connect to a server's model. What only a model of this computer can do is refused."""
     from headstart.engine.backends import remote  # noqa: PLC0415 - HTTP, which few need
 
     tell(Loading(Phase.SERVER))
@@ -305,14 +294,14 @@ def _no_bench(_order: Bench, _tell: Callable[[BenchReport], None], _cancel: Canc
 
 
 def machine_memory() -> tuple[int, int]:
-    """Bytes of memory in all, and those that a program could take in this one's place without swapping."""
+    """Return the bytes of memory in all, and what a program could take in this one's place without swapping."""
     total = int(psutil.virtual_memory().total)
     return total, min(total, free_memory(os.getpid()))
 
 
 @dataclass(frozen=True)
 class EngineChoice:
-    """An engine, and a sentence on why, where the user did not ask for it."""
+    """An engine and, if the user did not ask for it, a sentence that says why."""
 
     kind: EngineKind
     reason: str = ""
@@ -371,7 +360,7 @@ def choose_engine(resolved: ResolvedOptions) -> EngineChoice:
         reason = f"Headstart's own engine uses the EAGLE-3 head {head} on a processor only"
     elif "NPU" in kinds:
         reason = "Headstart's own engine cannot use an NPU"
-    elif wish is not EngineKind.HEADSTART and (objection := _objection(resolved)):
+    elif kinds != {"CPU"} and wish is not EngineKind.HEADSTART and (objection := _objection(resolved)):
         reason = f"Headstart's own engine failed a check of this device ({objection})"
     if reason:
         return EngineChoice(EngineKind.GENAI, f"OpenVINO GenAI runs this model because {reason}.")

@@ -30,7 +30,7 @@ from headstart.errors import PeerError, SettingsError
 
 TOKENS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 32, 64, 128, 256, 512, 1024)
 CONTEXTS = (16, 64, 256, 512, 1024, 2048, 4096)
-_MOST_CHECKED = 32  # tokens; up to here a pass is a check and gives logits for each, above it reads a prompt
+_MAX_CHECKED = 32  # tokens; up to here a pass is a check and gives logits for each, above it reads a prompt
 _BEFORE = 64  # tokens in the cache while the number of tokens is varied
 
 
@@ -67,9 +67,9 @@ def genai(
     thresholds: Sequence[float] = (),
     lookups: Sequence[int] = (),
 ) -> GenaiSource:
-    """OpenVINO GenAI with the models of `engine`, and the static settings to try.
+    """Return OpenVINO GenAI with the models of `engine`, and the static settings to try.
 
-    Where Headstart has kernels of its own, OpenVINO takes what is fastest of its own.
+    In place of our own kernels, OpenVINO takes the fastest arithmetic of its own.
     """
 
     def model(loaded: LoadedModel) -> GenaiModel:
@@ -83,7 +83,7 @@ def genai(
 
 
 def peer_options(engine: LocalEngine, device: str, tokens: int, context: int) -> PeerOptions:
-    """The conditions of `engine` for peers. `tokens`: of the longest answer."""
+    """Return the conditions of `engine` for peers. `tokens`: of the longest answer."""
     return PeerOptions(
         device=device,
         tokens=tokens,
@@ -178,7 +178,7 @@ def _summed_up(race: BenchResult, results: Sequence[PromptResult], peers: Sequen
 
 
 def _warm_up(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], cancel: CancelEvent) -> int:
-    """Each contestant answers the longest prompt, unmeasured. Returns the most tokens that a cache held."""
+    """Let each contestant answer the longest prompt, unmeasured. Return the most tokens that a cache held."""
     prompt, longest = max(prompts, key=lambda each: sum(len(message.content) for message in each.messages)), 0
     for contestant in contestants:
         raise_if_set(cancel)
@@ -189,7 +189,7 @@ def _warm_up(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], 
 
 @dataclass(frozen=True)
 class ForwardPlan:
-    """The passes to measure; those beyond the models' context are left out."""
+    """The passes to measure. Passes beyond the models' context are left out."""
 
     load: LoadOptions
     tokens: Sequence[int] = TOKENS
@@ -199,7 +199,7 @@ class ForwardPlan:
 
 @dataclass(frozen=True)
 class Timed:
-    """Milliseconds of some passes of one kind."""
+    """The milliseconds of some passes of one kind."""
 
     median: float
     least: float
@@ -207,7 +207,7 @@ class Timed:
 
 @dataclass(frozen=True)
 class ModelForward:
-    """One model."""
+    """The passes of one model."""
 
     name: str
     role: str  # target, draft or eagle
@@ -218,7 +218,7 @@ class ModelForward:
 
 @dataclass(frozen=True)
 class ForwardResult:
-    """Everything that was measured."""
+    """The passes of all models."""
 
     machine: Machine
     models: tuple[ModelForward, ...]
@@ -249,7 +249,7 @@ def _model(loaded: LoadedModel, role: str, plan: ForwardPlan, stage: Callable[[s
         times = []
         for _ in range(plan.repeats + 1):
             started = time.perf_counter()
-            runner.forward(ids, rows=count if count <= _MOST_CHECKED else 1)
+            runner.forward(ids, rows=count if count <= _MAX_CHECKED else 1)
             times.append((time.perf_counter() - started) * 1000.0)
             runner.rollback(length)
         return Timed(statistics.median(times[1:]), min(times[1:]))

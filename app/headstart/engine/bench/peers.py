@@ -47,10 +47,10 @@ class PeerSource(Protocol):
 
     @property
     def words(self) -> str:
-        """What it is, as in "loading ..."."""
+        """The name, as in "loading ..."."""
 
     def open(self, options: PeerOptions) -> AbstractContextManager[Sequence[Contestant]]:
-        """Its contestants, with the models loaded while inside. Raises PeerError with the reason why it cannot race."""
+        """Load the models and give the contestants while inside. Raises PeerError if it cannot race."""
 
 
 class ChatPeer(Protocol):
@@ -58,12 +58,12 @@ class ChatPeer(Protocol):
 
     @property
     def name(self) -> str:
-        """What the tables call it."""
+        """The name in tables."""
 
     def open(self, options: PeerOptions, chats: int) -> AbstractContextManager[Ask]:
-        """It has been loaded while inside, with room for so many chats of `options.context` tokens each.
+        """Load the models, with room for `chats` chats of `options.context` tokens each, while inside.
 
-        Raises PeerError with the reason why it cannot take part; so does what it yields.
+        Raises PeerError if it cannot take part; what it yields raises it, too.
         """
 
 
@@ -76,7 +76,6 @@ class Peer:
     write: Callable[[list[int]], Run]
 
     def answer(self, prompt: BenchPrompt) -> Run:
-        """See Contestant.answer."""
         return self.write(self.encode(prompt))
 
 
@@ -104,7 +103,7 @@ class GenaiSource:
 
     @contextmanager
     def open(self, options: PeerOptions) -> Iterator[Sequence[Peer]]:
-        """See PeerSource.open. The memory is freed with the last contestant."""
+        """Give the contestants. The memory is freed with the last one."""
         yield tuple(self._modes(options))
 
     def _modes(self, options: PeerOptions) -> Iterator[Peer]:
@@ -136,7 +135,6 @@ class EagleSource:
 
     @contextmanager
     def open(self, options: PeerOptions) -> Iterator[Sequence[Peer]]:
-        """See PeerSource.open."""
         if self.head is None:
             raise PeerError("EAGLE-3 stays out: name an installed head of the model with --eagle NAME.")
         head = GenaiModel(self.head, self.target.properties)  # it reads what the target computes
@@ -154,7 +152,6 @@ class GenaiChats:
 
     @contextmanager
     def open(self, options: PeerOptions, chats: int) -> Iterator[Ask]:
-        """See ChatPeer.open."""
         # Left to itself it makes room for one prompt, and the second chat overwrites the first.
         with _failures_told(self.name):
             pipeline = _pipeline(self.target, options, chats * genai_blocks(options.context, options.device))
@@ -184,7 +181,7 @@ def _draft(model: GenaiModel, options: PeerOptions) -> Any:
 
 
 def _pipeline(target: GenaiModel, options: PeerOptions, kept_blocks: int = 0, **more: object) -> Any:
-    """`kept_blocks`: of earlier texts; with 0 every answer starts from a cold cache, as a race wants it."""
+    """Return a pipeline. `kept_blocks`: blocks of earlier texts; with 0 every answer starts from a cold cache."""
     genai = openvino_genai()
     scheduler = genai.SchedulerConfig()
     scheduler.enable_prefix_caching = kept_blocks > 0
@@ -195,7 +192,7 @@ def _pipeline(target: GenaiModel, options: PeerOptions, kept_blocks: int = 0, **
 
 
 def _generate(pipeline: Any, options: PeerOptions, guessing: Mapping[str, object], ids: list[int]) -> Run:
-    """The times are GenAI's own figures; it neither encodes nor decodes text here."""
+    """Return an answer with GenAI's own times. No text is encoded or decoded here."""
     # A new configuration: the model's own would bring its sampling and penalties.
     config = openvino_genai().GenerationConfig(
         max_new_tokens=options.tokens,
@@ -230,7 +227,6 @@ class AssistedSource:
 
     @contextmanager
     def open(self, options: PeerOptions) -> Iterator[Sequence[Peer]]:
-        """See PeerSource.open."""
         if self.target is None:
             raise PeerError("Hugging Face transformers stay out: name the source weights with --source PATH.")
         if options.device != "CPU":
@@ -252,14 +248,14 @@ class AssistedSource:
 
 
 def _assist(child: "subprocess.Popen[str]", options: PeerOptions, mode: str, ids: list[int]) -> Run:
-    """The child measures the time, without the pipe."""
+    """Yield an answer. The child measures the time, without the pipe."""
     stops = sorted(options.stop_ids)
     said = _ask(child, {"mode": mode, "ids": ids, "tokens": options.tokens, "stop_ids": stops})
     return Run(tuple(said["tokens"]), said["ttft_ms"], said["decode_ms"], len(ids))
 
 
 def _ask(child: "subprocess.Popen[str]", order: Mapping[str, object]) -> dict[str, Any]:
-    """One line to the child, one line back. Raises PeerError with the child's reason, or that it has ended."""
+    """Send one line to the child, and return its answer. Raises PeerError, also if the child has ended."""
     assert child.stdin is not None
     assert child.stdout is not None
     try:
@@ -293,7 +289,7 @@ class LlamaSource:
 
     @contextmanager
     def open(self, options: PeerOptions) -> Iterator[Sequence[Peer]]:
-        """See PeerSource.open. Each setting is a server of its own, as a server cannot change how it guesses."""
+        """Start a server for each setting, as a server cannot change how it drafts."""
         if self.server is None or self.target is None:
             raise PeerError(
                 "llama.cpp stays out: name its server with --llama-server PATH and a model with --gguf FILE."
@@ -323,7 +319,6 @@ class LlamaChats:
 
     @contextmanager
     def open(self, options: PeerOptions, chats: int) -> Iterator[Ask]:
-        """See ChatPeer.open."""
         with _serve(self.server, self.target, options, slots=chats) as client:
             yield lambda chat, ids: _complete(client, options, ids, cache_prompt=True, id_slot=chat)
 
@@ -374,7 +369,7 @@ def _await_ready(process: "subprocess.Popen[bytes]", client: "httpx.Client", log
 
 
 def _complete(client: "httpx.Client", options: PeerOptions, ids: list[int], **caching: object) -> Run:
-    """The times are the server's own figures, without HTTP."""
+    """Return an answer with the server's own times, without HTTP."""
     import httpx  # noqa: PLC0415 - as above
 
     order = {"prompt": ids, "n_predict": options.tokens, "temperature": 0, "return_tokens": True, **caching}

@@ -24,13 +24,13 @@ _WEIGHTS = "openvino_model.bin"
 
 @dataclass(frozen=True)
 class Tuned:
-    """How to load a target on this machine. `draft_vocab` is for that draft; no draft: use none."""
+    """The best way found to load a target on this machine."""
 
     device: str
     properties: Mapping[str, str] = field(default_factory=dict)  # of OpenVINO, beyond those chosen at a first load
-    draft: Path | None = None
+    draft: Path | None = None  # None: no draft
     draft_weights: str | None = None  # their hash
-    draft_vocab: int | None = None
+    draft_vocab: int | None = None  # of `draft`
 
 
 def fill_unset(options: LoadOptions) -> LoadOptions:
@@ -57,7 +57,7 @@ def merge(options: LoadOptions, tuned: Tuned) -> LoadOptions:
 
 
 def read(options: LoadOptions) -> Tuned | None:
-    """The result for these models on this machine; None if there is none, or something has changed."""
+    """Return the result for these models on this machine; None if there is none, or something has changed."""
     found: Tuned | None = _kept(options, _KEY, Tuned)
     if found and found.draft is not None and weights(found.draft) != found.draft_weights:
         _log.warning("what tuning found is ignored: the draft %s is no longer the one that was measured", found.draft)
@@ -73,20 +73,20 @@ def keep(options: LoadOptions, found: Tuned, findings: Findings | None = None) -
 
 
 def findings(options: LoadOptions) -> Findings | None:
-    """The evidence for the stored result; None if there is none."""
+    """Return the evidence for the stored result; None if there is none."""
     told: Findings | None = _kept(options, _FINDINGS, Findings) if read(options) else None
     return told
 
 
 def forget(options: LoadOptions) -> bool:
-    """Forget the result for these models on this machine; whether there was one."""
+    """Forget the result for these models on this machine. Return True if there was one."""
     kept = _measurements(options)
     kept.drop(_FINDINGS)
     return kept.drop(_KEY)
 
 
 def weights(folder: Path) -> str | None:
-    """The hash of a model's weights, from its manifest; None if the model has gone."""
+    """Return the hash of a model's weights; None if the model has gone."""
     return _weights_hash(manifests.read_model(folder)) if (folder / manifests.FILE_NAME).is_file() else None
 
 
