@@ -32,7 +32,7 @@ from headstart.cli.bench import (
     show,
 )
 from headstart.cli.command import Command, Load, flag, group, load_measured
-from headstart.cli.options import ModelFlags, chosen, write_json
+from headstart.cli.options import ModelFlags, select_model, write_json
 from headstart.cli.program import execute
 from headstart.cli.render import Screen
 from headstart.engine.bench.genai_peer import GenaiModel, PeerOptions, genai_answer, genai_pipeline
@@ -102,13 +102,13 @@ class FirstToken:
 
     @property
     def median(self) -> float:
-        """Milliseconds."""
+        """The median in milliseconds."""
         return statistics.median(self.ms)
 
 
 @dataclass(frozen=True)
 class FirstTokenResult:
-    """Everything that was measured: by length of the prompt, then by program, then by what happened before."""
+    """All figures: by length of the prompt, then by program, then by what happened before."""
 
     machine: Machine
     target: str
@@ -150,10 +150,9 @@ def measure_first_token(
     stage: Callable[[str], None] = lambda _sentence: None,
     keep: Callable[[FirstTokenResult], None] = lambda _result: None,
 ) -> FirstTokenResult:
-    """Have each program asked the same questions in turn; `stage` is told what is done, `keep` is given each length.
+    """Ask each program the same questions in turn. `stage` gets a sentence for each step, `keep` each length.
 
-    The engine keeps what it reads in a folder of its own, which is deleted in the end. Raises SettingsError where no
-    length fits the context.
+    The engine stores what it reads in a folder of its own, which is deleted at the end.
     """
     room = _QUESTIONS * _TURN
     fitting = [length for length in plan.lengths if length + room <= engine.context]
@@ -199,22 +198,22 @@ def measure_first_token(
 
 
 class _Program(Protocol):
-    """One that is asked. Its methods raise PeerError."""
+    """A program that is asked. Its methods raise PeerError."""
 
     name: str
 
     def restart(self) -> None:
-        """Leave it as it is once it has started: nothing is in memory of what was read before."""
+        """Bring the program to its state after a start: nothing that was read before is in memory."""
 
     def answer(self, chat: int, messages: Sequence[Message]) -> Run:
-        """A few tokens."""
+        """Write a few tokens."""
 
     def close(self) -> None:
-        """Leave nothing of it behind."""
+        """Delete everything that it left."""
 
 
 class _Headstart:
-    """The engine. To be restarted is to forget all that is not on disk."""
+    """The engine. A restart forgets all that is not on disk."""
 
     name = OURS
 
@@ -235,7 +234,7 @@ class _Headstart:
         return Run(finish.token_ids, stats.ttft_ms, stats.decode_ms, stats.prompt_tokens, reused=stats.reused_tokens)
 
     def read_ahead(self, chat: int, messages: Sequence[Message]) -> None:
-        """Read what a prompt will begin with."""
+        """Read the beginning of a prompt."""
         for _ in self._engine.read_ahead(_request(chat, messages)):
             pass
 
@@ -283,7 +282,7 @@ class _Texts:
         self._format = len(tokenizer.prompt((Message("user", "?"),)))
 
     def begun_with(self, title: str, length: int) -> str:
-        """A message that makes a prompt of about `length` tokens."""
+        """Return a message that makes a prompt of about `length` tokens."""
         start = self.tokenizer.encode(title)
         return self.tokenizer.decode([*start, *self._body[: max(0, length - len(start) - self._format)]])
 
@@ -294,7 +293,7 @@ class _Contest:
     def __init__(
         self, own: _Headstart, others: Sequence[_Other], texts: _Texts, stage: Callable[[str], None], skipped: list[str]
     ) -> None:
-        """`skipped` is told why a program takes part no more."""
+        """`skipped` gets the reason of each program that takes no further part."""
         self._own = own
         self._programs: list[_Program] = [own, *others]
         self._texts, self._stage, self._skipped = texts, stage, skipped
@@ -302,7 +301,7 @@ class _Contest:
         self._restart()
 
     def measure(self, length: int, repeats: int) -> Mapping[str, Mapping[Before, FirstToken]]:
-        """The figures of those who got to the end."""
+        """Return the figures of the programs that reached the end."""
         repeated = [self._repeat(length, repeat) for repeat in range(repeats)]
         own = {before: _summed_up([runs[OURS][before] for runs in repeated]) for before in Before}
         found = {OURS: own}
@@ -440,7 +439,7 @@ class FirstTokenFlags:
 def time_first_tokens(arguments: FirstTokenFlags, load: Load) -> int:
     """Time first tokens by length and by what was read before; return the exit code."""
     server, file = arguments.llama.both, arguments.output.json
-    (_, options), screen = chosen(arguments.model), Screen()
+    options, screen = select_model(arguments.model).options, Screen()
     screen.remark("loading the models")
     with closing(load(options)) as engine:
         assert isinstance(engine, LocalEngine), "only Headstart's own engine keeps what it has read"

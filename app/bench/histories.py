@@ -38,6 +38,7 @@ from headstart.engine.engine import (
     Tools,
 )
 from headstart.engine.kernels.fusion import KERNELS
+from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runners.precision import plain
@@ -246,8 +247,8 @@ def main() -> int:
     guessing = replace(options, draft=choice.draft.folder if choice.draft else None)
     with (
         tempfile.TemporaryDirectory() as folder,
-        closing(load(guessing)) as engine,
-        closing(load(options)) as reference,
+        closing(load(resolve(guessing))) as engine,
+        closing(load(resolve(options))) as reference,
     ):
         engine.keep_in(Path(folder))
         fuzz = Fuzz(engine, reference, given.tokens, texts())

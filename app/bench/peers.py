@@ -19,7 +19,7 @@ from headstart import huge_pages, library
 from headstart import manifest as manifests
 from headstart.cli.bench import OutputFlags, RaceFlags, run_race
 from headstart.cli.command import Command, Load, flag, group, load_measured
-from headstart.cli.options import ModelFlags, chosen, installed_names
+from headstart.cli.options import ModelFlags, installed_names, select_model
 from headstart.cli.program import execute
 from headstart.engine.bench.genai_peer import (
     GenaiModel,
@@ -255,7 +255,9 @@ class PeersFlags:
 def race_peers(arguments: PeersFlags, load: Load) -> int:
     """Race the other programs; return the exit code."""
     server, gguf = arguments.llama.both or (None, None)
-    choice, options = chosen(arguments.model)
+    selection = select_model(arguments.model)
+    choice, options = selection.choice, selection.options
+    assert choice, "a model of this computer"
     head = manifests.head_folder(choice.target.folder)
     if head and manifests.read_model(head).is_hydra:  # OpenVINO GenAI runs none
         head = None

@@ -15,8 +15,8 @@ from typing import Any
 from headstart import engine_process
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Event, Finish, LoadOptions, Message, Prefill, Request, Step
-from headstart.engine.opening import LocalModels, Opened, Tell
-from headstart.engine.protocol import Bench, Description, Facts
+from headstart.engine.opening import LoadedEngine, LocalModels, Tell
+from headstart.engine.protocol import Bench, Description, ModelInfo
 from headstart.engine.tuning.messages import Findings, Tune, TuneDecided, TuneReport
 from headstart.engine.wire import from_data, to_data
 
@@ -51,7 +51,7 @@ def said_in(messages: Sequence[Message]) -> list[dict[str, str]]:
 class _TapedEngine:
     """Implements Engine: answers from a tape, or another engine's that are kept on it."""
 
-    def __init__(self, tape: Tape, facts: Facts, engine: Any = None, *, in_time: bool = False) -> None:
+    def __init__(self, tape: Tape, facts: ModelInfo, engine: Any = None, *, in_time: bool = False) -> None:
         self._tape, self._facts, self._engine, self._in_time = tape, facts, engine, in_time
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
@@ -82,7 +82,7 @@ class Recording(LocalModels):
         super().__init__()
         self._tape = tape
 
-    def open(self, options: LoadOptions, tell: Tell) -> Opened:
+    def open(self, options: LoadOptions, tell: Tell) -> LoadedEngine:
         opened = super().open(options, tell)
         self._tape.put("facts", "", opened.facts)
 
@@ -96,7 +96,7 @@ class Recording(LocalModels):
             self._tape.put("bench", to_data(order.size), found)
             return found
 
-        return Opened(_TapedEngine(self._tape, opened.facts, opened.engine), opened.facts, count, bench)
+        return LoadedEngine(_TapedEngine(self._tape, opened.facts, opened.engine), opened.facts, count, bench)
 
     def describe(self) -> Description:
         found = super().describe()
@@ -116,9 +116,9 @@ class Playing:
         """`in_time`: a round takes as long as it took."""
         self._tape, self._in_time = tape, in_time
 
-    def open(self, options: LoadOptions, tell: Tell) -> Opened:  # noqa: ARG002
-        facts = from_data(Facts, self._tape.get("facts", ""))
-        return Opened(_TapedEngine(self._tape, facts, in_time=self._in_time), facts, self._count, self._bench)
+    def open(self, options: LoadOptions, tell: Tell) -> LoadedEngine:  # noqa: ARG002
+        facts = from_data(ModelInfo, self._tape.get("facts", ""))
+        return LoadedEngine(_TapedEngine(self._tape, facts, in_time=self._in_time), facts, self._count, self._bench)
 
     def describe(self) -> Description:
         found: Description = from_data(Description, self._tape.get("description", ""))

@@ -56,7 +56,7 @@ from headstart.engine.engine import (
 )
 from headstart.engine.generation_config import USUAL
 from headstart.engine.measurements import Measurements
-from headstart.engine.opening import Opened, RunBench, Tell, bench_heat, machine_memory
+from headstart.engine.opening import LoadedEngine, RunBench, Tell, bench_heat, machine_memory
 from headstart.engine.protocol import (
     Bench,
     BenchPlanned,
@@ -64,8 +64,8 @@ from headstart.engine.protocol import (
     BenchStage,
     Description,
     Device,
-    Facts,
     Loading,
+    ModelInfo,
 )
 from headstart.engine.tuning.messages import (
     ANSWER,
@@ -160,7 +160,7 @@ class ToyModels:
         """`pace` is the toy's, in seconds."""
         self._pace = pace
 
-    def open(self, options: LoadOptions, tell: Tell) -> Opened:
+    def open(self, options: LoadOptions, tell: Tell) -> LoadedEngine:
         tell(Loading(Phase.MODEL))
         name = options.target.name
         if name == "broken":
@@ -173,7 +173,7 @@ class ToyModels:
             os.kill(os.getpid(), signal.SIGTERM)
         context = min(CONTEXT, options.context or CONTEXT)
         draft = options.draft.name if options.draft else None
-        facts = Facts(name, draft, options.device, context, sampling=USUAL, is_batch_invariant=True)
+        facts = ModelInfo(name, draft, options.device, context, sampling=USUAL, is_batch_invariant=True)
         facts = replace(facts, parallel=options.parallel)
         engine = ToyEngine(self._pace, context)
 
@@ -183,7 +183,7 @@ class ToyModels:
                 yield
 
         others = [ToyEngine(self._pace, context) for _ in range(1, options.parallel)]
-        return Opened(engine, facts, _count, _bench_of(engine, facts), read_ahead=read_ahead, others=others)
+        return LoadedEngine(engine, facts, _count, _bench_of(engine, facts), read_ahead=read_ahead, others=others)
 
     def describe(self) -> Description:
         versions = {"headstart": __version__, "python": platform.python_version()}
@@ -304,7 +304,7 @@ def _kept(load: LoadOptions) -> Measurements:
     return Measurements(paths.measurements_folder(), f"{load.target.name}-toy", {})
 
 
-def _bench_of(engine: Engine, facts: Facts) -> RunBench:
+def _bench_of(engine: Engine, facts: ModelInfo) -> RunBench:
     """Carries out Bench orders; the times are real ones, of words instead of tokens. There is no cache to forget."""
     machine = Machine(
         device="An engine without a model",

@@ -20,14 +20,14 @@ from headstart.manifest import Manifest, PairManifest
 
 NO_DRAFT = "none"
 ELSEWHERE = "remote:"  # before the name of a model on another computer
-_MOST_DRAFTS = 3  # that may be tried for a target
+_MAX_DRAFTS = 3  # that may be tried for a target
 FIRST_EXPORT = "headstart-export smollm2-135m-instruct"
 _COMMAND = f"`{FIRST_EXPORT}`"
 
 
 @dataclass(frozen=True)
 class Model:
-    """One model folder. `name` is what the user types: the folder's name, "pair/target" or a path."""
+    """One model folder. `name` is the text that the user types: the folder's name, "pair/target" or a path."""
 
     name: str
     folder: Path
@@ -35,7 +35,6 @@ class Model:
 
     @property
     def misreading(self) -> Translatable:
-        """See manifest.misreading."""
         return manifest.misreading(self.folder, self.manifest)
 
     @property
@@ -70,7 +69,7 @@ Entry = Model | Pair | Broken
 
 @dataclass(frozen=True)
 class Choice:
-    """What a conversation runs on: a target and, where one is wanted, a draft with the same vocabulary."""
+    """The models of a conversation: a target and, if wanted, a draft with the same vocabulary."""
 
     name: str
     target: Model
@@ -78,7 +77,7 @@ class Choice:
 
 
 def installed(root: Path | None = None) -> tuple[Entry, ...]:
-    """Every folder with a manifest in `root`, by name; broken ones too.
+    """Return every folder with a manifest in `root`, by name; broken ones too.
 
     Without `root`: those in `paths.models_folder()`, and those that came with the program and are not there again.
     """
@@ -88,7 +87,7 @@ def installed(root: Path | None = None) -> tuple[Entry, ...]:
 
 
 def find(name: str, root: Path | None = None) -> Model | Pair:
-    """The model or pair with this name, "pair/target", "pair/draft" or path.
+    """Return the model or pair with this name, "pair/target", "pair/draft" or path.
 
     Raises ModelNotFoundError naming what exists, BrokenModelError with the reason, SettingsError for one that is not
     on this computer.
@@ -108,7 +107,7 @@ def find(name: str, root: Path | None = None) -> Model | Pair:
 
 
 def choose(name: str | None, draft: str | None = None, root: Path | None = None) -> Choice:
-    """Target and draft for `--model name --draft draft`.
+    """Return target and draft for `--model name --draft draft`.
 
     No name: the only model installed. No draft: the one of the pair, if it is a pair; "none" switches that off.
     Raises ModelNotFoundError, BrokenModelError, MismatchedDraftError, SettingsError.
@@ -124,7 +123,7 @@ def choose(name: str | None, draft: str | None = None, root: Path | None = None)
 
 
 def can_chat(entry: Entry) -> TypeGuard[Model | Pair]:
-    """Whether it is whole and writes answers; an embedding model does not."""
+    """Return True if it is whole and writes answers; an embedding model does not."""
     return isinstance(entry, Pair) or (isinstance(entry, Model) and not entry.manifest.embedding)
 
 
@@ -154,7 +153,7 @@ def require_new(name: str, root: Path) -> None:
 
 
 def size_on_disk(entry: Entry) -> int:
-    """Bytes of all files in its folder."""
+    """Return the bytes of all files in its folder."""
     return sum(path.stat().st_size for path in entry.folder.rglob("*") if path.is_file())
 
 
@@ -176,7 +175,7 @@ def require_same_vocabulary(target: Model, draft: Model) -> None:
 
 
 def vocabulary_difference(target: Model, draft: Model) -> Translatable | None:
-    """Where the vocabulary of a draft ("here") leaves that of its target ("there"); None where it fits."""
+    """Return where the vocabulary of a draft ("here") leaves that of its target ("there"); None if it fits."""
     if target.manifest.tokenizer.fingerprint == draft.manifest.tokenizer.fingerprint:
         return None
     mine, theirs = vocabulary.read(draft.folder), vocabulary.read(target.folder)
@@ -195,12 +194,12 @@ def vocabulary_difference(target: Model, draft: Model) -> Translatable | None:
 
 
 def fitting_drafts(target: Model) -> dict[str, Path]:
-    """Other installed models with the target's vocabulary that are small enough to draft for it, by name; a few."""
+    """Return a few other installed models, by name, that have the target's vocabulary and are small enough."""
     usable = [entry for entry in installed() if can_chat(entry)]
     drafts = [entry.draft if isinstance(entry, Pair) else entry for entry in usable]
     small = [draft for draft in drafts if draft.manifest.size_bytes < target.manifest.size_bytes / 2]
     found = {draft.name: draft.folder for draft in small if draft.folder != target.folder and _fits(target, draft)}
-    return dict(list(found.items())[:_MOST_DRAFTS])
+    return dict(list(found.items())[:_MAX_DRAFTS])
 
 
 def _fits(target: Model, draft: Model) -> bool:
@@ -250,7 +249,7 @@ def _parts(entries: tuple[Entry, ...]) -> list[Model]:
 
 
 def _at_path(name: str) -> Model | Pair | None:
-    """The model at a path. A bare word is a path only where a model lies: any folder could share a misspelt name."""
+    """Return the model at a path. A bare word is a path only if a model lies there."""
     path = Path(name).expanduser()
     written_as_path = "/" in name or os.sep in name or name in {".", ".."}
     if (written_as_path and path.is_dir()) or (path / manifest.FILE_NAME).is_file():
@@ -286,7 +285,7 @@ def _draft(entry: Model | Pair, name: str | None, root: Path | None) -> Model | 
 
 
 def _without_padding(tokens: dict[int, str], other: dict[int, str], *, rows: int) -> dict[int, str]:
-    """`tokens` without the ids that are padding rows of the other model, which has `rows` rows."""
+    """Return `tokens` without the ids that are padding rows of the other model, which has `rows` rows."""
     last = max(other, default=-1)
     return {index: token for index, token in tokens.items() if not last < index < rows}
 

@@ -32,8 +32,9 @@ from headstart.engine.bench.race import Run
 from headstart.engine.bench.result import Interval
 from headstart.engine.devices import Machine
 from headstart.engine.engine import Keep, LoadOptions, Message, Request
-from headstart.engine.local import LocalEngine, load
+from headstart.engine.local import LocalEngine
 from headstart.errors import PeerError, SettingsError
+from tests.engine.answers import load
 
 Captured = pytest.CaptureFixture[str]
 MACHINE = Machine("A Processor", 2, "Linux x86_64", "3.11", "0.1", "2026.4.1-22982-abc", "2026.4.1.0")

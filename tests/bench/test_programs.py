@@ -21,9 +21,9 @@ from headstart import library
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.bench.race import PLAIN, Run
 from headstart.engine.engine import LoadOptions
-from headstart.engine.local import load
 from headstart.errors import BrokenModelError
 from headstart.server.worker import Limits
+from tests.engine.answers import load
 from tests.fakes import ScriptedEngine
 from tests.server.serving import KEY, MODEL, serving
 from tests.source_tree import ROOT

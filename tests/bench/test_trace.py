@@ -13,8 +13,7 @@ from bench.research.replay import Machine, policy_ms, speedups
 from bench.research.trace import Trace, main
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import FinishReason, Keep, LoadOptions, Mode, Speculation
-from headstart.engine.local import load
-from tests.engine.answers import CODE, LIST, PLAIN, ask, forget, request
+from tests.engine.answers import CODE, LIST, PLAIN, ask, forget, load, request
 
 AUTO = Speculation()
 KEY = "5a" * 64

@@ -1,16 +1,18 @@
-"""Asks a loaded engine and checks what holds for every answer; policies that decide at random. Loads nothing."""
+"""Asks a loaded engine and checks what holds for every answer; policies that decide at random."""
 
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from headstart.engine import local
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import (
     Event,
     Finish,
     FinishReason,
+    LoadOptions,
     Message,
     Mode,
     Origin,
@@ -21,6 +23,7 @@ from headstart.engine.engine import (
     Stats,
     Step,
 )
+from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import DraftPlan, Knowledge, Policy
@@ -45,6 +48,11 @@ class Answer:
     @property
     def essence(self) -> tuple[str, tuple[int, ...], FinishReason]:
         return self.text, self.ids, self.reason
+
+
+def load(options: LoadOptions) -> LocalEngine:
+    """Load Headstart's own engine."""
+    return local.load(resolve(options))
 
 
 def request(

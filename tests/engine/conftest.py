@@ -10,10 +10,11 @@ import pytest
 from headstart import manifest
 from headstart.engine import detokenizer
 from headstart.engine.engine import LoadOptions
-from headstart.engine.local import LocalEngine, load
+from headstart.engine.local import LocalEngine
 from headstart.engine.tokenizer import Tokenizer
 from tests.conftest import built_once
 from tests.engine import tiny_tokenizers
+from tests.engine.answers import load
 
 
 @pytest.fixture(scope="session")

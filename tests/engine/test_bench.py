@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from headstart.engine.bench.measure import BenchPlan, ForwardPlan, Progress, genai, measure, measure_forward
-from headstart.engine.bench.prompts import KINDS, MOST_PER_KIND, USUAL_KINDS, BenchPrompt, read_kinds, read_prompts
+from headstart.engine.bench.prompts import KINDS, MAX_PER_KIND, USUAL_KINDS, BenchPrompt, read_kinds, read_prompts
 from headstart.engine.bench.race import (
     EVERYTHING,
     USUAL,
@@ -45,9 +45,9 @@ from headstart.engine.bench.result import (
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.devices import Machine
 from headstart.engine.engine import Drafter, LoadOptions, Mode, Sampling, Speculation
-from headstart.engine.local import load
 from headstart.engine.wire import from_data
 from headstart.errors import SettingsError
+from tests.engine.answers import load
 from tests.fakes import ScriptedEngine
 
 MACHINE = Machine("A Processor", 2, "Linux x86_64", "3.11", "0.1", "2026.4.1-22982-abc", "2026.4.1.0")
@@ -498,4 +498,4 @@ def test_advice_without_a_draft_is_about_ngrams() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_has_enough_prompts(kind: str) -> None:
     prompts = read_prompts(1000, (kind,))
-    assert len({prompt.text for prompt in prompts}) == len(prompts) == MOST_PER_KIND
+    assert len({prompt.text for prompt in prompts}) == len(prompts) == MAX_PER_KIND

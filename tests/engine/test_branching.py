@@ -15,8 +15,8 @@ from bench.research.trace import RecordingPlan
 from headstart.engine import loading
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import LoadOptions, Mode, Origin, Sampling, Speculation
-from headstart.engine.loading import Place, load_model
-from headstart.engine.local import LocalEngine, load
+from headstart.engine.loading import RunnerConfig, load_model
+from headstart.engine.local import LocalEngine
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import DraftPlan, Knowledge, Policy
 from headstart.engine.policy.rounds import Outcome, Situation
@@ -24,10 +24,11 @@ from headstart.engine.runners.paged import BranchingRunner, PagedRunner
 from headstart.engine.runners.passes import Pass
 from headstart.engine.runners.precision import probe_ids, reference
 from headstart.engine.runners.runner import Branch
-from headstart.engine.runners.selftest import branch_error, fault
+from headstart.engine.runners.selftest import branch_error, self_test
 from headstart.engine.sequence import Job
 from headstart.engine.speculative import Decoder
-from tests.engine.answers import CODE, LIST, PLAIN, ask, forget, request
+from headstart.manifest import ModelSpec
+from tests.engine.answers import CODE, LIST, PLAIN, ask, forget, load, request
 from tests.engine.test_exactness import VOCABULARY, write
 from tests.toy import BranchingToy, ToyRunner, toy_drafters
 
@@ -120,19 +121,19 @@ class TestRunner:
 
     def test_branch_check_finds_false_branches(self, tiny_target: Path) -> None:
         assert branch_error(BranchingToy()) == 0.0
-        assert not fault(BranchingRunner(tiny_target, "CPU", EXACT, 80))
+        assert not self_test(BranchingRunner(tiny_target, "CPU", EXACT, 80))
         for false in (Blind, Immovable):
             assert branch_error(false(tiny_target, "CPU", EXACT, 80)) > 0.9
 
     def test_branching_runner_is_chosen_where_it_works(
         self, tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        place = Place("CPU", 128)
+        place = RunnerConfig("CPU", 128)
         monkeypatch.setitem(loading.RUNNERS, "branching", Blind)
-        assert type(load_model(tiny_target, place, measured).runner) is PagedRunner
+        assert type(load_model(ModelSpec.read(tiny_target), place).runner) is PagedRunner
         monkeypatch.undo()
         (measured / next(measured.iterdir()).name).unlink()
-        assert type(load_model(tiny_target, place, measured).runner) is BranchingRunner
+        assert type(load_model(ModelSpec.read(tiny_target), place).runner) is BranchingRunner
 
     def test_branching_runner_is_for_processors(self, tiny_target: Path) -> None:
         with pytest.raises(RuntimeError, match="nothing is known of branches on GPU"):

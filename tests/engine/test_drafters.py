@@ -28,7 +28,7 @@ from headstart.engine.drafters.ngram import NgramDrafter
 from headstart.engine.drafters.table import Table, TableDrafter
 from headstart.engine.engine import Drafter, LoadOptions, Mode, Origin, Sampling, Speculation, Timing
 from headstart.engine.loading import read_shortlist
-from headstart.engine.local import LocalEngine, load
+from headstart.engine.local import LocalEngine
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
 from headstart.engine.policy.rounds import Situation
@@ -39,7 +39,7 @@ from headstart.engine.speculative import Decoder
 from headstart.errors import BrokenModelError
 from headstart_export import cli
 from headstart_export import table as counting
-from tests.engine.answers import LIST, PLAIN, ask, forget, request
+from tests.engine.answers import LIST, PLAIN, ask, forget, load, request
 from tests.engine.rounds import copied, outcome, tokens
 from tests.engine.test_exactness import TABLE, VOCABULARY, random_job, write
 from tests.toy import ToyRunner
@@ -395,7 +395,7 @@ def test_draft_vocab_bounds_the_guesses(engine: LocalEngine, sampling: Sampling)
 
 @pytest.mark.parametrize(("rows", "kept"), [(None, LISTED), (50, 50), (500, 500), (9999, 500), (0, None)])
 def test_draft_vocab_has_the_requested_size(listed_draft: Path, rows: int | None, kept: int | None) -> None:
-    ids = read_shortlist(listed_draft, manifest.read_model(listed_draft), rows)
+    ids = read_shortlist(manifest.ModelSpec.read(listed_draft), rows)
     assert (None if ids is None else ids.size) == kept
     assert ids is None or (np.diff(ids) > 0).all()
 
@@ -412,7 +412,7 @@ def test_draft_vocab_has_the_requested_size(listed_draft: Path, rows: int | None
 def test_unfit_draft_vocab_is_refused(tiny_draft: Path, tmp_path: Path, ranked: Any, fault: str) -> None:
     folder = with_list(Path(shutil.copytree(tiny_draft, tmp_path / "wrong")), ranked, 2)
     with pytest.raises(BrokenModelError, match=f"The list of draft tokens in .* {fault}.*export the model again"):
-        read_shortlist(folder, manifest.read_model(folder))
+        read_shortlist(manifest.ModelSpec.read(folder))
 
 
 @pytest.mark.parametrize("sampling", [GREEDY, WARM, PENALISED, CUT], ids=["greedy", "warm", "penalised", "cut"])

@@ -34,6 +34,7 @@ from headstart.engine.engine import (
     Speculation,
     Step,
 )
+from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine
 from headstart.engine.runners.precision import reference
 from headstart.engine.runtime import openvino, openvino_genai
@@ -74,7 +75,7 @@ def told(engine: Engine, request: Request = QUESTION) -> Told:
 def opened(target: Path, draft: Path | None = None) -> Iterator[GenaiEngine]:
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as home:
         patch.setenv("HEADSTART_HOME", home)
-        engine = load(LoadOptions(target, draft))
+        engine = load(resolve(LoadOptions(target, draft)))
     yield engine
     engine.close()
     engine.close()  # closing again does nothing
@@ -129,7 +130,7 @@ def test_genai_with_little_memory_caches_one_text(
 ) -> None:
     free = memory.need([manifests.read_model(tiny_target)], bits=32).total
     monkeypatch.setattr(memory, "free_memory", lambda: free)
-    engine = load(LoadOptions(tiny_target))
+    engine = load(resolve(LoadOptions(tiny_target)))
     for question in (QUESTION, replace(QUESTION, messages=(Message("user", "word " * 200),)), QUESTION):
         assert told(engine, question).text == told(lone_engine, question).text
     engine.close()
@@ -273,7 +274,7 @@ def test_genai_abandoned_answer_ends(plain: GenaiEngine) -> None:
 
 def test_genai_context_bounds_prompt_and_answer(tiny_target: Path, lone_engine: LocalEngine) -> None:
     prompt = len(lone_engine.tokenizer.prompt(QUESTION.messages))
-    small = load(LoadOptions(tiny_target, context=prompt + 4))
+    small = load(resolve(LoadOptions(tiny_target, context=prompt + 4)))
     found = told(small, replace(QUESTION, max_new_tokens=100))
     assert found.finish.reason is FinishReason.CONTEXT
     assert found.finish.stats.output_tokens == 5  # the last one need not be read
@@ -283,19 +284,19 @@ def test_genai_context_bounds_prompt_and_answer(tiny_target: Path, lone_engine: 
 
 def test_absent_device_is_refused(tiny_target: Path) -> None:
     with pytest.raises(DeviceError, match=r"no device GPU\.7 here"):
-        load(LoadOptions(tiny_target, device="GPU.7"))
+        load(resolve(LoadOptions(tiny_target, device="GPU.7")))
 
 
 def test_genai_names_a_damaged_model(tiny_target: Path, altered: Any) -> None:
     folder = altered(tiny_target)
     (folder / "openvino_model.bin").write_bytes(b"")
     with pytest.raises(BrokenModelError, match="damaged"):
-        load(LoadOptions(folder))
+        load(resolve(LoadOptions(folder)))
 
 
 def test_genai_refusal_of_a_draft_is_an_error(tiny_target: Path, tiny_other: Path) -> None:
     with pytest.raises(DeviceError, match=r"OpenVINO GenAI cannot run target \(draft\) on CPU"):
-        load(LoadOptions(tiny_target, tiny_other, engine=EngineKind.GENAI))
+        load(resolve(LoadOptions(tiny_target, tiny_other, engine=EngineKind.GENAI)))
 
 
 def test_stateful_pipeline_streams_and_can_be_cancelled(
@@ -307,7 +308,7 @@ def test_stateful_pipeline_streams_and_can_be_cancelled(
 
     monkeypatch.setattr(pipelines, "stepped", stateful)
     monkeypatch.setattr(pipelines, "SteppedWriter", StreamedWriter)
-    engine = load(LoadOptions(tiny_target))
+    engine = load(resolve(LoadOptions(tiny_target)))
     found = told(engine)
     assert found.text == told(lone_engine).text
     assert found.finish.stats.by_origin == {Origin.TARGET.value: 24}
@@ -392,7 +393,7 @@ def pipeline(monkeypatch: pytest.MonkeyPatch) -> PlayedPipeline:
 
 
 def test_npu_compiles_the_longest_prompt(tiny_target: Path, pipeline: PlayedPipeline) -> None:
-    engine = opening.load(LoadOptions(tiny_target, device="NPU"))
+    engine = opening.load(resolve(LoadOptions(tiny_target, device="NPU")))
     assert pipeline.built == [(str(tiny_target), "NPU", {"MAX_PROMPT_LEN": 512, "MIN_RESPONSE_LEN": 512})]
     assert engine.context == 1024
     assert isinstance(engine, GenaiEngine)
@@ -403,14 +404,14 @@ def test_npu_compiles_the_longest_prompt(tiny_target: Path, pipeline: PlayedPipe
 
 
 def test_npu_refuses_a_longer_prompt(tiny_target: Path, pipeline: PlayedPipeline) -> None:
-    engine = opening.load(LoadOptions(tiny_target, device="npu", context=300))
+    engine = opening.load(resolve(LoadOptions(tiny_target, device="npu", context=300)))
     assert pipeline.built[0][2] == {"MAX_PROMPT_LEN": 128, "MIN_RESPONSE_LEN": 172}
     with pytest.raises(ContextOverflowError, match="at most 128"):
         told(engine, replace(QUESTION, messages=(Message("user", "word " * 50),)))
 
 
 def test_npu_tokens_have_no_origin(tiny_target: Path, tiny_draft: Path, pipeline: PlayedPipeline) -> None:
-    engine = opening.load(LoadOptions(tiny_target, tiny_draft, "NPU"))
+    engine = opening.load(resolve(LoadOptions(tiny_target, tiny_draft, "NPU")))
     assert "draft_model" in pipeline.built[0][2]
     stats = told(engine).finish.stats
     assert stats.by_origin == {"unknown": 24}
@@ -438,7 +439,7 @@ def test_npu_refuses_unsupported_requests(
 ) -> None:
     folder = altered(tiny_target, precision=manifests.Precision(weights)) if weights else tiny_target
     with pytest.raises((DeviceError, SettingsError), match=f"NPU.*{fragment}"):
-        opening.load(LoadOptions(folder, device="NPU", **wishes))
+        opening.load(resolve(LoadOptions(folder, device="NPU", **wishes)))
     assert not pipeline.built
 
 
@@ -451,11 +452,11 @@ def test_npu_context_has_a_small_default(tiny_target: Path) -> None:
 def test_npu_driver_error_has_a_remedy(tiny_target: Path, pipeline: PlayedPipeline) -> None:
     pipeline.fault = "VCL compiler loading failed, aborting."
     with pytest.raises(DeviceError, match=r"\(VCL compiler loading failed, aborting\)"):
-        opening.load(LoadOptions(tiny_target, device="NPU"))
+        opening.load(resolve(LoadOptions(tiny_target, device="NPU")))
 
 
 def test_failed_answer_rebuilds_the_pipeline(tiny_target: Path, pipeline: PlayedPipeline) -> None:
-    engine = opening.load(LoadOptions(tiny_target, device="NPU"))
+    engine = opening.load(resolve(LoadOptions(tiny_target, device="NPU")))
     pipeline.fault = "device lost"
     with pytest.raises(EngineLostError, match=r"\(device lost\)"):
         told(engine)

@@ -32,7 +32,7 @@ from headstart.engine.engine import (
     Request,
     Step,
 )
-from headstart.engine.opening import Opened, Tell
+from headstart.engine.opening import LoadedEngine, Tell
 from headstart.engine.process import client as process_client
 from headstart.engine.process.client import EngineClient
 from headstart.engine.process.watch import Patience
@@ -433,7 +433,7 @@ def test_title_is_dropped_for_the_next_order(loaded: Hosted) -> None:
 class TwoToys(ToyModels):
     """A toy that writes two answers at once."""
 
-    def open(self, options: LoadOptions, tell: Tell) -> Opened:
+    def open(self, options: LoadOptions, tell: Tell) -> LoadedEngine:
         return replace(super().open(options, tell), others=(ToyEngine(0.01),))
 
 

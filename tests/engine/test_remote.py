@@ -39,7 +39,7 @@ from headstart.engine.engine import (
 )
 from headstart.engine.opening import LocalModels
 from headstart.engine.process.client import EngineClient
-from headstart.engine.protocol import Facts, Loading
+from headstart.engine.protocol import Loading, ModelInfo
 from headstart.engine.supervision import Journal
 from headstart.errors import ContextOverflowError, HeadstartError, ModelNotFoundError, RemoteError, SettingsError
 from headstart.server.replies import read_whole
@@ -574,7 +574,7 @@ def test_engine_process_loads_a_remote_model(tmp_path: Path) -> None:
     client, told = EngineClient(journal=Journal(tmp_path / "engine.log")), list[Loading]()
     with serving(script) as url:
         server = Remote("office", url)
-        assert client.load(remotes.load_options(server), told.append) == Facts("small", None, "", 512, "office")
+        assert client.load(remotes.load_options(server), told.append) == ModelInfo("small", None, "", 512, "office")
         assert told == [Loading(Phase.SERVER)]
         events = list(client.generate(ASKED))
         assert "".join(event.text for event in events if isinstance(event, Step)) == "Hello there!"

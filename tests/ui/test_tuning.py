@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 
 from headstart.cli.tune import reason
 from headstart.engine.bench.result import Spread
-from headstart.engine.engine import LoadOptions, Open
+from headstart.engine.engine import LoadOptions, Unset
 from headstart.engine.tuning.messages import DEFAULT, DRAFTS, TARGET, Row, Stage, TuningStep
 from headstart.engine.tuning.search import Hardware, drafts, settings
 from headstart.errors import Translatable
@@ -90,7 +90,7 @@ def test_tuning_can_be_cancelled(qtbot: QtBot, open_program: Opened) -> None:
 
 def test_chosen_settings_are_not_tuned(qtbot: QtBot, open_program: Opened) -> None:
     def find(_: Settings) -> Loadable:
-        return Loadable("toy", LoadOptions(Path("toy"), Path("small"), "GPU", open=(Open.PROPERTIES,)))
+        return Loadable("toy", LoadOptions(Path("toy"), Path("small"), "GPU", unset=(Unset.PROPERTIES,)))
 
     app = open_program(find=find)
     app.window.actions_by_name["tune"].trigger()

@@ -31,6 +31,7 @@ from headstart.engine.bench.prompts import KINDS, read_kinds, read_prompts
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import Finish, LoadOptions, Origin, Request, Sampling, Stats
+from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.policy.policy import DraftPlan, Knowledge
 from headstart.engine.policy.rounds import Outcome, Situation
@@ -164,7 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     choice = library.choose(given.model)
     options = LoadOptions(choice.target.folder, choice.draft.folder if choice.draft else None)
-    with given.file.open("w", encoding="utf-8") as file, closing(load(options)) as engine:
+    with given.file.open("w", encoding="utf-8") as file, closing(load(resolve(options))) as engine:
         trace = Trace(engine, file, given.depth)
         for prompt in read_prompts(given.prompts, given.classes):
             engine.forget_all()

@@ -17,11 +17,11 @@ from headstart.cli.command import Command, Group, LazyCommand, Load, flag, group
 from headstart.cli.options import (
     FiguresFlags,
     ModelFlags,
-    chosen,
+    select_model,
     write_json,
 )
 from headstart.cli.render import Screen, harmless
-from headstart.engine.bench.prompts import MOST_PER_KIND, USUAL_KINDS, read_kinds, read_prompts
+from headstart.engine.bench.prompts import MAX_PER_KIND, USUAL_KINDS, read_kinds, read_prompts
 from headstart.engine.bench.race import (
     AGAIN,
     AUTO,
@@ -34,7 +34,7 @@ from headstart.engine.bench.race import (
 )
 from headstart.engine.bench.result import (
     ALL,
-    LEAST_RATIO,
+    MIN_RATIO,
     BenchResult,
     Interval,
     Promise,
@@ -75,7 +75,7 @@ class RaceFlags:
     """The size of a race."""
 
     tokens: int = flag(160, "longest answer (default: 160)", minimum=2)
-    prompts: int = flag(3, f"prompts of each class, {MOST_PER_KIND} at most (default: 3)")
+    prompts: int = flag(3, f"prompts of each class, {MAX_PER_KIND} at most (default: 3)")
     repeats: int = flag(3, "answers of each contestant to each prompt (default: 3)")
     classes: tuple[str, ...] = flag(
         USUAL_KINDS,
@@ -139,7 +139,7 @@ def race_modes(arguments: SpeedFlags, load: Load) -> int:
 
         return (genai(engine, options),) if arguments.race.peer is PeerName.GENAI else ()
 
-    _, options = chosen(arguments.model)
+    options = select_model(arguments.model).options
     contestants = EVERYTHING if arguments.race.sweep else arguments.race.contestants
     return run_race(arguments.race, arguments.output, options, load, contestants, sources)
 
@@ -160,7 +160,7 @@ def time_passes(arguments: ForwardFlags, load: Load) -> int:
     from headstart.engine.bench.measure import CONTEXTS, TOKENS, ForwardPlan, measure_forward  # noqa: PLC0415 - as above
     from headstart.engine.local import LocalEngine  # noqa: PLC0415
 
-    (_, options), screen = chosen(arguments.model), Screen()
+    options, screen = select_model(arguments.model).options, Screen()
     plan = ForwardPlan(
         load=options,
         tokens=[count for count in TOKENS if count <= arguments.most_tokens],
@@ -332,7 +332,7 @@ def _verdict(promise: Promise) -> list[str]:
             f"Noise: 95 % of the times of plain decoding are {_range(promise.noise)} times those of plain decoding "
             f"again with the time to first token, {_range(promise.noise_decoding)} times without it."
         )
-    limit = f"below {LEAST_RATIO}x outside the noise, time to first token included"
+    limit = f"below {MIN_RATIO}x outside the noise, time to first token included"
     if promise.kept is None:
         slow = _listed(promise, is_noise=None)
         said = f"cannot be judged: too few answers tell slowness from noise on {slow}; use --repeats 3 or more."
@@ -342,10 +342,10 @@ def _verdict(promise: Promise) -> list[str]:
         said = f"did not hold: {_listed(promise, is_noise=False)} was {limit}."
     lines.append(f'The promise "never slower" {said}')
     if promise.limit is not None:
-        least = min(LEAST_RATIO, promise.limit)
-        lines.append(f"This noise hides a loss unless every repeat is below {least:.2f}x.")
+        threshold = min(MIN_RATIO, promise.limit)
+        lines.append(f"This noise hides a loss unless every repeat is below {threshold:.2f}x.")
     if noisy := _listed(promise, is_noise=True):
-        lines.append(f"The noise explains what else was below {LEAST_RATIO}x: {noisy}.")
+        lines.append(f"The noise explains what else was below {MIN_RATIO}x: {noisy}.")
     return lines
 
 

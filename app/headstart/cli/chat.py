@@ -23,17 +23,15 @@ from headstart.cli.options import (
     OPTIONS,
     SPECULATION,
     AnsweringFlags,
+    Selection,
     Settings,
     chattable_names,
-    chosen,
     facts,
     find_setting,
     from_flags,
-    loading_remarks,
-    model_facts,
     sampling_flags,
+    select_model,
     set_last_used,
-    title,
 )
 from headstart.cli.render import Answer, Screen, answer, count, harmless, on_ctrl_c, stats_json, stats_line, stats_lines
 from headstart.engine.cancelling import CancelEvent
@@ -43,14 +41,12 @@ from headstart.engine.engine import (
     EngineKind,
     FinishReason,
     Keep,
-    LoadOptions,
     Message,
     Sampling,
     Tool,
     joined,
 )
 from headstart.errors import ContextOverflowError, EngineLostError, HeadstartError, ModelNotFoundError, SettingsError
-from headstart.library import Choice
 from headstart.pdf_text import open_pdf, pages
 from headstart.tools.loop import REFUSED, Result, ToolLoop, engine_turns, offering, unknown
 from headstart.tools.servers import FILE_NAME, Offer, ToolServers, effects
@@ -143,7 +139,7 @@ def run(arguments: ChatFlags, load: Load) -> int:
         raise SettingsError("--json prints one answer: add a prompt, or --prompt - to read standard input.")
     attached = tuple(map(_attachment, arguments.file))
     system, conversation = read_last_chat(_last_chat()) if arguments.continue_ else (None, Conversation())
-    settings, order = arguments.settings, _order(arguments)
+    settings, selection = arguments.settings, _select(arguments)
     prompt = _prompt(arguments)
     screen = Screen(
         colour=not arguments.no_color,
@@ -157,10 +153,10 @@ def run(arguments: ChatFlags, load: Load) -> int:
         tools = _tools(arguments, screen)
         if tools:
             stack.enter_context(closing(tools.servers))
-        engine = _load_engine(order, arguments, screen, load)
+        engine = _load_engine(selection, arguments, screen, load)
         session = Session(
             engine,
-            order.name,
+            selection.name,
             screen,
             settings,
             arguments.system or system,
@@ -175,15 +171,15 @@ def run(arguments: ChatFlags, load: Load) -> int:
         stack.enter_context(closing(session))
 
         def switch(name: str) -> None:
-            nonlocal order
-            other = _order(replace(arguments, model=replace(arguments.model, model=name, draft=None)))
+            nonlocal selection
+            other = _select(replace(arguments, model=replace(arguments.model, model=name, draft=None)))
             session.engine.close()
             try:
                 session.engine = _load_engine(other, arguments, screen, load)
             except (HeadstartError, KeyboardInterrupt):
-                session.engine = _load_engine(order, arguments, screen, load)
+                session.engine = _load_engine(selection, arguments, screen, load)
                 raise
-            order, session.model = other, other.name
+            selection, session.model = other, other.name
 
         session.switch = switch
         screen.legend()
@@ -192,23 +188,8 @@ def run(arguments: ChatFlags, load: Load) -> int:
         result = session.ask(prompt)
         if arguments.json:
             # ASCII only: a terminal shows no control character of the answer, and any encoding carries it.
-            print(json.dumps(_answer_json(session, result, order), indent=2))
+            print(json.dumps(_answer_json(session, result, selection), indent=2))
         return INTERRUPTED if session.interrupted else 0
-
-
-@dataclass(frozen=True)
-class _Order:
-    """A model to load; without a `choice` it is on another computer."""
-
-    options: LoadOptions
-    choice: Choice | None = None
-
-    @property
-    def name(self) -> str:
-        """The name that you type."""
-        if self.choice:
-            return self.choice.name
-        return remotes.model_name(self.options.remote) if self.options.remote else ""
 
 
 @dataclass
@@ -277,30 +258,27 @@ def _tools(arguments: ChatFlags, screen: Screen) -> Tools | None:
     return Tools(servers, allowed, sys.stdin.isatty())
 
 
-def _order(arguments: ChatFlags) -> _Order:
+def _select(arguments: ChatFlags) -> Selection:
     if remotes.is_remote(arguments.model.model):
-        return _Order(remote.load_options(arguments.model))
-    choice, options = chosen(arguments.model)
-    return _Order(options, choice)
+        return Selection(remote.load_options(arguments.model))
+    return select_model(arguments.model)
 
 
-def _load_engine(order: _Order, arguments: ChatFlags, screen: Screen, load: Load) -> Engine:
+def _load_engine(selection: Selection, arguments: ChatFlags, screen: Screen, load: Load) -> Engine:
     """Load a model, report about it, and make it the default of later commands."""
-    options = order.options
-    if options.remote:
-        screen.remark(*remote.warnings(options.remote))
-    if order.choice:
-        if sys.stderr.isatty():
-            screen.remark(f"Loading {title(options, order.choice)} ...")
-        screen.remark(*loading_remarks(options, arguments.model.device))
+    if selection.options.remote:
+        remarks = remote.warnings(selection.options.remote)
+    else:
+        title = [f"Loading {selection.title} ..."] if sys.stderr.isatty() else []
+        remarks = [*title, *selection.remarks(arguments.model.device)]
+    screen.remark(*remarks)
     started = time.perf_counter()
-    engine = load(options)
-    if arguments.stats:
-        screen.remark(f"loaded in {time.perf_counter() - started:.1f} s")
-    if known := facts(engine):
-        screen.remark(*filter(None, (known.reason, *known.notes)))  # why the model is not loaded as you chose
-    if order.choice:
-        set_last_used(order.choice)
+    engine = load(selection.options)
+    loaded = facts(engine)
+    time_text = f"loaded in {time.perf_counter() - started:.1f} s" if arguments.stats else ""
+    reasons = (loaded.reason, *loaded.notes) if loaded else ()  # why the model is not loaded as you chose
+    screen.remark(*filter(None, (time_text, *reasons)))
+    set_last_used(selection.name)
     return engine
 
 
@@ -354,10 +332,9 @@ def _run_batch(arguments: ChatFlags, load: Load) -> int:
     }
     for name in (name for name, is_used in used.items() if is_used):
         raise SettingsError(f"--batch takes prompts from a file and writes JSON to another: leave out {name}.")
-    choice, options = chosen(arguments.model)
-    seeded = "seed" in arguments.sampling
-    defaults = batch.Defaults(arguments.settings, arguments.system, seeded)
-    return batch.run(arguments.batch, choice, options, defaults, load)
+    selection = select_model(arguments.model)
+    defaults = batch.Defaults(arguments.settings, arguments.system, seeded="seed" in arguments.sampling)
+    return batch.run(arguments.batch, selection, defaults, load)
 
 
 def _attachment(path: Path) -> Attachment:
@@ -430,16 +407,11 @@ def read_last_chat(path: Path) -> tuple[str | None, Conversation]:
     return system if isinstance(system, str) else None, conversation
 
 
-def _answer_json(session: "Session", result: Answer, order: _Order) -> dict[str, object]:
-    model: dict[str, object] = {"model": session.model}
-    options = order.options
-    if order.choice:
-        known = facts(session.engine)
-        model = model_facts(options, order.choice) | {
-            "engine": EngineKind(known.engine) if known else EngineKind.HEADSTART
-        }
-    elif options.remote:
-        model["url"] = options.remote.url
+def _answer_json(session: "Session", result: Answer, selection: Selection) -> dict[str, object]:
+    model = selection.facts
+    if selection.choice:
+        loaded = facts(session.engine)
+        model["engine"] = EngineKind(loaded.engine) if loaded else EngineKind.HEADSTART
     last = session.conversation.last
     calls = {"calls": [asdict(call) for call in last.calls]} if session.tools and last else {}
     return {

@@ -353,7 +353,7 @@ Event = Prefill | Step | Finish
 USUAL_DEVICE = "CPU"
 
 
-class Open(StrEnum):
+class Unset(StrEnum):
     """What a person left open at loading, so that what tuning found for this machine decides it."""
 
     DRAFT = "draft"
@@ -396,7 +396,7 @@ class LoadOptions:
     draft_vocab: int | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     draft_properties: Mapping[str, str] = field(default_factory=dict)
-    open: tuple[Open, ...] = ()
+    unset: tuple[Unset, ...] = ()
     remote: Remote | None = None
     engine: EngineKind = parameters.EngineConfig.engine
     kv_precision: KvPrecision = parameters.EngineConfig.kv_precision

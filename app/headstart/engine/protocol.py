@@ -152,7 +152,7 @@ class StopServer(Tagged, frozen=True):
 
 
 @dataclass(frozen=True)
-class Facts:
+class ModelInfo:
     """What is loaded. `context` is in tokens, 0 if unknown; `server` names another computer that has the model.
 
     `reason`: why another engine than Headstart's own was chosen automatically. `notes`: sentences for the person.
@@ -216,7 +216,7 @@ class Loading(Tagged, frozen=True):
 class Loaded(Tagged, frozen=True):
     """The end of a successful Load."""
 
-    facts: Facts
+    facts: ModelInfo
 
 
 class Prefilled(Tagged, frozen=True):

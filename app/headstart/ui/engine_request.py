@@ -12,8 +12,8 @@ from headstart.engine.engine import (
     KvPrecision,
     LoadOptions,
     Message,
-    Open,
     Request,
+    Unset,
 )
 from headstart.errors import BrokenModelError, ModelNotFoundError
 from headstart.library import Broken, Entry, Pair, can_chat, choose, installed
@@ -65,17 +65,17 @@ def installed_model(settings: Settings) -> Loadable:
         settings.device or USUAL_DEVICE,
         settings.context,
         settings.draft_device or None,
-        open=_open_to_tuning(settings),
+        unset=_unset(settings),
         engine=EngineKind(settings.engine),
         kv_precision=KvPrecision(settings.kv_precision),
     )
     return Loadable(choice.name, options)
 
 
-def _open_to_tuning(settings: Settings) -> tuple[Open, ...]:
+def _unset(settings: Settings) -> tuple[Unset, ...]:
     """Return what tuning may decide."""
-    values = {Open.DRAFT: settings.draft, Open.DEVICE: settings.device, Open.DRAFT_DEVICE: settings.draft_device}
-    return (*(name for name, value in values.items() if not value), Open.PROPERTIES)
+    fixed = {Unset.DRAFT: settings.draft, Unset.DEVICE: settings.device, Unset.DRAFT_DEVICE: settings.draft_device}
+    return (*(name for name, value in fixed.items() if not value), Unset.PROPERTIES)
 
 
 def _preferred(entries: Iterable[Entry]) -> str:

@@ -13,14 +13,14 @@ from headstart.engine.engine import KvPrecision, LoadOptions, Mode, Sampling, Sp
 from headstart.engine.kernels.fusion import KERNELS, Compiled, compile_model, fuse
 from headstart.engine.kernels.library import Library
 from headstart.engine.kernels.selftest import identity
-from headstart.engine.local import LocalEngine, load
+from headstart.engine.local import LocalEngine
 from headstart.engine.runners import paged
 from headstart.engine.runners.graph import add_taps
 from headstart.engine.runners.paged import BranchingRunner, PagedRunner
 from headstart.engine.runners.precision import OWN, probe_ids, properties, reference
 from headstart.engine.runners.runner import Branch, Logits
 from headstart.engine.runtime import openvino
-from tests.engine.answers import LIST, ask, forget, request
+from tests.engine.answers import LIST, ask, forget, load, request
 
 EXACT = reference()
 WITH_KERNELS = properties(OWN)

@@ -22,16 +22,16 @@ KERNELS = "HEADSTART_KERNELS"  # among the properties of a compiled model, not o
 
 @dataclass(frozen=True)
 class Compiled:
-    """A compiled model. `attentions`: those of our own, in the order of the layers; empty where OpenVINO's are used."""
+    """A compiled model."""
 
     model: Any
-    attentions: Sequence[Attention] = ()
+    attentions: Sequence[Attention] = ()  # our own, in the order of the layers; empty if OpenVINO's are used
 
 
 def compile_model(model: Any, device: str, properties: Mapping[str, str]) -> Compiled:
-    """Compile a model as OpenVINO does; where the properties have KERNELS, with our own kernels.
+    """Compile a model as OpenVINO does; if the properties have KERNELS, with our own kernels.
 
-    Raises RuntimeError where OpenVINO refuses it, or where our own kernels are not used on this computer.
+    Raises RuntimeError if OpenVINO refuses it, or if our own kernels are not used on this computer.
     """
     known = {name: value for name, value in properties.items() if name != KERNELS}
     pieces: Sequence[Piece] = ()
@@ -112,7 +112,7 @@ def _regions(graph: Graph, found: Sequence[Node]) -> Iterator[list[Node]]:
 
 
 def _layout(graph: Graph, region: Sequence[Node]) -> tuple[Layout, Sequence[Key], Sequence[Key]]:
-    """The steps of a region over numbered buffers, what it reads from outside and what it gives."""
+    """Return the steps of a region over numbered buffers, the values that it reads and those that it gives."""
     made = {node.key: node for node in region}
     inside = {name for node in region for name in node.inside}
     sources = list(dict.fromkeys(key for node in region for key in node.sources if key not in made))
@@ -156,7 +156,7 @@ def _layout(graph: Graph, region: Sequence[Node]) -> tuple[Layout, Sequence[Key]
 
 
 def _joined(region: Sequence[Node]) -> Iterator[list[Node]]:
-    """The nodes in order; plain products of the same values together, as q, k and v are."""
+    """Return the nodes in order. Plain products of the same values, such as q, k and v, stand together."""
     done: set[Key] = set()
     for node in region:
         if node.key in done:

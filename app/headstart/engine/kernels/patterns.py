@@ -28,7 +28,7 @@ _SIZES = 64  # numbers of a head: a multiple of so many
 
 @dataclass(frozen=True)
 class Node:
-    """A step, found in the graph: it computes the value `output` of these `inputs`."""
+    """A step in the graph: it computes the value `output` from these `inputs`."""
 
     kind: Kind
     output: Any  # ov.Output
@@ -57,7 +57,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Heads:
-    """Heads of an attention, whose node has the inputs q, k, v and, where they are rotated, cos and sin."""
+    """The heads of an attention. The node's inputs are q, k, v and, if they are rotated, cos and sin."""
 
     queries: int
     keys: int  # and values
@@ -67,7 +67,7 @@ class Heads:
 
 
 class Graph:
-    """Nodes in order, and who reads each of their outputs."""
+    """The nodes in order, and the readers of each output."""
 
     def __init__(self, model: Any) -> None:
         self.nodes: list[Any] = model.get_ordered_ops()
@@ -85,7 +85,7 @@ class Graph:
 
 
 def find(graph: Graph, library: Library, *, attention: bool) -> list[Node]:
-    """All that the library can compute, in the order of the graph, each as far as it goes."""
+    """Return all that the library can compute, in the order of the graph, each as far as it goes."""
     found: dict[Key, Node] = {}
 
     def add(node: Node, *merged: Node) -> None:
@@ -120,7 +120,7 @@ def find(graph: Graph, library: Library, *, attention: bool) -> list[Node]:
 
 
 def _weights(product: Any, library: Library) -> Weights | None:
-    """The compressed weights of a product, in a form that the library takes."""
+    """Return the compressed weights of a product in a form that the library takes."""
     attributes = product.get_attributes()
     shape = product.input_value(1).get_partial_shape()
     if attributes["transpose_a"] or not attributes["transpose_b"] or shape.is_dynamic or len(shape) != 2:
@@ -156,7 +156,7 @@ def _weights(product: Any, library: Library) -> Weights | None:
 
 
 def _compressed(node: Any) -> tuple[Any, Any, Any | None] | None:
-    """The constants behind decompressed weights: values, scales and, if there are any, zero points."""
+    """Return the constants behind decompressed weights: values, scales and, if there are any, zero points."""
     node = _behind(node)
     if node.get_type_name() != "Multiply":
         return None
@@ -176,13 +176,13 @@ def _behind(node: Any) -> Any:
 
 
 def _halves(packed: Any) -> NDArray[np.uint8]:
-    """Unsigned 4-bit numbers, two a byte, the lower half first."""
+    """Return unsigned 4-bit numbers from two a byte, the lower half first."""
     data = np.ascontiguousarray(packed).reshape(-1).view(np.uint8)
     return np.stack([data & 15, data >> 4], axis=1).reshape(-1)
 
 
 def _gated(graph: Graph, node: Any, found: Mapping[Key, Node]) -> tuple[Node, ...] | None:
-    """activation(gate) * up: one product, where both are products of the same values with weights of one kind."""
+    """Return activation(gate) * up as one product, if both multiply the same values with weights of one kind."""
     for index in (0, 1):
         function, up = node.input_value(index), found.get(key_of(node.input_value(1 - index)))
         activation = _activation(function.get_node())
@@ -219,13 +219,13 @@ def _activation(node: Any) -> Activation | None:
 
 
 def _is_bare(graph: Graph, node: Node) -> bool:
-    """A product that nothing was added to, and that one node reads."""
+    """Return True for a product that nothing was added to, and that one node reads."""
     is_product = node.kind is Kind.LINEAR and node.bias is None and node.residual is None
     return is_product and graph.is_read_once(node.output)
 
 
 def _norm(graph: Graph, node: Any) -> tuple[Node] | None:
-    """An RMS norm, from its last multiplication, which is that by the gain."""
+    """Return an RMS norm, given its last multiplication, the one by the gain."""
     for index in (0, 1):
         gain, scaled = _row(node.input_value(index)), node.input_value(1 - index).get_node()
         if gain is None or scaled.get_type_name() != "Multiply":
@@ -246,7 +246,9 @@ def _norm(graph: Graph, node: Any) -> tuple[Node] | None:
 
 
 def _root_mean_square(source: Any, node: Any) -> tuple[float | None, Sequence[str]]:
-    """The epsilon of 1 / sqrt(mean(source^2) + epsilon), and the nodes between; None where it is something else."""
+    """Return the epsilon of 1
+    sqrt(mean(source^2) + epsilon) and the nodes between; None for something else.
+    """
     inside = [node.get_name()]
     if node.get_type_name() == "Divide" and _scalar(node.input_value(0)) == 1.0:
         node = node.input_value(1).get_node()
@@ -273,7 +275,7 @@ def _root_mean_square(source: Any, node: Any) -> tuple[float | None, Sequence[st
 
 
 def _attention(graph: Graph, node: Any, found: Mapping[Key, Node]) -> Node | None:
-    """Paged attention over products, whose queries and keys are rotated or not; nothing that the library lacks."""
+    """Return paged attention over products, with rotated queries and keys or not; None if the library lacks a part."""
     values = node.input_values()
     names = [value.get_node().get_friendly_name() for value in values]
     if tuple(names[_FIRST_PLACE:_SCALE_AT]) != PLACES[: _SCALE_AT - _FIRST_PLACE]:
@@ -312,7 +314,7 @@ class _Rotated:
 
 
 def _rotated(value: Any) -> _Rotated:
-    """x * cos + (-x[half:], x[:half]) * sin, or x itself (Su et al. 2021, as Hugging Face computes it)."""
+    """Return x * cos + (-x[half:], x[:half]) * sin, or x itself (Su et al. 2021, as Hugging Face computes it)."""
     value, inside = _unmoved(value)
     node = value.get_node()
     plain = _Rotated(value, 0, (), frozenset(inside))
@@ -353,7 +355,7 @@ def _is_slice(node: Any, source: Any, start: int, stop: int | None) -> bool:
 
 
 def _unmoved(value: Any) -> tuple[Any, set[str]]:
-    """The value before nodes that only give its numbers another shape, and these nodes' names."""
+    """Return the value before nodes that only give its numbers another shape, and these nodes' names."""
     inside = set()
     while (node := value.get_node()).get_type_name() in _LAYOUT:
         if node.get_type_name() == "Transpose" and not _keeps_order(node):
@@ -373,7 +375,7 @@ def _keeps_order(transpose: Any) -> bool:
 
 
 def _biased(graph: Graph, node: Any, found: Mapping[Key, Node]) -> tuple[Node, ...] | None:
-    """A product and a constant for each of its rows."""
+    """Return a product plus a constant for each of its rows."""
     for index in (0, 1):
         product, bias = found.get(key_of(node.input_value(index))), _row(node.input_value(1 - index))
         if product is None or bias is None or not _is_bare(graph, product) or bias.size != product.width:
@@ -384,7 +386,7 @@ def _biased(graph: Graph, node: Any, found: Mapping[Key, Node]) -> tuple[Node, .
 
 
 def _sum(graph: Graph, node: Any, found: Mapping[Key, Node]) -> tuple[Node, ...] | None:
-    """Two values of the same shape; where one is a product that nothing else reads, it adds the other itself."""
+    """Return the sum of two values of one shape. A product that nothing else reads adds the other value itself."""
     first, second = node.input_values()
     if not _is_row_of_numbers(first) or str(first.get_partial_shape()) != str(second.get_partial_shape()):
         return None
@@ -414,7 +416,7 @@ def _is_constant(value: Any) -> bool:
 
 
 def _constant(value: Any) -> NDArray[np.float32] | None:
-    """The numbers of a constant, in one row; None for anything else."""
+    """Return the numbers of a constant in one row; None for anything else."""
     node = _behind(value.get_node())
     if node.get_type_name() != "Constant" or node.get_element_type().bitwidth < 8:
         return None

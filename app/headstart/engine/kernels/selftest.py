@@ -18,25 +18,25 @@ _FAULT = "fault"
 _SECONDS = 60.0  # until a child that gives no answer is ended
 _ROWS, _COLS, _GROUP, _STEP = 72, 256, 128, 32
 _TOKENS = (1, 3, 9)
-_MOST_ERROR = 1e-5  # of the largest result
+_MAX_ERROR = 1e-5  # of the largest result
 
 
 @functools.cache
 def identity() -> str:
-    """The instruction set in use and the build, such as "AVX2 1a2b3c4d". What another one measured does not count."""
+    """Return the instruction set in use and the build, such as "AVX2 1a2b3c4d". Measurements are stored for each."""
     kernels = library()
     digest = hashlib.sha256(path().read_bytes()).hexdigest()[:8] if kernels else ""
     return f"{kernels.isa} {digest}" if kernels else ""
 
 
 def proven() -> Library | None:
-    """The library, if it multiplies right on this processor."""
+    """Return the library, if it multiplies right on this processor."""
     return None if obstacle() else library()
 
 
 @functools.cache
 def obstacle() -> str:
-    """Reason not to use our own kernels on this computer; empty if there is none.
+    """Return the reason not to use our own kernels on this computer; empty if there is none.
 
     A child process tries them once for each build.
     """
@@ -65,7 +65,7 @@ def check() -> str:
 
 
 def fault(kernels: Library) -> str:
-    """The first product that differs from NumPy's by more than rounding; empty: none does."""
+    """Return the first product that differs from NumPy's by more than rounding; empty if none does."""
     random = np.random.default_rng(0)
     for weights, expected in _samples(random):
         layout = Layout([_COLS, _ROWS], inputs=1, outputs=1)
@@ -78,7 +78,7 @@ def fault(kernels: Library) -> str:
             piece.run([given, found])
             right = _rounded(given) @ expected.T
             error = np.abs(found - right).max() / np.abs(right).max()
-            if not error <= _MOST_ERROR:  # NaN included
+            if not error <= _MAX_ERROR:  # NaN included
                 return f"{weights.format.name} differs by {error:.1g} for {tokens} tokens in {kernels.isa}"
     return ""
 
@@ -91,7 +91,7 @@ def _tried() -> str:
 
 
 def _samples(random: np.random.Generator) -> list[tuple[Weights, NDArray[np.float32]]]:
-    """Weights in each format that exports have, and what they stand for: [rows, cols]."""
+    """Yield weights in each format that exports have, and the numbers that they stand for: [rows, cols]."""
     shape = _ROWS, _COLS
     scales = random.uniform(0.01, 0.02, (_ROWS, 1)).astype(np.float16)
     group_scales = random.uniform(0.01, 0.02, (_ROWS, _COLS // _GROUP)).astype(np.float16)
@@ -115,7 +115,7 @@ def _times(values: NDArray[Any], scales: NDArray[np.float16]) -> NDArray[np.floa
 
 
 def _rounded(given: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Activations as the library rounds them: to 8 bits, each 32 by their largest."""
+    """Return activations as the library rounds them: to 8 bits, 32 numbers by their largest."""
     groups = given.reshape(len(given), -1, _STEP)
     scale = np.abs(groups).max(axis=2, keepdims=True) / np.float32(127)
     rounded = np.rint(groups * (np.float32(1) / scale))

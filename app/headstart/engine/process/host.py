@@ -24,7 +24,7 @@ from headstart.engine import memory
 from headstart.engine.bench.race import RaceCancelled
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Engine, Event, Finish, FinishReason, Prefill, Request, Step
-from headstart.engine.opening import LocalModels, Models, Opened
+from headstart.engine.opening import LoadedEngine, LocalModels, ModelSource
 from headstart.engine.protocol import (
     Bench,
     Benched,
@@ -33,7 +33,6 @@ from headstart.engine.protocol import (
     CountTokens,
     Describe,
     Described,
-    Facts,
     Finished,
     Forget,
     Generate,
@@ -41,6 +40,7 @@ from headstart.engine.protocol import (
     Load,
     Loaded,
     Logged,
+    ModelInfo,
     Order,
     Prefilled,
     PromptRead,
@@ -181,7 +181,7 @@ class RunningServer(Protocol):
         ...
 
 
-Serve = Callable[[StartServer, Shared, Facts, Callable[[ServerReport], None]], RunningServer]
+Serve = Callable[[StartServer, Shared, ModelInfo, Callable[[ServerReport], None]], RunningServer]
 Work = Order | Turn | Rest
 Verbs = Mapping[type[Work], Callable[[Any], None]]
 
@@ -189,7 +189,7 @@ Verbs = Mapping[type[Work], Callable[[Any], None]]
 class Host:
     """Carries out orders one after the other. A new verb is a message in `protocol` and a line in `_verbs`."""
 
-    def __init__(self, models: Models, send: Send, log: str, serve: Serve | None = None) -> None:
+    def __init__(self, models: ModelSource, send: Send, log: str, serve: Serve | None = None) -> None:
         """`log` is the file that errors name to the user; `serve` starts a local server."""
         self._models = models
         self._send = send
@@ -197,7 +197,7 @@ class Host:
         self._serve = serve
         self._server: RunningServer | None = None
         self._sign_of_life = 0.0
-        self._opened: Opened | None = None
+        self._opened: LoadedEngine | None = None
         self._places = Places()
         self._turns = 0  # of the server, at work
         self._turn_changes = threading.Lock()
@@ -437,7 +437,7 @@ class Host:
         if opened:
             opened.engine.close()
 
-    def _model(self) -> Opened:
+    def _model(self) -> LoadedEngine:
         if self._opened is None:
             raise ModelNotFoundError("No model is loaded; choose one first.")
         return self._opened
@@ -476,7 +476,7 @@ class _SendingLog(logging.Handler):
         self._send(Logged(record.levelname, record.name, self.format(record)))
 
 
-def main(argv: Sequence[str] | None = None, models: Models | None = None, serve: Serve | None = None) -> None:
+def main(argv: Sequence[str] | None = None, models: ModelSource | None = None, serve: Serve | None = None) -> None:
     """Run the process; it ends when standard input does. `models`: others than this computer's; `serve`: see Host."""
     parser = argparse.ArgumentParser(prog="headstart-engine", description=__doc__, allow_abbrev=False)
     parser.add_argument("--validate", action="store_true", help="try how a model computes, for another process")

@@ -18,12 +18,12 @@ from headstart.engine.protocol import (
     Benched,
     Counted,
     Described,
-    Facts,
     Failed,
     Finished,
     Generate,
     Load,
     Loaded,
+    ModelInfo,
     Order,
     Prefilled,
     Ready,
@@ -106,7 +106,7 @@ class Watch:
         self._orders: list[Order] = []
         self._in_turn = False  # an answer for the local server is at work
         self._started = False
-        self._facts: Facts | None = None
+        self._facts: ModelInfo | None = None
         self._prompt: Prefill | None = None  # of the answer at work
         self._writing = False
         self._silent, self._looked = 0.0, clock()

@@ -4,6 +4,9 @@ Several sequences may share it, each over blocks of its own. Forgetting tokens i
 bit-exact with a 16-bit or 32-bit cache.
 """
 
+# Siblings are of the same class.
+# ruff: noqa: SLF001
+
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -26,11 +29,7 @@ _SPARE = 2  # places beyond the context: a recovery takes up to three where the 
 
 
 class PagedRunner:
-    """One sequence over one block table that is contiguous.
-
-    `hidden`: the hidden state of each token in its cache that an EAGLE-3 head reads, from the place `hidden_from` on;
-    None where the graph gives none.
-    """
+    """One sequence over one block table that is contiguous."""
 
     can_branch, can_pad = False, True
 
@@ -46,7 +45,7 @@ class PagedRunner:
     ) -> None:
         """Compile `folder`'s model with room for `context` tokens of each sequence; memory is used as it fills.
 
-        `kept`: the rows that its output head is cut down to, where it can be: `self.kept` tells. `edit`: see Edit.
+        `kept`: the rows that its output head is cut down to, if it can be; `self.kept` has them then.
         Raises RuntimeError when OpenVINO refuses the transformation or the device; the caller words it.
         """
         if self.can_branch and device != "CPU":
@@ -61,8 +60,9 @@ class PagedRunner:
         self._branches: Sequence[Branch] = ()  # of the last pass
         self._fork = 0  # tokens before these
         self._bind_cache(compiled, context, sequences)
+        # The hidden states that a head reads, of the cached tokens from `hidden_from` on; None: the graph has none.
         self.hidden, self.hidden_from = self._room_for_hidden(compiled.model), 0
-        self._others = [copy.copy(self)._become(number) for number in range(1, sequences)]  # noqa: SLF001 - of its own kind
+        self._others = [self._sibling(number) for number in range(1, sequences)]
 
     @property
     def others(self) -> Sequence["PagedRunner"]:
@@ -71,16 +71,15 @@ class PagedRunner:
 
     @property
     def sharing(self) -> int:
-        """See Runner.sharing."""
         return self._passes.sharing
 
     def at_work(self) -> AbstractContextManager[None]:
-        """To be inside while an answer is written: see Passes.at_work."""
+        """Return a context to be inside while an answer is written; see Passes.at_work."""
         return self._passes.at_work(self._number)
 
     @property
     def min_tokens(self) -> int:
-        """Tokens that each pass of a sequence has at least; padding fills it up."""
+        """The least tokens of a pass of a sequence. Padding fills it up."""
         return self._passes.min_tokens
 
     @min_tokens.setter
@@ -90,7 +89,6 @@ class PagedRunner:
 
     @property
     def tokens(self) -> Sequence[int]:
-        """The tokens in the cache."""
         return self._tokens
 
     def forward(
@@ -100,7 +98,6 @@ class PagedRunner:
         rows: int = 1,
         cancel: CancelEvent | None = None,
     ) -> Logits:
-        """See Runner.forward."""
         assert 1 <= rows <= len(ids)
         assert self.can_branch or not branches
         began = len(self._tokens)
@@ -115,30 +112,28 @@ class PagedRunner:
             raise
 
     def forward_together(self, ids: Sequence[tuple["PagedRunner", Sequence[int]]]) -> Sequence[Pass]:
-        """Append ids to several sequences of this model in one pass; logits after the last of each, and hidden states.
+        """Append ids to several sequences of this model in one pass.
 
-        They are valid until the next pass. For whoever has all sequences to itself, and does not stop.
+        Return the logits after the last id of each, and the hidden states; they are valid until the next pass. No other
+        thread may use the sequences meanwhile, and the pass cannot be stopped.
         """
-        together = [each._pass(new, (), 1) for each, new in ids]  # noqa: SLF001 - of its own kind
+        together = [each._pass(new, (), 1) for each, new in ids]
         self._passes.read(together)
         for each, new in ids:
-            each._tokens.extend(new)  # noqa: SLF001 - of its own kind
+            each._tokens.extend(new)
         return together
 
     def rollback(self, length: int, branch: int | None = None) -> None:
-        """See Runner.rollback."""
         del self._tokens[length:]
         self.hidden_from = min(self.hidden_from, len(self._tokens))
         if branch is not None:
             self._keep(length, branch)
 
     def save(self, start: int, stop: int) -> Saved:
-        """See Runner.save. One cache after the other, each with its blocks."""
         blocks = slice(self._first + start // self.block, self._first - (-stop // self.block))
         return np.concatenate([cache.data[blocks].view(np.uint8).ravel() for cache in self.caches])
 
     def restore(self, tokens: Sequence[int], saved: Saved) -> bool:
-        """See Runner.restore."""
         first, wanted = len(self._tokens) // self.block, -(-len(tokens) // self.block)
         of_block = [cache.data[:1].nbytes for cache in self.caches]
         present, rest = divmod(saved.size, sum(of_block))
@@ -154,7 +149,7 @@ class PagedRunner:
         return True
 
     def _keep(self, place: int, number: int) -> None:
-        """Move the keys and values of a branch of the last pass to where it belongs."""
+        """Move the keys and values of a branch of the last pass to their place."""
         assert place < self._fork
         source = self._fork + number
         for cache, axis in zip(self.caches, self._token_axes, strict=True):
@@ -180,11 +175,12 @@ class PagedRunner:
         ids = [*ids, *[0] * padding]
         return Pass(ids, branches, len(self._tokens), rows, self._table, self._number, padding)
 
-    def _become(self, number: int) -> Self:
-        """The sequence of this number, of a copy of the first one."""
-        self._tokens, self.hidden = [], None
-        self._bind_table(number, len(self._table))
-        return self
+    def _sibling(self, number: int) -> Self:
+        """Return another sequence over the same model. It gives no hidden states."""
+        sibling = copy.copy(self)
+        sibling._tokens, sibling.hidden = [], None
+        sibling._bind_table(number, len(self._table))
+        return sibling
 
     def _bind_cache(self, compiled: Compiled, context: int, sequences: int) -> None:
         if compiled.attentions:
@@ -206,7 +202,7 @@ class PagedRunner:
         self._token_axes = [2] * len(caches)  # of [blocks, heads, tokens of a block, size]
 
     def _bind_own_cache(self, compiled: Compiled, context: int, sequences: int) -> None:
-        """Room for the keys and values of our own attention, laid out as kernels.library.Attention says."""
+        """Make room for the keys and values of our own attention; kernels.library.Attention has the layout."""
         ov = openvino()
         self.block = BLOCK
         blocks = sequences * self._make_passes(compiled.model, context, sequences)
@@ -219,7 +215,7 @@ class PagedRunner:
         self._token_axes = [3, 2] * len(compiled.attentions)
 
     def _make_passes(self, model: Any, context: int, sequences: int) -> int:
-        """Prepare for sequences of this many tokens, and return the blocks of one; `self.block` is already known."""
+        """Prepare for sequences of this many tokens. Return the blocks of one. `self.block` is already known."""
         blocks = -(-(context + _SPARE) // self.block)
         self.context, self.caches = context, list[Any]()
         self._passes = Passes(model, self.block, sequences=sequences, can_branch=self.can_branch)
@@ -231,7 +227,7 @@ class PagedRunner:
         self._table = self._first + np.arange(blocks, dtype=np.int32)
 
     def _room_for_hidden(self, compiled: Any) -> Hidden | None:
-        """None where the model gives none."""
+        """Return room for hidden states; None if the model gives none."""
         widths = [port.partial_shape[-1].get_length() for port in compiled.outputs[1:]]
         return np.zeros([self.context + _SPARE, *widths], np.float32) if widths else None
 

@@ -32,15 +32,15 @@ _LOOK = 0.01  # seconds between two looks at whether one that waits was cancelle
 
 @dataclass(eq=False)
 class Pass:
-    """What one sequence reads: `ids` behind `past` tokens, then `branches`; logits of the last `rows` are wanted.
+    """The work of one pass for one sequence: `ids` behind `past` tokens, then `branches`.
 
-    The last `padding` of `ids` do not count: nobody wants their logits, and the next pass overwrites them.
+    The last `padding` of `ids` do not count: nobody reads their logits, and the next pass overwrites them.
     """
 
     ids: Sequence[int]
     branches: Sequence[Branch]
-    past: int
-    rows: int
+    past: int  # tokens in the cache
+    rows: int  # logits to give: those of the last ones
     table: NDArray[np.int32]  # the blocks of the sequence
     sequence: int = 0  # its number
     padding: int = 0
@@ -52,20 +52,19 @@ class Pass:
 
     @property
     def count(self) -> int:
-        """Tokens, padding included."""
+        """The tokens, padding included."""
         return len(self.ids) + len(self.branches)
 
     @property
     def is_done(self) -> bool:
-        """Whether it was read, or could not be."""
         return self.logits is not None or self.error is not None
 
 
 class Passes:
-    """One inference request that sequences share. While one alone is at work, its passes are as they ever were."""
+    """One inference request that sequences share. A sequence that is alone at work waits for nobody."""
 
     def __init__(self, compiled: Any, block: int, *, sequences: int, can_branch: bool) -> None:
-        """`block`: tokens of a block of keys and values. `sequences`: how many there can be."""
+        """`block`: tokens of a block of keys and values. `sequences`: the most that there can be."""
         self._request = compiled.create_infer_request()
         self._inputs = Inputs(self._request, compiled)
         self._block, self._can_branch, self._sequences = block, can_branch, sequences
@@ -83,17 +82,17 @@ class Passes:
         self._is_busy = False
 
     def bind(self, port: Any, tensor: Any) -> None:
-        """Let an input of the model be this memory, for all passes."""
+        """Use this memory for an input of the model in all passes."""
         self._request.set_tensor(port, tensor)
 
     @property
     def sharing(self) -> int:
-        """Sequences at work, at least 1."""
+        """The sequences at work, at least 1."""
         return max(len(self._at_work), 1)
 
     @contextmanager
     def at_work(self, sequence: int) -> Iterator[None]:
-        """While inside, those that were in a pass with this sequence wait a moment for it before they begin another."""
+        """Let sequences that shared a pass with this one wait a moment for it before the next pass, while inside."""
         with self._changed:
             self._at_work.add(sequence)
         try:
@@ -105,10 +104,10 @@ class Passes:
                 self._changed.notify_all()
 
     def run(self, wanted: Pass, cancel: CancelEvent | None) -> Logits:
-        """Read it, alone or together with what other threads want to read; its logits.
+        """Read a pass, alone or together with those of other threads. Return its logits.
 
-        They are the model's own memory, valid until the next pass, where there can be one sequence alone. Raises
-        Interrupted when `cancel` is set before its pass, or before the end of a pass of its own.
+        They are the model's own memory, valid until the next pass, if there can be only one sequence.
+        Raises Interrupted when `cancel` is set before its pass, or before the end of a pass of its own.
         """
         raise_if_set(cancel)
         with self._changed:
@@ -137,7 +136,7 @@ class Passes:
             raise together[0].error
 
     def _wait(self, wanted: Pass, cancel: CancelEvent | None) -> list[Pass]:
-        """Until it is read, or its thread is to read it; what that thread is to read."""
+        """Wait until the pass is read, or until its thread is to read. Return the passes to read then."""
         while not wanted.is_done:
             if wanted in self._waiting:
                 if cancel is not None and cancel.is_set():
@@ -153,7 +152,7 @@ class Passes:
         return []
 
     def _together(self) -> list[Pass]:
-        """What is read next: whoever waits longest, and of the others as many as there is room for."""
+        """Return the passes to read next: the one that waits longest, and as many others as there is room for."""
         together, room = list[Pass](), JOINED
         for each in self._waiting:
             if not together or each.count <= room:
@@ -194,14 +193,14 @@ class Passes:
             row, token = row + each.rows, token + each.count
 
     def _recover(self, wanted: Pass) -> None:
-        """Some tokens past the end of a sequence, which are overwritten."""
+        """Read some tokens past the end of a sequence; the next pass overwrites them."""
         self._finished = unlike(self._finished, self._cancelled)
         self._write([Pass([0] * self._finished, (), wanted.past, 1, wanted.table)])
         self._request.infer()
         self._cancelled = 0
 
     def _write(self, together: Sequence[Pass]) -> None:
-        """The inputs of a pass. Each sequence has a row of its own in those that count: [sequences]."""
+        """Write the inputs of a pass. The ones that count have a row for each sequence: [sequences]."""
         write, past = self._inputs.write, [each.past for each in together]
         ends = [each.past + each.count for each in together]
         blocks = [each.table[: -(-end // self._block)] for each, end in zip(together, ends, strict=True)]
@@ -227,18 +226,18 @@ class Passes:
 
 
 def _begins(sizes: Sequence[int]) -> list[int]:
-    """Where each begins that stands behind the others, and the end of all."""
+    """Return where each part begins if they stand one behind the other, and the end of all."""
     return [0, *np.cumsum(sizes).tolist()]
 
 
 def _places(wanted: Pass) -> NDArray[np.int64]:
-    """Of the tokens in their text: [count]."""
+    """Return the places of the tokens in their text: [count]."""
     places = [*range(len(wanted.ids)), *(branch.place for branch in wanted.branches)]
     return wanted.past + np.array(places, np.int64)
 
 
 def _bias(wanted: Pass) -> NDArray[np.uint8]:
-    """Which tokens of a pass each of them sees, the branches being its last: [count, count]; empty without branches."""
+    """Return which tokens of a pass each token sees, branches last: [count, count]; empty without branches."""
     count = wanted.count if wanted.branches else 0
     seen = np.tril(np.ones((count, count), np.uint8))
     for row, branch in enumerate(wanted.branches, start=len(wanted.ids)):

@@ -18,20 +18,20 @@ PREFILL_CHUNK = 1024  # tokens a call: app/docs/speed.md has the time and the me
 
 
 class Interrupted(Exception):  # noqa: N818 - stopping is no error; this unwinds one call into the runner
-    """`cancel` was set before or while the model ran; the cache is as before the call, or empty: `tokens` tells."""
+    """`cancel` was set before or while the model ran. The cache is as before the call, or empty; see `tokens`."""
 
 
 class NonFiniteError(Exception):
-    """A model gave what is not a number: its arithmetic is broken here, and nothing in its cache can be trusted."""
+    """A model gave results that are not numbers. Nothing in its cache can be trusted."""
 
 
 def is_finite(row: NDArray[np.float32]) -> bool:
-    """Whether the logits of one row can be chosen from: [vocabulary]. A row without NaN has no NaN as its largest."""
+    """Return True if the logits of one row, [vocabulary], can be chosen from."""
     return bool(np.isfinite(row.max()))
 
 
 def require_finite(logits: Logits) -> Logits:
-    """The same logits. Raises NonFiniteError where a row of them cannot be chosen from."""
+    """Return the logits. Raises NonFiniteError if a row of them cannot be chosen from."""
     if not np.isfinite(logits.max(axis=1)).all():
         raise NonFiniteError
     return logits
@@ -39,7 +39,7 @@ def require_finite(logits: Logits) -> Logits:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A token that may come instead of the one at `place` of a pass; 0, the first, is no place for one."""
+    """A token that may come instead of the one at `place` of a pass. Place 0 can have no branch."""
 
     place: int
     token: int
@@ -47,7 +47,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A pass that was made for several sequences; all figures are those of all of them together."""
+    """A pass for several sequences. All figures count all of them together."""
 
     tokens: int
     context: int  # tokens before these
@@ -56,7 +56,7 @@ class Joined:
 
 
 class Runner(Protocol):
-    """One sequence of a model. Every token in the cache is known, so that a later prompt can reuse its beginning."""
+    """One sequence of a model. Every token in the cache is known, so a later prompt can reuse its beginning."""
 
     context: int  # most tokens the cache holds
     vocabulary: int  # tokens that can be read, and the width of the logits unless the output head was trimmed
@@ -71,12 +71,12 @@ class Runner(Protocol):
 
     @property
     def sharing(self) -> int:
-        """Answers that are being written by the same model, so that they share passes; 1: this one alone."""
+        """The answers that the same model is writing, so that they share passes; 1: this one alone."""
         ...
 
     @property
     def joined(self) -> Joined | None:
-        """What the last pass was as a whole; None where this cannot be known."""
+        """The last pass as a whole; None if this cannot be known."""
         ...
 
     def forward(
@@ -102,26 +102,26 @@ class Runner(Protocol):
         ...
 
     def save(self, start: int, stop: int) -> Saved:
-        """A copy of the keys and values of the tokens from `start`, a multiple of 256, to `stop`."""
+        """Return a copy of the keys and values of the tokens from `start`, a multiple of 256, to `stop`."""
         ...
 
     def restore(self, tokens: Sequence[int], saved: Saved) -> bool:
         """Append tokens whose keys and values were saved behind the same text; `saved` may hold more than these.
 
-        False, and nothing is done, where `saved` cannot be that.
+        Returns False, and does nothing, if `saved` cannot be that.
         """
         ...
 
 
 def common_prefix(first: Sequence[int], second: Sequence[int]) -> int:
-    """How many leading tokens two sequences share."""
+    """Return how many leading tokens two sequences share."""
     limit = min(len(first), len(second))
     differing = np.nonzero(np.asarray(first[:limit]) != np.asarray(second[:limit]))[0]
     return int(differing[0]) if differing.size else limit
 
 
 def raise_if_set(cancel: CancelEvent | None) -> None:
-    """Raise Interrupted when there is no need to begin."""
+    """Raise Interrupted if `cancel` is set."""
     if cancel is not None and cancel.is_set():
         raise Interrupted
 
@@ -145,7 +145,7 @@ def infer(request: Any, cancel: CancelEvent | None) -> None:
 
 
 def unlike(finished: int, cancelled: int) -> int:
-    """Tokens of a pass that makes a model whole again whose last pass was cancelled.
+    """Return the tokens of a pass that makes a model whole again after a cancelled pass.
 
     WORKAROUND OpenVINO 2026.4.1: nodes of the CPU plugin that a cancelled pass did not reach keep the sizes of the last
     finished one. When that size comes again, they take themselves for up to date while others are not, and the pass
@@ -155,20 +155,19 @@ def unlike(finished: int, cancelled: int) -> int:
 
 
 class Inputs:
-    """The input tensors of one inference request, looked up once; each pass writes shapes and values into them."""
+    """The input tensors of one inference request, looked up once. Each pass writes shapes and values into them."""
 
     def __init__(self, request: Any, compiled: Any) -> None:
-        """Those of `request`, which was made by the model `compiled`."""
+        """Take the inputs of `request`, which the model `compiled` made."""
         self._request = request
         self._ports = {name: port for port in compiled.inputs for name in port.names}
         self._tensors: dict[str, Any] = {}
 
     def __contains__(self, name: str) -> bool:
-        """Whether the model has such an input."""
         return name in self._ports
 
     def write(self, name: str, values: ArrayLike) -> None:
-        """What the next pass reads there."""
+        """Write what the next pass reads there."""
         tensor = self._tensors.get(name)
         if tensor is None:
             tensor = self._tensors[name] = self._request.get_tensor(self._ports[name])

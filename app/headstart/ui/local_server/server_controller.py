@@ -8,10 +8,10 @@ from headstart import paths, remotes
 from headstart.engine.protocol import (
     Answered,
     Asked,
-    Facts,
     Failed,
     Load,
     Loading,
+    ModelInfo,
     ServerEnded,
     ServerReport,
     Serving,
@@ -196,7 +196,7 @@ class ServerController(QObject):
             self._set(ServerState.STARTING, self._loader.progress)
 
     @Slot(object)
-    def _on_loaded(self, facts: Facts) -> None:
+    def _on_loaded(self, facts: ModelInfo) -> None:
         if not self.state.is_on:
             return
         if facts.server:

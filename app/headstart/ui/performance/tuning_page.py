@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QLabel, QWidget
 from headstart.engine.tuning.messages import (
     DEFAULT,
     DRAFTS,
-    LEAST_GAIN,
-    LEAST_SECONDS,
+    MIN_GAIN,
+    MIN_SECONDS,
     TARGET,
     USUAL_SECONDS,
     Findings,
@@ -116,7 +116,7 @@ def _shortfall_text(best: Row) -> str:
     assert best.ratio is not None
     if best.ratio.median <= 1.0:
         words = translate("Tuning", "was not faster: {}")
-    elif best.ratio.median < LEAST_GAIN:
+    elif best.ratio.median < MIN_GAIN:
         words = translate("Tuning", "gained too little to tell: {}")
     else:
         words = translate("Tuning", "was not faster often enough to rule out chance: {}")
@@ -256,7 +256,7 @@ class TuningPage(JobPage):
             parent,
         )
         form = Card(self, spacing=MEDIUM)
-        self.seconds = number_field(form, LEAST_SECONDS, _MAX_SECONDS, USUAL_SECONDS, step=10)
+        self.seconds = number_field(form, MIN_SECONDS, _MAX_SECONDS, USUAL_SECONDS, step=10)
         self._plan = muted("", self)
         field = TitledField(self.tr("Longest time in seconds"), self.seconds, form, above=True)
         add(form.column, flowing([field], form), self._plan)
