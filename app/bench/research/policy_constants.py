@@ -24,9 +24,9 @@ from tests.engine import simulation  # noqa: E402
 
 from bench.research.recordings import Recording, read_recordings  # noqa: E402
 from bench.research.replay import Machine, fixed_ms, policy_ms  # noqa: E402
-from headstart.engine.policy import acceptance, cost_model, loss_budget, policy  # noqa: E402
+from headstart.engine.policy import acceptance, cost_model, loss_budget, plan, policy  # noqa: E402
 
-MODULES = (acceptance, cost_model, loss_budget, policy)
+MODULES = (acceptance, cost_model, loss_budget, plan, policy)
 DATA = _ROOT / "tests" / "engine" / "data"
 HAND = "chosen by hand"
 FORM = "a form, not a fit"
@@ -96,16 +96,16 @@ CONSTANTS = (
     Constant(loss_budget, "_FIRST_PAUSE", kind="count"),
     Constant(loss_budget, "_LONGEST_PAUSE", kind="count"),
     Constant(loss_budget, "_LONGER", kind="count"),
-    Constant(loss_budget, "_KEPT", kind="memory"),
-    Constant(loss_budget, "_ALWAYS"),
+    Constant(loss_budget, "_PACE_MEMORY", kind="memory"),
+    Constant(loss_budget, "_PACE_PRIOR"),
     Constant(loss_budget, "_DRAFT_ALLOWANCE", _LOSS),
     Constant(loss_budget, "_HEAD_ALLOWANCE", "no recording has an EAGLE-3 head"),
     Constant(loss_budget, "_NGRAM_ALLOWANCE", _LOSS),
-    Constant(policy, "LONGEST", "with the target's own token a pass over 16", "count"),
-    Constant(policy, "_HORIZON", "tests/engine/test_stopping.py: within 1 % of the best policy", "count"),
-    Constant(policy, "_RATE_LIMIT"),
-    Constant(policy, "_SHARED"),
-    Constant(policy, "_PATIENCE"),
+    Constant(plan, "LONGEST", "with the target's own token a pass over 16", "count"),
+    Constant(plan, "_HORIZON", "tests/engine/test_stopping.py: within 1 % of the best policy", "count"),
+    Constant(plan, "_RATE_LIMIT"),
+    Constant(plan, "_AMORTIZE_ROUNDS"),
+    Constant(plan, "_PATIENCE"),
     Constant(policy, "_USUAL_LENGTHS", "a log-normal spread around 200"),
 )
 

@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.research.recordings import Recording, Text, TraceError, read_recordings, run_length
-from headstart.engine.drafters.base import Draft, WantsMore
+from headstart.engine.drafters.base import Draft, ShouldContinue
 from headstart.engine.engine import Drafter, Origin, Speculation, Timing
 from headstart.engine.policy.cost_model import Costs
 from headstart.engine.policy.loss_budget import Pace
 from headstart.engine.policy.policy import Policy
-from headstart.engine.policy.rounds import Situation
+from headstart.engine.policy.rounds import Outcome, RoundState
 from headstart.engine.runners.runner import common_prefix
 
 
@@ -78,17 +78,17 @@ class Replay:
         """Tokens that may be written."""
         return (self.text.limit or len(self.text)) - self.at
 
-    def situation(self, *, draft: bool = True) -> Situation:
-        """What a policy is told before a round."""
+    def state(self, *, draft: bool = True) -> RoundState:
+        """Return what the next round starts from."""
         offer = self.text.offers[self.at]
-        offers: dict[str, Draft] = {Origin.NGRAM: offer.at(self.at)} if offer else {}
-        lags = {self.text.drafter: self.context - self._read} if draft else {}
-        return Situation(self.context, self.remaining, offers, lags)
+        free_drafts: dict[str, Draft] = {Origin.NGRAM: offer.at(self.at)} if offer else {}
+        uncached_tokens = {self.text.drafter: self.context - self._read} if draft else {}
+        return RoundState(self.context, self.remaining, free_drafts, uncached_tokens)
 
-    def propose(self, wants_more: WantsMore) -> Draft:
+    def propose(self, should_continue: ShouldContinue) -> Draft:
         """As Drafter.propose."""
         drafted = 0
-        while wants_more(self.text.drafted(self.at, drafted)):
+        while should_continue(self.text.drafted(self.at, drafted)):
             drafted += 1
         return self.text.drafted(self.at, drafted)
 
@@ -118,11 +118,11 @@ def policy_ms(
     replay = Replay(text, machine)
     policy.begin_answer(bounds or Speculation())
     while not replay.ended:
-        plan = policy.plan(replay.situation(draft=draft))
-        guessed = replay.propose(plan.wants_more) if plan.offer is None else plan.offer
-        drafted = len(guessed.confidences) if plan.offer is None else 0
-        checked = plan.trim(guessed)
-        policy.observe(plan, plan.outcome(*replay.play(checked, drafted, plan.size)))
+        session = policy.begin_round(replay.state(draft=draft))
+        guessed = session.plan.free_draft or replay.propose(session.should_continue)
+        drafted = len(guessed.confidences) if session.plan.is_drafted else 0
+        selection = session.select(guessed)
+        policy.observe(Outcome(session.plan, selection, *replay.play(selection.checked, drafted, selection.size)))
     return replay.ms
 
 
@@ -226,10 +226,10 @@ class _Foreseeing(Policy):
     def begin_answer(self, speculation: Speculation, expected_tokens: int | None = None) -> None:
         """As Policy.begin_answer, with accounts that are never empty."""
         super().begin_answer(speculation, expected_tokens)
-        self._books.pace = _Steady(self.pace / self.plain_ms)
-        self._books.used.update((Origin.DRAFT, Origin.EAGLE))
+        self._budget.pace = _Steady(self.pace / self.plain_ms)
+        self._budget.used.update((Origin.DRAFT, Origin.EAGLE))
         for name in (Origin.DRAFT, Origin.EAGLE, Origin.NGRAM, Origin.TABLE):
-            self._books.accounts[name].balance = math.inf
+            self._budget.accounts[name].balance = math.inf
 
 
 class _Steady(Pace):

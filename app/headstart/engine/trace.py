@@ -24,8 +24,10 @@ from typing import Any, TextIO
 from headstart import __version__
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import FinishReason, Origin, Stats, Tracing
-from headstart.engine.policy.policy import DraftPlan, Knowledge, Policy
-from headstart.engine.policy.rounds import Outcome, Situation
+from headstart.engine.policy.plan import DraftSession, PolicyState
+from headstart.engine.policy.policy import Policy
+from headstart.engine.policy.rounds import DraftPlan, Outcome, RoundState
+from headstart.engine.runners.runner import Branch
 from headstart.engine.sequence import Job
 from headstart.errors import SettingsError
 
@@ -74,24 +76,24 @@ class Trace:
         with contextlib.suppress(OSError):
             self._file.close()
 
-    def _round(self, plan: DraftPlan, outcome: Outcome) -> None:
-        situation, timing = outcome.situation, outcome.timing
-        offer = situation.offers.get(Origin.NGRAM)
+    def _round(self, outcome: Outcome) -> None:
+        state, timing = outcome.state, outcome.timing
+        offer = state.free_drafts.get(Origin.NGRAM)
         line = {
-            "context": situation.context,
-            "remaining": situation.remaining,
-            "lags": dict(situation.lags),
+            "context": state.context,
+            "remaining": state.remaining,
+            "lags": dict(state.uncached_tokens),
             "offer": [len(offer.tokens), offer.match_length, outcome.matching(offer)] if offer else None,
             "drafter": outcome.drafter,
-            "planned": plan.limit,
+            "planned": outcome.plan.limit,
             "confidences": [_short(confidence) for confidence in outcome.confidences],
             "verified": outcome.verified,
             "accepted": outcome.accepted,
-            "branched": outcome.branched,
+            "branched": outcome.is_branch_taken,
             "matched": outcome.matched,
             "tokens": outcome.tokens,
             "ms": [_short(ms) for ms in (timing.draft_ms, timing.verify_ms, timing.other_ms)],
-            "rate": _short(1000.0 * self._policy.rate),
+            "rate": _short(1000.0 * outcome.plan.prices.rate),
             "plain_ms": _short(self._policy.plain_ms),
             "ledger_ms": _short(self._policy.ledger_ms),
         }
@@ -100,7 +102,10 @@ class Trace:
     def _runners_up(self, outcome: Outcome) -> dict[str, Any]:
         if not self._with_tokens:
             return {}
-        ranks = [[[each.token, _short(each.confidence)] for each in others] for others in outcome.guessed.runners_up]
+        ranks = [
+            [[each.token, _short(each.confidence)] for each in others]
+            for others in outcome.selection.guessed.runners_up
+        ]
         return {"runners_up": ranks}
 
     def _tokens(self, tokens: Sequence[int]) -> dict[str, list[int]]:
@@ -130,31 +135,33 @@ class Recorder(Policy):
 
     depth = 8
 
-    def _planned(self, situation: Situation, known: Knowledge) -> DraftPlan:
-        return RecordingPlan(situation, known, self.depth)
+    def plan(self, state: RoundState) -> DraftPlan:
+        """Have the draft model draft, if there is one."""
+        plan, limit = super().plan(state), min(self.depth + 1, state.remaining - 1)
+        model = next(iter(plan.state.uncached_tokens), None) if limit > 0 else None
+        drafter, limit = (model, limit) if model else (Origin.TARGET, 0)
+        return DraftPlan(plan.state, drafter, limit, plan.prices)
+
+    def begin_round(self, state: RoundState) -> DraftSession:
+        """Return a session that verifies `depth` tokens."""
+        return RecordingSession(self.plan(state), self.state, self.depth)
 
 
-class RecordingPlan(DraftPlan):
-    """The draft model guesses, if there is one."""
+class RecordingSession(DraftSession):
+    """Drafts up to the limit and verifies all candidates but the last, without branches: the text tells about these."""
 
-    def __init__(self, situation: Situation, known: Knowledge, depth: int) -> None:
-        """`depth`: guesses to check."""
-        super().__init__(situation, known)
-        self._depth, drafted = depth, min(depth + 1, situation.remaining - 1)
-        model = next(iter(situation.lags), None) if drafted > 0 else None
-        self.drafter, self.limit = (model, drafted) if model else (Origin.TARGET, 0)
+    def __init__(self, plan: DraftPlan, policy: PolicyState, depth: int) -> None:
+        super().__init__(plan, policy)
+        self._depth = depth
 
-    def wants_more(self, draft: Draft) -> bool:
-        """Up to the depth."""
-        return len(draft.confidences) < self.limit
+    def should_continue(self, draft: Draft) -> bool:
+        return len(draft.confidences) < self.plan.limit
 
-    def _kept(self, draft: Draft) -> int:
-        """All but the last."""
-        return min(len(draft.confidences), self._depth)
+    def _num_to_verify(self, draft: Draft) -> tuple[int, float]:
+        return min(len(draft.confidences), self._depth), 0.0
 
-    def _branches(self, _shares: Sequence[Sequence[float]], _kept: int) -> list[tuple[int, int]]:
-        """None: what they would have given is known from what was written."""
-        return []
+    def _branches(self, _draft: Draft, _count: int) -> Sequence[Branch]:
+        return ()
 
 
 def _plain(stats: Stats) -> dict[str, Any]:
