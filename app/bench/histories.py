@@ -93,7 +93,7 @@ def write(
     def note(row: Row, _token: int) -> None:
         answer.digests.append(blake2b(row.tobytes(), digest_size=16).digest())
 
-    job = replace(engine._job(request, None, None, tuple(written)), witness=note)  # noqa: SLF001 - rows are no part of an answer
+    job = replace(engine._job(request, None, None, tuple(written)), on_logits=note)  # noqa: SLF001 - rows are no part of an answer
     runner = engine.target.runner
     with runner.at_work() if isinstance(runner, PagedRunner) else nullcontext():
         for event in engine._decoder.run(job, cancel):  # noqa: SLF001
@@ -205,14 +205,14 @@ class Fuzz:
                 engine.forget([f"chat{chance.randrange(PARALLEL)}"])
             case 3:  # there is room for little
                 for prefixes in engine._prefixes:  # noqa: SLF001
-                    prefixes._most_bytes = chance.choice([0, 2**20, 2**24])  # noqa: SLF001
+                    prefixes._max_bytes = chance.choice([0, 2**20, 2**24])  # noqa: SLF001
             case 4:  # something is read ahead, and not to its end
                 ahead = engine.read_ahead(self._request(chance, Chat("ahead")))
                 for _ in range(chance.randrange(4)):
                     next(ahead, None)
             case _:
                 for prefixes in engine._prefixes:  # noqa: SLF001
-                    prefixes._most_bytes = 2**28  # noqa: SLF001
+                    prefixes._max_bytes = 2**28  # noqa: SLF001
 
     def _compare(self, name: str, expected: Answer, answer: Answer) -> None:
         self.report.answers += 1

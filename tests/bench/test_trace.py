@@ -33,7 +33,7 @@ def traced(options: LoadOptions, file: Path, depth: int | None = None, speculati
 
 def replayed(recording: Recording, speculation: Speculation) -> tuple[int, int]:
     policy, accepted = recording.policy(), list[int]()
-    policy.observers.append(lambda _plan, outcome: accepted.append(outcome.accepted))
+    policy.observers.append(lambda outcome: accepted.append(outcome.accepted))
     policy_ms(policy, recording.text, Machine(recording.costs()), speculation)
     return len(accepted), sum(accepted)
 

@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench.research.trace import RecordingPlan
+from bench.research.trace import Recorder, RecordingSession
 from headstart.engine import loading
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import LoadOptions, Mode, Origin, Sampling, Speculation
 from headstart.engine.loading import RunnerConfig, load_model
 from headstart.engine.local import LocalEngine
 from headstart.engine.policy.cost_model import Costs, Curve
-from headstart.engine.policy.policy import DraftPlan, Knowledge, Policy
-from headstart.engine.policy.rounds import Outcome, Situation
+from headstart.engine.policy.plan import DraftSession
+from headstart.engine.policy.policy import Policy
+from headstart.engine.policy.rounds import DraftPlan, Outcome, RoundState
 from headstart.engine.runners.paged import BranchingRunner, PagedRunner
 from headstart.engine.runners.passes import Pass
 from headstart.engine.runners.precision import probe_ids, reference
@@ -57,26 +58,24 @@ def runners(tiny_target: Path) -> tuple[BranchingRunner, PagedRunner]:
     return BranchingRunner(tiny_target, "CPU", EXACT, CONTEXT), PagedRunner(tiny_target, "CPU", EXACT, CONTEXT)
 
 
-class EagerPlan(RecordingPlan):
-    def __init__(self, situation: Situation, known: Knowledge) -> None:
-        super().__init__(situation, known, depth=3)
+class Eager(Recorder):
+    """Drafts always, and checks as many branches as find room."""
 
-    def _branches(self, shares: Sequence[Sequence[float]], kept: int) -> list[tuple[int, int]]:
-        """Up to the end of the answer and of the context."""
-        room = self.situation.remaining - 1 - kept
-        return [(place, rank) for place in range(kept) for rank in range(len(shares[place]))][: max(room, 0)]
+    depth = 3
+
+    def plan(self, state: RoundState) -> DraftPlan:
+        return DraftPlan(state) if self.state.speculation.mode is Mode.OFF else super().plan(state)
+
+    def begin_round(self, state: RoundState) -> DraftSession:
+        return EagerSession(self.plan(state), self.state, self.depth)
 
 
-def eager_policy(costs: Costs) -> Policy:
-    """A policy that drafts always, and checks as many branches as find room."""
-    policy = Policy(costs)
-
-    def plan(situation: Situation, known: Knowledge) -> DraftPlan:
-        kind = DraftPlan if known.speculation.mode is Mode.OFF else EagerPlan
-        return kind(situation, known)
-
-    policy.planner = plan
-    return policy
+class EagerSession(RecordingSession):
+    def _branches(self, draft: Draft, count: int) -> Sequence[Branch]:
+        """Return branches up to the end of the answer and of the context."""
+        room = max(self.plan.state.remaining - 1 - count, 0)
+        guesses = [(place, guess) for place in range(count) for guess in draft.runners_up[place]]
+        return [Branch(1 + place, guess.token) for place, guess in guesses[:room]]
 
 
 class TestRunner:
@@ -157,14 +156,14 @@ class TestText:
         for _ in range(2):
             again = Job(job.prompt, job.max_new_tokens, job.stop_ids, sampling, Speculation())
             assert write(decoder, again)[0::2] == (plain, reason)
-        assert sum(outcome.branched for outcome in outcomes) == target.taken
+        assert sum(outcome.is_branch_taken for outcome in outcomes) == target.taken
 
     @pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.9, seed=4)], ids=["greedy", "sampled"])
     @pytest.mark.parametrize("text", [LIST, CODE], ids=["list", "code"])
     def test_branches_change_no_token_of_a_pair(self, eager: LocalEngine, text: str, sampling: Sampling) -> None:
         expected = ask(forget(eager), request(text, sampling=sampling, speculation=PLAIN, tokens=60))
         outcomes: list[Outcome] = []
-        eager.policy.observers.append(lambda _plan, outcome: outcomes.append(outcome))
+        eager.policy.observers.append(outcomes.append)
         given = ask(forget(eager), request(text, sampling=sampling, speculation=Speculation(), tokens=60))
         assert given.essence == expected.essence
         assert any(outcome.verified > len(outcome.confidences) for outcome in outcomes)
@@ -174,7 +173,7 @@ class TestText:
         """A pair, checking as many branches as find room."""
         with closing(load(LoadOptions(tiny_quantized, tiny_draft))) as engine:
             assert engine.target.runner.can_branch
-            engine.policy = engine._decoder._policy = eager_policy(engine.policy.costs)
+            engine.policy = engine._decoder._policy = Eager(engine.policy.costs)
             yield engine
 
 
@@ -187,7 +186,7 @@ def test_passes_that_are_filled_up_write_the_plain_text_up_to_the_end_of_the_con
         policy = Policy(
             Costs(Curve({1: 70.0, 8: 79.0, 16: 95.0}, switch_ms=15.0), {Origin.DRAFT: Curve({1: 12.0}, switch_ms=5.0)})
         )
-        policy.observers.append(lambda _plan, outcome: sizes.append(outcome.size))
+        policy.observers.append(lambda outcome: sizes.append(outcome.size))
         return Decoder(target, toy_drafters(target, ToyRunner(VOCABULARY, context, 3, blur=0.2)), policy)
 
     job = Job((1, 2, 3), 400, frozenset(), Sampling(temperature=temperature, seed=5), Speculation())
@@ -210,7 +209,7 @@ def test_branch_is_accepted_at_the_first_wrong_candidate() -> None:
 
 
 def toy_decoder(target: ToyRunner, learned: Callable[[Outcome], Any] | None = None) -> Decoder:
-    policy = eager_policy(Costs(Curve({1: 70.0, 8: 79.0, 16: 95.0}), {Origin.DRAFT: Curve({1: 12.0})}))
+    policy = Eager(Costs(Curve({1: 70.0, 8: 79.0, 16: 95.0}), {Origin.DRAFT: Curve({1: 12.0})}))
     if learned:
-        policy.observers.append(lambda _plan, outcome: learned(outcome))
+        policy.observers.append(learned)
     return Decoder(target, toy_drafters(target, ToyRunner(VOCABULARY, 1000, 3, blur=0.8)), policy)

@@ -418,9 +418,9 @@ def test_failing_draft_is_disabled(at: int, speculation: Speculation, caplog: py
     if speculation is DRAFTED:  # else the policy may leave it alone
         assert not draft.runner.tokens  # nothing of its cache is trusted
         assert caplog.text.count("set aside for this answer") == 1
-        assert draft.price(begun) is None
+        assert not draft.can_draft(begun)
     draft.begin(begun)  # the next answer tries it again
-    assert draft.price(begun) is not None
+    assert draft.can_draft(begun)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

@@ -19,7 +19,7 @@ from headstart.engine.sampling import Row
 from headstart.engine.speculative import Decoder
 from headstart.engine.tokenizer import Tokenizer
 from tests.engine.answers import CODE, LIST, PLAIN, Answer, ask, forget, request
-from tests.engine.test_branching import eager_policy
+from tests.engine.test_branching import Eager
 from tests.engine.test_exactness import TABLE, VOCABULARY, random_job, random_speculation, toy_decoder, write
 from tests.engine.tiny_tokenizers import KINDS, SAMPLES
 from tests.toy import BranchingToy, ToyRunner, toy_drafters
@@ -82,10 +82,12 @@ def test_logprobs_are_given_once_a_token_is_certain() -> None:
 def test_on_logits_gets_the_row_of_each_token(trial: int, *, branches: bool) -> None:
     rng = random.Random(trial)
     seen: list[tuple[Row, int]] = []
-    job = replace(random_job(rng, random_speculation(rng)), witness=lambda row, token: seen.append((row.copy(), token)))
+    job = replace(
+        random_job(rng, random_speculation(rng)), on_logits=lambda row, token: seen.append((row.copy(), token))
+    )
     target, draft = BranchingToy(VOCABULARY, seed=3), ToyRunner(VOCABULARY, seed=3, blur=1.0)
     branching = Decoder(
-        target, toy_drafters(target, draft), eager_policy(Costs(Curve(TABLE), {Origin.DRAFT: Curve({1: 20.0})}))
+        target, toy_drafters(target, draft), Eager(Costs(Curve(TABLE), {Origin.DRAFT: Curve({1: 20.0})}))
     )
     if branches:
         job = replace(job, speculation=Speculation(), max_new_tokens=90, stop_ids=frozenset())

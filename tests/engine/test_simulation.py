@@ -185,8 +185,8 @@ class NoisyMachine(rules.Machine):
         self.ms += ms
         return ms
 
-    def drafting(self, drafter: str, context: int, candidates: int, lag: int) -> float:
-        ms = super().drafting(drafter, context, candidates, lag)
+    def drafting(self, drafter: str, context: int, candidates: int, uncached: int) -> float:
+        ms = super().drafting(drafter, context, candidates, uncached)
         self.ms += ms
         return ms
 

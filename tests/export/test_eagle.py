@@ -246,7 +246,7 @@ def test_hidden_states_of_unread_tokens_are_missing(exports: Exports) -> None:
     target.forward(read[256:])
     drafter.begin(text)
     text.write([7])
-    assert drafter.price(text) == 300 - 256
+    assert drafter.uncached_tokens(text) == 300 - 256
     assert drafter.propose(text, lambda draft: draft.size < 2).tokens
     assert list(head.tokens[:44]) == [*read[257:], 7]
 

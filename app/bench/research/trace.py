@@ -22,7 +22,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, fields
-from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -33,8 +32,10 @@ from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import Finish, LoadOptions, Origin, Request, Sampling, Stats
 from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine, load
-from headstart.engine.policy.policy import DraftPlan, Knowledge
-from headstart.engine.policy.rounds import Outcome, Situation
+from headstart.engine.policy.plan import DraftSession, PolicyState
+from headstart.engine.policy.policy import Policy
+from headstart.engine.policy.rounds import DraftPlan, Outcome, RoundState
+from headstart.engine.runners.runner import Branch
 
 FORMAT = 1
 MAX_DEPTH = 15
@@ -51,7 +52,9 @@ class Trace:
         self._number = 0  # of the answer
         policy = engine.policy
         if depth is not None:
-            policy.planner = partial(RecordingPlan, depth=depth)
+            policy = Recorder.from_json(policy.to_json()) or Recorder(policy.costs)
+            policy.depth = depth
+            engine.policy = engine._decoder._policy = policy  # noqa: SLF001 - no answer of a user is recorded
             engine.stop_learning()
         setting = {"target": engine.target.measurements.subject, "properties": engine.target.properties}
         for name, model in engine.drafting.items():
@@ -82,29 +85,29 @@ class Trace:
         self._write("end", figures | self._tokens(finish.token_ids))
         return finish
 
-    def _round(self, plan: DraftPlan, outcome: Outcome) -> None:
-        situation, timing, policy = outcome.situation, outcome.timing, self._engine.policy
-        offer = situation.offers.get(Origin.NGRAM)
+    def _round(self, outcome: Outcome) -> None:
+        state, timing, policy = outcome.state, outcome.timing, self._engine.policy
+        offer = state.free_drafts.get(Origin.NGRAM)
         line = {
-            "context": situation.context,
-            "remaining": situation.remaining,
-            "lags": dict(situation.lags),
+            "context": state.context,
+            "remaining": state.remaining,
+            "lags": dict(state.uncached_tokens),
             "offer": [len(offer.tokens), offer.match_length, outcome.matching(offer)] if offer else None,
             "drafter": outcome.drafter,
-            "planned": plan.limit,
+            "planned": outcome.plan.limit,
             "confidences": [_short(confidence) for confidence in outcome.confidences],
             "verified": outcome.verified,
             "accepted": outcome.accepted,
-            "branched": outcome.branched,
+            "branched": outcome.is_branch_taken,
             "matched": outcome.matched,
             "tokens": outcome.tokens,
             "ms": [_short(ms) for ms in (timing.draft_ms, timing.verify_ms, timing.other_ms)],
-            "rate": _short(1000.0 * policy.rate),
+            "rate": _short(1000.0 * outcome.plan.prices.rate),
             "plain_ms": _short(policy.plain_ms),
             "ledger_ms": _short(policy.ledger_ms),
         }
         if self._with_tokens:
-            ranks = outcome.guessed.runners_up
+            ranks = outcome.selection.guessed.runners_up
             line["runners_up"] = [[[each.token, _short(each.confidence)] for each in others] for others in ranks]
         self._write("round", line)
 
@@ -115,31 +118,42 @@ class Trace:
         self._file.write(json.dumps({"is": kind, **fields}, separators=(",", ":")) + "\n")
 
 
-class RecordingPlan(DraftPlan):
-    """The draft model guesses equally far in every round, so that a replay knows what any rule would have met.
+class Recorder(Policy):
+    """Drafts equally far in every round, so that a replay knows what any rule would have met.
 
-    It guesses one candidate more than is verified: so its guess is known for every token of the text, for the target's
-    own token behind a round whose candidates all held, too.
+    It drafts one candidate more than it verifies: so the draft's guess is known for every token of the text, for the
+    target's own token behind a round whose candidates all held, too.
     """
 
-    def __init__(self, situation: Situation, known: Knowledge, depth: int) -> None:
-        """`depth`: guesses to check."""
-        super().__init__(situation, known)
-        self._depth, drafted = depth, min(depth + 1, situation.remaining - 1)
-        model = next(iter(situation.lags), None) if drafted > 0 else None
-        self.drafter, self.limit = (model, drafted) if model else (Origin.TARGET, 0)
+    depth = 8
 
-    def wants_more(self, draft: Draft) -> bool:
-        """Draft up to the depth."""
-        return len(draft.confidences) < self.limit
+    def plan(self, state: RoundState) -> DraftPlan:
+        """Have the draft model draft, if there is one."""
+        plan, limit = super().plan(state), min(self.depth + 1, state.remaining - 1)
+        model = next(iter(plan.state.uncached_tokens), None) if limit > 0 else None
+        drafter, limit = (model, limit) if model else (Origin.TARGET, 0)
+        return DraftPlan(plan.state, drafter, limit, plan.prices)
 
-    def _kept(self, draft: Draft) -> int:
-        """Check all but the last."""
-        return min(len(draft.confidences), self._depth)
+    def begin_round(self, state: RoundState) -> DraftSession:
+        """Return a session that verifies `depth` tokens."""
+        return RecordingSession(self.plan(state), self.state, self.depth)
 
-    def _branches(self, _shares: Sequence[Sequence[float]], _kept: int) -> list[tuple[int, int]]:
-        """Check none: what they would have given is known from what was written."""
-        return []
+
+class RecordingSession(DraftSession):
+    """Drafts up to the limit and verifies all candidates but the last, without branches: the text tells about these."""
+
+    def __init__(self, plan: DraftPlan, policy: PolicyState, depth: int) -> None:
+        super().__init__(plan, policy)
+        self._depth = depth
+
+    def should_continue(self, draft: Draft) -> bool:
+        return len(draft.confidences) < self.plan.limit
+
+    def _num_to_verify(self, draft: Draft) -> tuple[int, float]:
+        return min(len(draft.confidences), self._depth), 0.0
+
+    def _branches(self, _draft: Draft, _count: int) -> Sequence[Branch]:
+        return ()
 
 
 def _plain(stats: Stats) -> dict[str, Any]:

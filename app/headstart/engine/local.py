@@ -266,7 +266,9 @@ class LocalEngine:
         sources = Sources(target.runner, self.tokenizer.folder, target.manifest, answers=self._answers)
         if draft:
             reads = self.policy.costs.pass_of(Origin.DRAFT)
-            sources = replace(sources, draft=draft.runner, listed=draft.kept, reads=reads, prefixes=self._prefixes[1])
+            sources = replace(
+                sources, draft=draft.runner, draft_vocab=draft.kept, reads=reads, prefixes=self._prefixes[1]
+            )
         if head and isinstance(head.runner, HeadRunner | HydraRunner):
             sources = replace(sources, head=head.runner)
         return Decoder(target.runner, drafters_of(sources), self.policy, self._prefixes[0])
