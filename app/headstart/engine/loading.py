@@ -1,4 +1,4 @@
-"""From a model folder to a warm runner: verified, proven to forget rejected tokens exactly, compiled."""
+"""Loading of models: verified files, a runner that passes its self-test, the fastest precision that is proven."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -51,11 +51,11 @@ RUNNERS: Mapping[str, RunnerClass] = {
 }
 _WEIGHTS = "openvino_model.bin"
 _MODEL_FILES = ("openvino_model.xml", _WEIGHTS)
-_SMALL_FILE = 64 * 2**20  # bytes; smaller files are hashed at each load, larger ones when they changed
+_SMALL_FILE = 64 * 2**20  # bytes; smaller files are hashed at each load, larger ones only if they changed
 PROVEN = "proven runner"
 _REFUSED = "runner refused"
-_ROUNDS_A_PROMPT = 64  # that follow a prompt of validation.PROMPT tokens, where the fastest precision is chosen
-_MAX_COST = 1.1  # of arithmetic whose passes agree to the bit, in times of the fastest
+_ROUNDS_A_PROMPT = 64  # rounds for each prompt of validation.PROMPT tokens, for choosing the fastest precision
+_MAX_COST = 1.1  # times the fastest: the price of arithmetic whose passes agree to the bit
 
 
 @dataclass(frozen=True)
@@ -68,16 +68,16 @@ class VerifiedModel(ModelSpec):
 
 @dataclass(frozen=True)
 class RunnerConfig:
-    """How to run a model."""
+    """The way in which a model is run."""
 
     device: str
     context: int  # tokens
-    rows: int | None = 0  # of the output head, by the model's own list; 0: all, None: as many as it was exported for
+    rows: int | None = 0  # of the output head, by the model's list; 0: all, None: as exported
     properties: Properties = field(default_factory=dict)  # of OpenVINO; they replace the ones that loading chooses
     kv: KvPrecision = KvPrecision.AUTO
     precision: Precision = Precision.AUTO
-    edit: Edit | None = None  # of its graph
-    sequences: int = 1  # answers written at the same time, where the runner can
+    edit: Edit | None = None  # an edit of its graph
+    sequences: int = 1  # answers at the same time, if the runner can
     decides: bool = True  # its logits decide the text, so all its passes should agree to the bit
 
 
@@ -292,7 +292,7 @@ def fast_properties(model: VerifiedModel, kv: KvPrecision = KvPrecision.AUTO) ->
 def measure(model: VerifiedModel, trial: Trial) -> None:
     """Try every precision of a model on its device, and time its passes, in a child process of `trial`.
 
-    What is known already is not tried again. Raises BrokenModelError and DeviceError.
+    A precision that is known already is not tried again. Raises BrokenModelError and DeviceError.
     """
     select_runner(model)
     hints = candidates(model.manifest.precision, model.device)
@@ -310,13 +310,13 @@ def pass_times(measurements: Measurements, hints: Sequence[str]) -> Mapping[str,
 
     of one token, of a verification, and a round's share of a prompt that is read once.
     """
-    found = {hint: validation.find_verdict(measurements, properties(hint)) for hint in hints}
+    verdicts = {hint: validation.find_verdict(measurements, properties(hint)) for hint in hints}
     return {
         hint: {
             **{f"{tokens} tokens": verdict.ms[tokens] for tokens in (1, VERIFY)},
             "prompt": verdict.prompt_ms / _ROUNDS_A_PROMPT,
         }
-        for hint, verdict in found.items()
+        for hint, verdict in verdicts.items()
         if verdict and not verdict.reason and verdict.ms
     }
 
@@ -409,8 +409,7 @@ def _choose_arithmetic(
 def _fastest(measurements: Measurements, hints: Sequence[str]) -> str:
     """Return the proven precision with the least time for a token, a verification and reading prompts.
 
-    One whose passes agree to the bit may take a little more.
-    What was never tried is taken for the fastest if it is our own kernels, or else f32.
+    A precision whose passes agree to the bit may take a little more. Before any trial it is our own kernels or f32.
     """
     if OWN in hints and validation.find_verdict(measurements, own_kernels()) is None:
         return OWN
@@ -423,7 +422,7 @@ def _fastest(measurements: Measurements, hints: Sequence[str]) -> str:
 
 
 def _is_invariant(runner: AnyRunner, measurements: Measurements, chosen: Properties, watcher: Watcher) -> bool:
-    """Return whether a token's logits have the same bits in every pass. It is tried once, and stored.
+    """Return True if a token's logits have the same bits in every pass. It is tried once, and stored.
 
     If it takes padding, or no branches, the runner works so from here on.
     """

@@ -54,7 +54,7 @@ class PeerSource(Protocol):
 
 
 class ChatPeer(Protocol):
-    """Another program that remembers what it has read of chats, not yet started."""
+    """A program that remembers the chats that it has read, not yet started."""
 
     @property
     def name(self) -> str:

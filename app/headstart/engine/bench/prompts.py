@@ -8,9 +8,9 @@ from importlib.resources import files
 from headstart.engine.engine import Message
 from headstart.errors import SettingsError
 
-MIN_LENGTH = 64  # tokens of a prompt, so that beside the chat's format there is text
+MIN_LENGTH = 64  # tokens of a prompt, so that it has text beside the chat's format
 LENGTHS = (128, 512, 1024, 2048, 4096, 8000)  # tokens of a prompt
-USUAL_KINDS = ("code", "edit", "explanation", "summary", "story")  # what is raced unless more is asked for
+USUAL_KINDS = ("code", "edit", "explanation", "summary", "story")  # the default classes
 KINDS = (
     *USUAL_KINDS,
     "translation",

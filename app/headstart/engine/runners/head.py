@@ -18,8 +18,8 @@ from headstart.engine.runners.passes import Pass
 from headstart.engine.runners.runner import Branch, Hidden, Logits
 from headstart.engine.runtime import core, openvino
 
-NEXT = "next_token"  # input of a Hydra head: what stands behind the token whose hidden state it reads
-MAPPING = "d2t"  # output: what to add to the number of a row to get its token
+NEXT = "next_token"  # input of a Hydra head: the token after the one of the hidden state
+MAPPING = "d2t"  # output: the offset from a row's number to its token
 
 
 class HeadRunner(PagedRunner):
@@ -70,9 +70,9 @@ class Taps:
         if taps.get_partial_shape()[-1] != weights.get_partial_shape()[-1]:
             raise RuntimeError(f"{self._folder.name} is a head for another model")
         taps.set_names(set())
-        made = operations.matmul(taps, weights, transpose_a=False, transpose_b=True)
-        made.output(0).set_names({HIDDEN_STATES})
-        result.input(0).replace_source_output(made.output(0))
+        product = operations.matmul(taps, weights, transpose_a=False, transpose_b=True)
+        product.output(0).set_names({HIDDEN_STATES})
+        result.input(0).replace_source_output(product.output(0))
         model.validate_nodes_and_infer_types()
 
 

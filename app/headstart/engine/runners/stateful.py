@@ -35,7 +35,7 @@ class StatefulRunner:
         """
         model = core().read_model(folder / "openvino_model.xml")
         self.vocabulary: int = model.output(0).get_partial_shape()[2].get_length()
-        gather_rows(model, axis=1)  # where no head is found, the last rows are cut from all
+        gather_rows(model, axis=1)  # if no head is found, the last rows are cut from all
         self.kept = kept if kept is not None and keep_rows(model, kept) else None
         compiled = compile_model(model, device, properties).model
         self._request = compiled.create_infer_request()
@@ -43,8 +43,8 @@ class StatefulRunner:
         self.context = context
         self._tokens: list[int] = []
         self._finished = 0  # tokens of the last pass that was not cancelled
-        self._cancelled = 0  # tokens of one that was, since when the model is not whole
-        self._mask = np.ones(0, np.int64)  # one entry a slot; as many ones as there are tokens
+        self._cancelled = 0  # tokens of a cancelled pass, until the model is whole again
+        self._mask = np.ones(0, np.int64)  # one entry a slot, 1 for each token
 
     @property
     def tokens(self) -> Sequence[int]:
@@ -67,7 +67,7 @@ class StatefulRunner:
             infer(self._request, cancel)
         except Interrupted:
             self._clear()  # how far the states got is unknown
-            self._cancelled = len(ids)  # whoever stops an answer does not wait for a recovery
+            self._cancelled = len(ids)  # the recovery comes later, so stopping is quick
             raise
         except RuntimeError:
             self._clear()
