@@ -97,7 +97,8 @@ def find(name: str, root: Path | None = None) -> Model | Pair:
             "{name} is on another computer and can only chat; choose a model of `headstart models`.", name=name
         )
     entries = installed(root)
-    by_name = {entry.name: entry for entry in entries} | {part.name: part for part in _parts(entries)}
+    parts = [part for entry in entries if isinstance(entry, Pair) for part in (entry.target, entry.draft)]
+    by_name: dict[str, Entry] = {entry.name: entry for entry in (*entries, *parts)}
     entry = by_name.get(name) or _at_path(name)
     if entry is None:
         raise _not_found(name, entries)
@@ -242,10 +243,6 @@ def _open_part(folder: Path, name: str, part: str) -> Model:
     model = _open(folder / part, f"{name}/{part}")
     assert isinstance(model, Model)
     return model
-
-
-def _parts(entries: tuple[Entry, ...]) -> list[Model]:
-    return [part for entry in entries if isinstance(entry, Pair) for part in (entry.target, entry.draft)]
 
 
 def _at_path(name: str) -> Model | Pair | None:

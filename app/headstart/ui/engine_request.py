@@ -22,13 +22,13 @@ from headstart.tools.loop import engine_turns
 
 
 def engine_messages(messages: Iterable[StoredMessage], settings: Settings) -> tuple[Message, ...]:
-    """The messages sent to the engine, the system prompt first."""
+    """Return the messages for the engine, the system prompt first."""
     system = (Message("system", settings.system_prompt),) if settings.system_prompt.strip() else ()
     return system + engine_turns(turns(messages))
 
 
 def request(messages: Iterable[StoredMessage], settings: Settings) -> Request:
-    """The request for an answer, or for the rest of one if the conversation ends with it."""
+    """Return the request for an answer, or for the rest of one if the conversation ends with it."""
     return Request(
         engine_messages(messages, settings),
         settings.max_new_tokens,
@@ -40,9 +40,9 @@ def request(messages: Iterable[StoredMessage], settings: Settings) -> Request:
 
 @dataclass(frozen=True)
 class Loadable:
-    """What the settings of a chat ask for: the name that answers are signed with, and how to load it."""
+    """The model that the settings of a chat ask for."""
 
-    name: str
+    name: str  # the one that answers are signed with
     options: LoadOptions
 
 
@@ -50,7 +50,7 @@ Find = Callable[[Settings], Loadable]
 
 
 def installed_model(settings: Settings) -> Loadable:
-    """From the library; where no model is named, the first pair, or else the first model.
+    """Return the model of the settings; if they name none, the first pair, or else the first model.
 
     Raises ModelNotFoundError, BrokenModelError, MismatchedDraftError or SettingsError. A model on another computer is
     never chosen automatically.
@@ -73,18 +73,18 @@ def installed_model(settings: Settings) -> Loadable:
 
 
 def _unset(settings: Settings) -> tuple[Unset, ...]:
-    """What tuning may decide."""
+    """Return what tuning may decide."""
     fixed = {Unset.DRAFT: settings.draft, Unset.DEVICE: settings.device, Unset.DRAFT_DEVICE: settings.draft_device}
     return (*(name for name, value in fixed.items() if not value), Unset.PROPERTIES)
 
 
 def _preferred(entries: Iterable[Entry]) -> str:
-    known = tuple(entries)
-    pairs = [entry.name for entry in known if isinstance(entry, Pair)]
-    models = [entry.name for entry in known if can_chat(entry)]
+    entries = tuple(entries)
+    pairs = [entry.name for entry in entries if isinstance(entry, Pair)]
+    models = [entry.name for entry in entries if can_chat(entry)]
     if pairs or models:
         return (pairs + models)[0]
-    faults = [entry.reason for entry in known if isinstance(entry, Broken)]
+    faults = [entry.reason for entry in entries if isinstance(entry, Broken)]
     if faults:
         raise BrokenModelError(faults[0])
     raise ModelNotFoundError("No model is installed yet.")

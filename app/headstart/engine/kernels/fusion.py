@@ -164,15 +164,11 @@ def _joined(region: Sequence[Node]) -> Iterator[list[Node]]:
             continue
         group = [node]
         if node.kind is Kind.LINEAR and node.residual is None:
-            group += [other for other in region if other.key != node.key and _can_join(node, other)]
-            group = group[:OUTPUTS]
+            plain = [each for each in region if each.kind is Kind.LINEAR and each.residual is None]
+            others = [each for each in plain if each.key != node.key and each.inputs == node.inputs]
+            group = [node, *(each for each in others if are_alike(node, each))][:OUTPUTS]
         done |= {each.key for each in group}
         yield group
-
-
-def _can_join(node: Node, other: Node) -> bool:
-    is_plain = other.kind is Kind.LINEAR and other.residual is None
-    return is_plain and other.inputs == node.inputs and are_alike(node, other)
 
 
 def _replace(old: Any, new: Any) -> None:

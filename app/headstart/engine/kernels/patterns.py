@@ -404,15 +404,12 @@ def _is_row_of_numbers(value: Any) -> bool:
     """Tell if it is f32 [.., width] with a known width."""
     shape = value.get_partial_shape()
     is_known = not shape.rank.is_dynamic and len(shape) >= 2 and not shape[-1].is_dynamic
-    return is_known and value.get_element_type() == openvino().Type.f32 and not _is_constant(value)
+    is_constant = _behind(value.get_node()).get_type_name() == "Constant"
+    return is_known and value.get_element_type() == openvino().Type.f32 and not is_constant
 
 
 def key_of(output: Any) -> Key:
     return output.get_node().get_name(), output.get_index()
-
-
-def _is_constant(value: Any) -> bool:
-    return bool(_behind(value.get_node()).get_type_name() == "Constant")
 
 
 def _constant(value: Any) -> NDArray[np.float32] | None:

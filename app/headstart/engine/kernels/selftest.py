@@ -51,9 +51,12 @@ def unsupported_reason() -> str:
     if isinstance(reason, str):
         return reason
     try:
-        reason = _tried()
+        child = subprocess.run(
+            program("--check-kernels"), capture_output=True, text=True, timeout=_SECONDS, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as error:  # the machine may be too busy: try again next time
         return f"they could not be tried ({error})"
+    reason = "" if child.returncode == 0 else child.stderr.strip()[-200:] or ending(child.returncode)
     measurements.put(_FAULT, reason)
     return reason
 
@@ -81,13 +84,6 @@ def self_test(kernels: Library) -> str:
             if not error <= _MAX_ERROR:  # NaN included
                 return f"{weights.format.name} differs by {error:.1g} for {tokens} tokens in {kernels.isa}"
     return ""
-
-
-def _tried() -> str:
-    """Ask a child process for the fault. Raises OSError and TimeoutExpired."""
-    command = program("--check-kernels")
-    child = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
-    return "" if child.returncode == 0 else child.stderr.strip()[-200:] or ending(child.returncode)
 
 
 def _samples(random: np.random.Generator) -> list[tuple[Weights, NDArray[np.float32]]]:

@@ -43,7 +43,8 @@ class HeadRunner(PagedRunner):
     def _edit(self, model: Any) -> None:
         """Read one hidden state in place of three, and give the layer's own in place of the mapping."""
         self.listed, self.width = tokens_of_rows(model), read_one_state(model)
-        last = [node for node in model.get_ordered_ops() if _is_sum_of_the_layer(node)][-1]
+        sums = [node for node in model.get_ordered_ops() if node.get_type_name() == "Add"]
+        last = [node for node in sums if ".midlayer/" in node.get_friendly_name()][-1]
         model.add_results([openvino().opset13.result(last)])
         model.validate_nodes_and_infer_types()
 
@@ -120,7 +121,3 @@ def tokens_of_rows(model: Any) -> Ids:
         raise RuntimeError("the tokens that it guesses are not in order")
     model.remove_result(result)
     return listed
-
-
-def _is_sum_of_the_layer(node: Any) -> bool:
-    return node.get_type_name() == "Add" and ".midlayer/" in node.get_friendly_name()

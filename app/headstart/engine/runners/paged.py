@@ -61,7 +61,9 @@ class PagedRunner:
         self._fork = 0  # tokens before these
         self._bind_cache(compiled, context, sequences)
         # The hidden states that a head reads, of the cached tokens from `hidden_from` on; None: the graph has none.
-        self.hidden, self.hidden_from = self._room_for_hidden(compiled.model), 0
+        widths = [port.partial_shape[-1].get_length() for port in compiled.model.outputs[1:]]
+        self.hidden: Hidden | None = np.zeros([context + _SPARE, *widths], np.float32) if widths else None
+        self.hidden_from = 0
         self._others = [self._sibling(number) for number in range(1, sequences)]
 
     @property
@@ -225,11 +227,6 @@ class PagedRunner:
     def _bind_table(self, number: int, blocks: int) -> None:
         self._number, self._first = number, number * blocks  # numbers of this sequence and of its first block
         self._table = self._first + np.arange(blocks, dtype=np.int32)
-
-    def _room_for_hidden(self, compiled: Any) -> Hidden | None:
-        """Return room for hidden states; None if the model gives none."""
-        widths = [port.partial_shape[-1].get_length() for port in compiled.outputs[1:]]
-        return np.zeros([self.context + _SPARE, *widths], np.float32) if widths else None
 
 
 class BranchingRunner(PagedRunner):
