@@ -90,7 +90,7 @@ class LoadedModel:
     properties: Properties  # that it was compiled with
     notes: tuple[Translatable, ...] = ()  # sentences for the user about how it was loaded
     is_batch_invariant: bool = False  # a token's logits have the same bits in every pass
-    kept: Ids | None = None  # tokens that a trimmed output head scores
+    draft_vocab: Ids | None = None  # tokens that a trimmed output head scores
 
     @property
     def manifest(self) -> Manifest:
@@ -119,7 +119,7 @@ def load_model(spec: ModelSpec, config: RunnerConfig, watcher: Watcher | None = 
     model = verify_files(spec, config.device)
     measurements = model.measurements
     watcher.on_verified()
-    kept = read_shortlist(model, config.rows)
+    draft_vocab = read_shortlist(model, config.rows)
     hint = config.precision.value
     if config.precision is Precision.AUTO:
         hint = _fastest(measurements, candidates(model.manifest.precision, model.device))
@@ -128,24 +128,26 @@ def load_model(spec: ModelSpec, config: RunnerConfig, watcher: Watcher | None = 
     is_new = measurements.get(PROVEN) is None and measurements.get(_REFUSED) is None
     if is_new and _needs_no_trial(requested, model.device) and config.context >= ROOM:
         watcher.on_decided()
-        runner = _build_first(model, requested, config, kept)
+        runner = _build_first(model, requested, config, draft_vocab)
         if runner is not None:
             is_invariant = config.decides and _is_invariant(runner, measurements, requested, watcher)
-            return LoadedModel(runner, model, requested, (), is_invariant, runner.kept)
+            return LoadedModel(runner, model, requested, (), is_invariant, runner.draft_vocab)
     kind = select_runner(model)
     chosen, notes = _choose_arithmetic(model, requested, watcher)
     watcher.on_decided()
     try:
         with released(model.folder / _WEIGHTS):
-            runner = _build(kind, model.folder, model.device, chosen, config, kept)
+            runner = _build(kind, model.folder, model.device, chosen, config, draft_vocab)
             warm_up(runner)
     except RuntimeError as error:
         raise load_error(model.folder, model.device, first_line(error)) from None
     is_invariant = config.decides and _is_invariant(runner, measurements, chosen, watcher)
-    return LoadedModel(runner, model, chosen, notes, is_invariant, runner.kept)
+    return LoadedModel(runner, model, chosen, notes, is_invariant, runner.draft_vocab)
 
 
-def _build_first(model: VerifiedModel, chosen: Properties, config: RunnerConfig, kept: Ids | None) -> AnyRunner | None:
+def _build_first(
+    model: VerifiedModel, chosen: Properties, config: RunnerConfig, draft_vocab: Ids | None
+) -> AnyRunner | None:
     """Build the first kind of runner, if it compiles and passes its self-test as it is to work; store that.
 
     If it fails, `select_runner` finds another one. Our own kernels are then refused.
@@ -153,7 +155,7 @@ def _build_first(model: VerifiedModel, chosen: Properties, config: RunnerConfig,
     name, kind = next(iter(RUNNERS.items()))
     try:
         with released(model.folder / _WEIGHTS):
-            runner = _build(kind, model.folder, model.device, chosen, config, kept)
+            runner = _build(kind, model.folder, model.device, chosen, config, draft_vocab)
             reason = self_test(runner)
     except (ImportError, RuntimeError) as error:
         reason = first_line(error)
@@ -358,13 +360,13 @@ def _broken(folder: Path, fault: Translatable) -> BrokenModelError:
 
 
 def _build(
-    kind: RunnerClass, folder: Path, device: str, chosen: Properties, config: RunnerConfig, kept: Ids | None
+    kind: RunnerClass, folder: Path, device: str, chosen: Properties, config: RunnerConfig, draft_vocab: Ids | None
 ) -> AnyRunner:
     # The keys of a kept branch are moved. 8-bit keys cannot be moved, as they share a scale with their neighbours.
     scaled = kind is BranchingRunner and chosen.get("KV_CACHE_PRECISION") == KvPrecision.U8.value
     kind = PagedRunner if scaled else kind
     more: tuple[Any, ...] = () if kind is StatefulRunner else (config.edit, config.sequences)
-    return kind(folder, device, chosen, config.context, kept, *more)
+    return kind(folder, device, chosen, config.context, draft_vocab, *more)
 
 
 def _trial_subject(model: VerifiedModel) -> Subject:

@@ -268,7 +268,9 @@ class LocalEngine:
         sources = Sources(target.runner, self.tokenizer.folder, target.manifest, answers=self._answers)
         if draft:
             reads = self._policy.costs.pass_of(Origin.DRAFT)
-            sources = replace(sources, draft=draft.runner, listed=draft.kept, reads=reads, prefixes=self._prefixes[1])
+            sources = replace(
+                sources, draft=draft.runner, listed=draft.draft_vocab, reads=reads, prefixes=self._prefixes[1]
+            )
         if head and isinstance(head.runner, HeadRunner | HydraRunner):
             sources = replace(sources, head=head.runner)
         return Decoder(target.runner, drafters_of(sources), self._policy, self._prefixes[0])
@@ -390,8 +392,8 @@ def _learned(target: LoadedModel, drafting: Mapping[str, LoadedModel]) -> Measur
     subject: dict[str, object] = {"target": target.measurements.subject, "properties": target.properties}
     for name, model in drafting.items():
         subject |= {name: model.measurements.subject, f"{name} properties": model.properties}
-        if model.kept is not None:
-            subject |= {f"{name} rows": model.kept.size}
+        if model.draft_vocab is not None:
+            subject |= {f"{name} rows": model.draft_vocab.size}
     return Measurements(paths.measurements_folder(), f"{target.manifest.name}-policy", subject)
 
 

@@ -39,20 +39,20 @@ class PagedRunner:
         device: str,
         properties: Mapping[str, str],
         context: int,
-        kept: Ids | None = None,
+        draft_vocab: Ids | None = None,
         edit: Edit | None = None,
         sequences: int = 1,
     ) -> None:
         """Compile `folder`'s model with room for `context` tokens of each sequence; memory is used as it fills.
 
-        `kept`: the rows that its output head is cut down to, if it can be; `self.kept` has them then.
+        `draft_vocab`: the rows to which its output head is cut down, if it can be; the attribute has them then.
         Raises RuntimeError when OpenVINO refuses the transformation or the device; the caller words it.
         """
         if self.can_branch and device != "CPU":
             raise RuntimeError(f"nothing is known of branches on {device}")
         model = _paged_model(folder, edit, allow_qq_bias=self.can_branch)
         self.vocabulary: int = model.output(0).get_partial_shape()[2].get_length()
-        self.kept = kept if kept is not None and keep_rows(model, kept) else None
+        self.draft_vocab = draft_vocab if draft_vocab is not None and keep_rows(model, draft_vocab) else None
         compiled = compile_model(model, device, properties)
         self._tokens: list[int] = []
         self.joined: Joined | None = None

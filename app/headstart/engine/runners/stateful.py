@@ -27,16 +27,16 @@ class StatefulRunner:
     sharing, joined = 1, None
 
     def __init__(
-        self, folder: Path, device: str, properties: Mapping[str, str], context: int, kept: Ids | None = None
+        self, folder: Path, device: str, properties: Mapping[str, str], context: int, draft_vocab: Ids | None = None
     ) -> None:
-        """Compile `folder`'s model. `kept`: the rows to which its output head is cut down, if it can be.
+        """Compile `folder`'s model. `draft_vocab`: the rows to which its output head is cut down, if it can be.
 
         Raises RuntimeError when the device refuses it; the caller words it.
         """
         model = core().read_model(folder / "openvino_model.xml")
         self.vocabulary: int = model.output(0).get_partial_shape()[2].get_length()
         gather_rows(model, axis=1)  # if no head is found, the last rows are cut from all
-        self.kept = kept if kept is not None and keep_rows(model, kept) else None
+        self.draft_vocab = draft_vocab if draft_vocab is not None and keep_rows(model, draft_vocab) else None
         compiled = compile_model(model, device, properties).model
         self._request = compiled.create_infer_request()
         self._inputs = Inputs(self._request, compiled)
@@ -130,8 +130,8 @@ class StatefulRunner:
 
     def _compact(self) -> None:
         """Drop the masked slots from every state: [1, heads, slots, size]."""
-        kept = np.flatnonzero(self._mask)
+        slots = np.flatnonzero(self._mask)
         for state in self._request.query_state():
-            data = np.ascontiguousarray(np.asarray(state.state.data)[:, :, kept, :])
+            data = np.ascontiguousarray(np.asarray(state.state.data)[:, :, slots, :])
             state.state = openvino().Tensor(data)
         self._mask = np.ones(len(self._tokens), np.int64)
