@@ -59,7 +59,7 @@ _ANSWER = 8  # tokens
 _TURN = 40  # tokens that an answer and the next question may take, with the chat's format
 _ALL_THERE_IS = 2**62  # bytes
 _QUESTION = "And what would you say in one word?"
-_GREETING = (Message("user", "Good morning! Are you there?"),)  # what a first answer prepares belongs to loading
+_GREETING = (Message("user", "Good morning! Are you there?"),)  # the preparations of a first answer belong to loading
 
 
 class Before(StrEnum):
@@ -90,13 +90,10 @@ class Ratio:
 
 @dataclass(frozen=True)
 class FirstToken:
-    """One way of one program to come to a prompt. A peer reads no file ahead: it has the cold figures there.
-
-    `reused`: tokens that were not read again; None: not told.
-    """
+    """One way of one program to come to a prompt. A peer reads no file ahead, so it has the cold figures there."""
 
     prompt_tokens: int
-    reused: int | None
+    reused: int | None  # tokens that were not read again; None: unknown
     ms: tuple[float, ...]  # of each repeat, the mean of the chats that were asked
     ratio: Ratio | None = None  # None for Headstart itself
 
@@ -228,7 +225,7 @@ class _Headstart:
     def answer(self, chat: int, messages: Sequence[Message]) -> Run:
         *_, finish = self._engine.generate(_request(chat, messages))
         assert isinstance(finish, Finish), "an engine ends every answer with Finish"
-        while self._engine.store_one():  # as the program does once it has nothing else to do
+        while self._engine.store_one():  # as the program does when it is idle
             pass
         stats = finish.stats
         return Run(finish.token_ids, stats.ttft_ms, stats.decode_ms, stats.prompt_tokens, reused=stats.reused_tokens)

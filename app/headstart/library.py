@@ -1,4 +1,4 @@
-"""The models installed on this computer: what exists, what a name means, which draft fits. Loads no model."""
+"""The models installed on this computer, their names, and the drafts that fit them."""
 
 import os
 import shutil
@@ -20,7 +20,7 @@ from headstart.manifest import Manifest, PairManifest
 
 NO_DRAFT = "none"
 ELSEWHERE = "remote:"  # before the name of a model on another computer
-_MAX_DRAFTS = 3  # that may be tried for a target
+_MAX_DRAFTS = 3  # most drafts that are tried for a target
 FIRST_EXPORT = "headstart-export smollm2-135m-instruct"
 _COMMAND = f"`{FIRST_EXPORT}`"
 
@@ -97,8 +97,9 @@ def find(name: str, root: Path | None = None) -> Model | Pair:
             "{name} is on another computer and can only chat; choose a model of `headstart models`.", name=name
         )
     entries = installed(root)
-    known = {entry.name: entry for entry in entries} | {part.name: part for part in _parts(entries)}
-    entry = known.get(name) or _at_path(name)
+    parts = [part for entry in entries if isinstance(entry, Pair) for part in (entry.target, entry.draft)]
+    by_name: dict[str, Entry] = {entry.name: entry for entry in (*entries, *parts)}
+    entry = by_name.get(name) or _at_path(name)
     if entry is None:
         raise _not_found(name, entries)
     if isinstance(entry, Broken):
@@ -179,17 +180,17 @@ def vocabulary_difference(target: Model, draft: Model) -> Translatable | None:
     if target.manifest.tokenizer.fingerprint == draft.manifest.tokenizer.fingerprint:
         return None
     mine, theirs = vocabulary.read(draft.folder), vocabulary.read(target.folder)
-    found = vocabulary.first_difference(
+    difference = vocabulary.first_difference(
         _without_padding(mine, theirs, rows=target.manifest.logit_rows),
         _without_padding(theirs, mine, rows=draft.manifest.logit_rows),
     )
-    if not found:
+    if not difference:
         return None
     return Translatable(
         "id {id} is {first} here and {second} there",
-        id=found.id,
-        first=_quoted(found.first),
-        second=_quoted(found.second),
+        id=difference.id,
+        first=_quoted(difference.first),
+        second=_quoted(difference.second),
     )
 
 
@@ -198,8 +199,8 @@ def fitting_drafts(target: Model) -> dict[str, Path]:
     usable = [entry for entry in installed() if can_chat(entry)]
     drafts = [entry.draft if isinstance(entry, Pair) else entry for entry in usable]
     small = [draft for draft in drafts if draft.manifest.size_bytes < target.manifest.size_bytes / 2]
-    found = {draft.name: draft.folder for draft in small if draft.folder != target.folder and _fits(target, draft)}
-    return dict(list(found.items())[:_MAX_DRAFTS])
+    fitting = {draft.name: draft.folder for draft in small if draft.folder != target.folder and _fits(target, draft)}
+    return dict(list(fitting.items())[:_MAX_DRAFTS])
 
 
 def _fits(target: Model, draft: Model) -> bool:
@@ -242,10 +243,6 @@ def _open_part(folder: Path, name: str, part: str) -> Model:
     model = _open(folder / part, f"{name}/{part}")
     assert isinstance(model, Model)
     return model
-
-
-def _parts(entries: tuple[Entry, ...]) -> list[Model]:
-    return [part for entry in entries if isinstance(entry, Pair) for part in (entry.target, entry.draft)]
 
 
 def _at_path(name: str) -> Model | Pair | None:

@@ -1,4 +1,4 @@
-"""What a model folder says about itself: `manifest.json`, written by the exporter."""
+"""The description of a model folder: `manifest.json`, written by the exporter."""
 
 import dataclasses
 import hashlib
@@ -19,14 +19,14 @@ HEAD_FOLDER = "head"  # in a model folder: a head for it, of EAGLE-3 or Hydra
 HYDRA = "Hydra"  # architecture of a head that is made by `headstart-export head`
 DRAFT_FOLDER = "draft"
 TOKENIZER_FILE = "openvino_tokenizer.bin"
-# Patterns in it by which earlier exports joined "digits one by one" with the splitting of words. The first is no
-# tokenizer's own, the second is one where the source lists digits apart.
+# Patterns by which earlier exports joined "digits one by one" with the splitting of words. No tokenizer has the first
+# by itself; a tokenizer has the second if its source lists digits apart.
 _JOINED = rb"\p{N}|'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+|"
 _JOINED_DIGITS = rb"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 _DIGITS = re.compile(rb'"type":\s*"Digits"')
-TABLE_FILE = "table.npz"  # what the model usually writes next; optional, found by being listed in `files`
-TABLE_CONTEXT = 3  # tokens before, at most, that an entry of it depends on
-TABLE_BITS = 21  # of each of them in its key: three fit into 64 bits
+TABLE_FILE = "table.npz"  # an n-gram table; optional, present if `files` lists it
+TABLE_CONTEXT = 3  # most tokens before an entry on which it depends
+TABLE_BITS = 21  # of each token in the key: three fit into 64 bits
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Table:
     """The sources of an n-gram table, and how well it guesses other answers of the model."""
 
     tokens: int  # of the model's own answers
-    acceptance: tuple[float, ...]  # share of places where the first guess holds; of these, where the next one does, ..
+    acceptance: tuple[float, ...]  # share of places where the first guess holds; of those, where the next one does; ...
     places: int
 
 
@@ -231,9 +231,9 @@ def read(folder: Path) -> Manifest | PairManifest:
         raise BrokenModelError(
             "{path} was written for another version of Headstart; export the model again.", path=path
         )
-    wanted: type[Manifest] | type[PairManifest] = PairManifest if data.get("kind") == "pair" else Manifest
+    kind: type[Manifest] | type[PairManifest] = PairManifest if data.get("kind") == "pair" else Manifest
     try:
-        return msgspec.convert(data, wanted)
+        return msgspec.convert(data, kind)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the latter: a name with half a character
         raise BrokenModelError("{path} is damaged ({error}); export the model again.", path=path, error=error) from None
 

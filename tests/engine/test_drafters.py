@@ -380,8 +380,8 @@ def test_trimmed_draft_changes_no_answer(engine: LocalEngine, sampling: Sampling
 def test_draft_vocab_bounds_the_guesses(engine: LocalEngine, sampling: Sampling) -> None:
     """The draft is the target, and noise belongs to the token: only tokens outside the list end a run of guesses."""
     assert engine.draft is not None
-    assert engine.draft.kept is not None
-    inside = set(engine.draft.kept.tolist())
+    assert engine.draft.draft_vocab is not None
+    inside = set(engine.draft.draft_vocab.tolist())
     given = ask(forget(engine), request(LIST, sampling=sampling, speculation=FIXED, tokens=120))
     rounds = [step.round for step in given.steps if step.round.drafter is Origin.DRAFT]
     assert len(rounds) > 10

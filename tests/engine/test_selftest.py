@@ -149,12 +149,12 @@ def test_a_person_is_told_where_guesses_may_change_a_word(
     tiny_quantized: Path, headstart_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = LoadOptions(tiny_quantized, context=512)
-    facts = opening._facts(load(options), resolve(options))
+    facts = opening._model_info(load(options), resolve(options))
     assert (facts.is_batch_invariant, facts.arithmetic, facts.notes) == (True, OWN, ())
     for path in (headstart_home / "measured").glob("*.json"):
         path.unlink()
     monkeypatch.setattr(loading, "batch_invariance", lambda _: Invariance(0, branches=False, context=512))
-    facts = opening._facts(load(options), resolve(options))
+    facts = opening._model_info(load(options), resolve(options))
     assert not facts.is_batch_invariant
     assert ["guesses may change which one you get" in note for note in facts.notes] == [True]
 

@@ -262,7 +262,7 @@ def test_model_may_have_its_own_head(
     engine = opening.load(resolve(replace(exports.options, target=model, draft=None)))
     found = finished(engine, replace(QUESTION, speculation=FIXED))
     assert isinstance(engine, LocalEngine)
-    facts = opening._facts(engine, resolve(exports.options))
+    facts = opening._model_info(engine, resolve(exports.options))
     engine.close()
     assert (facts.draft, facts.head) == (None, "head")
     assert found.token_ids == plain

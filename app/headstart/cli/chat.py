@@ -139,23 +139,23 @@ def run(arguments: ChatFlags, load: Load) -> int:
         raise SettingsError("--json prints one answer: add a prompt, or --prompt - to read standard input.")
     attached = tuple(map(_attachment, arguments.file))
     system, conversation = read_last_chat(_last_chat()) if arguments.continue_ else (None, Conversation())
-    settings, selection = arguments.settings, _select(arguments)
-    prompt = _prompt(arguments)
     screen = Screen(
         colour=not arguments.no_color,
         origins=arguments.show_origin,
         text=not arguments.json,
         markdown=not arguments.json_schema,
     )
+    settings, loader = arguments.settings, _EngineLoader(arguments, screen, load)
+    selection = loader.select()
+    prompt = _prompt(arguments)
     with ExitStack() as stack:
         if prompt is None and _is_typed():
             stack.enter_context(keep_keys())
         tools = _tools(arguments, screen)
         if tools:
             stack.enter_context(closing(tools.servers))
-        engine = _load_engine(selection, arguments, screen, load)
         session = Session(
-            engine,
+            loader.open(selection),
             selection.name,
             screen,
             settings,
@@ -172,12 +172,12 @@ def run(arguments: ChatFlags, load: Load) -> int:
 
         def switch(name: str) -> None:
             nonlocal selection
-            other = _select(replace(arguments, model=replace(arguments.model, model=name, draft=None)))
+            other = loader.select(name)
             session.engine.close()
             try:
-                session.engine = _load_engine(other, arguments, screen, load)
+                session.engine = loader.open(other)
             except (HeadstartError, KeyboardInterrupt):
-                session.engine = _load_engine(selection, arguments, screen, load)
+                session.engine = loader.open(selection)
                 raise
             selection, session.model = other, other.name
 
@@ -258,28 +258,37 @@ def _tools(arguments: ChatFlags, screen: Screen) -> Tools | None:
     return Tools(servers, allowed, sys.stdin.isatty())
 
 
-def _select(arguments: ChatFlags) -> Selection:
-    if remotes.is_remote(arguments.model.model):
-        return Selection(remote.load_options(arguments.model))
-    return select_model(arguments.model)
+@dataclass(frozen=True)
+class _EngineLoader:
+    """Selects and loads the models of a chat, and reports about them."""
 
+    flags: ChatFlags
+    screen: Screen
+    load: Load
 
-def _load_engine(selection: Selection, arguments: ChatFlags, screen: Screen, load: Load) -> Engine:
-    """Load a model, report about it, and make it the default of later commands."""
-    if selection.options.remote:
-        remarks = remote.warnings(selection.options.remote)
-    else:
-        title = [f"Loading {selection.title} ..."] if sys.stderr.isatty() else []
-        remarks = [*title, *selection.remarks(arguments.model.device)]
-    screen.remark(*remarks)
-    started = time.perf_counter()
-    engine = load(selection.options)
-    loaded = facts(engine)
-    time_text = f"loaded in {time.perf_counter() - started:.1f} s" if arguments.stats else ""
-    reasons = (loaded.reason, *loaded.notes) if loaded else ()  # why the model is not loaded as you chose
-    screen.remark(*filter(None, (time_text, *reasons)))
-    set_last_used(selection.name)
-    return engine
+    def select(self, name: str | None = None) -> Selection:
+        """Return the model of the flags, or the one with this name and its own draft."""
+        model = self.flags.model if name is None else replace(self.flags.model, model=name, draft=None)
+        if remotes.is_remote(model.model):
+            return Selection(remote.load_options(model))
+        return select_model(model)
+
+    def open(self, selection: Selection) -> Engine:
+        """Load a model, and make it the default of later commands."""
+        if selection.options.remote:
+            remarks = remote.warnings(selection.options.remote)
+        else:
+            title = [f"Loading {selection.title} ..."] if sys.stderr.isatty() else []
+            remarks = [*title, *selection.remarks(self.flags.model.device)]
+        self.screen.remark(*remarks)
+        started = time.perf_counter()
+        engine = self.load(selection.options)
+        loaded = facts(engine)
+        time_text = f"loaded in {time.perf_counter() - started:.1f} s" if self.flags.stats else ""
+        reasons = (loaded.reason, *loaded.notes) if loaded else ()  # why the model is not loaded as you chose
+        self.screen.remark(*filter(None, (time_text, *reasons)))
+        set_last_used(selection.name)
+        return engine
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,10 +27,10 @@ def require(device: str, option: str = DEVICE) -> str:
     Raises DeviceError, which lists the devices and names `option`.
     """
     present = available()
-    wanted = _best(device, present) if leaves_choice(device) else device.upper()
-    if wanted not in present and not any(name.startswith(f"{wanted}.") for name in present):
+    chosen = _best(device, present) if leaves_choice(device) else device.upper()
+    if chosen not in present and not any(name.startswith(f"{chosen}.") for name in present):
         raise _refusal(device, present, option)
-    return wanted
+    return chosen
 
 
 def leaves_choice(device: str) -> bool:
@@ -81,7 +81,7 @@ def _best(device: str, present: tuple[str, ...]) -> str:
     """
     listed = device.upper().partition(":")[2]
     if listed:
-        order = [name for wanted in listed.split(",") for name in present if wanted.strip() in {name, kind(name)}]
+        order = [name for each in listed.split(",") for name in present if each.strip() in {name, kind(name)}]
     else:
         graphics = [name for name in present if kind(name) == "GPU"]
         order = sorted(graphics, key=lambda name: memory(name) is None) + [n for n in present if kind(n) == "CPU"]
@@ -89,9 +89,9 @@ def _best(device: str, present: tuple[str, ...]) -> str:
 
 
 def _refusal(device: str, present: tuple[str, ...], option: str) -> DeviceError:
-    wanted = re.split(r"[.:]", device.upper())[0]
+    family = re.split(r"[.:]", device.upper())[0]
     here = ", ".join(present)
-    if wanted in _SEVERAL:
+    if family in _SEVERAL:
         return DeviceError(
             "Headstart runs a model on one device, not on {device}; present: {here}. Choose one with "
             "{option}, or AUTO.",
@@ -99,7 +99,7 @@ def _refusal(device: str, present: tuple[str, ...], option: str) -> DeviceError:
             here=here,
             option=option,
         )
-    missing = wanted in {"GPU", "NPU"} and not any(kind(name) == wanted for name in present)
+    missing = family in {"GPU", "NPU"} and not any(kind(name) == family for name in present)
     if missing:
         return DeviceError(
             "There is no device {device} here; present: {here}. Choose one with {option}; `headstart doctor` says "
@@ -107,7 +107,7 @@ def _refusal(device: str, present: tuple[str, ...], option: str) -> DeviceError:
             device=device,
             here=here,
             option=option,
-            wanted=wanted,
+            wanted=family,
         )
     return DeviceError(
         "There is no device {device} here; present: {here}. Choose one with {option}.",

@@ -1,4 +1,4 @@
-"""From a model folder to a warm runner: verified, proven to forget rejected tokens exactly, compiled."""
+"""Loading of models: verified files, a runner that passes its self-test, the fastest precision that is proven."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -51,11 +51,11 @@ RUNNERS: Mapping[str, RunnerClass] = {
 }
 _WEIGHTS = "openvino_model.bin"
 _MODEL_FILES = ("openvino_model.xml", _WEIGHTS)
-_SMALL_FILE = 64 * 2**20  # bytes; smaller files are hashed at each load, larger ones when they changed
+_SMALL_FILE = 64 * 2**20  # bytes; smaller files are hashed at each load, larger ones only if they changed
 PROVEN = "proven runner"
 _REFUSED = "runner refused"
-_ROUNDS_A_PROMPT = 64  # that follow a prompt of validation.PROMPT tokens, where the fastest precision is chosen
-_MAX_COST = 1.1  # of arithmetic whose passes agree to the bit, in times of the fastest
+_ROUNDS_A_PROMPT = 64  # rounds for each prompt of validation.PROMPT tokens, for choosing the fastest precision
+_MAX_COST = 1.1  # times the fastest: the price of arithmetic whose passes agree to the bit
 
 
 @dataclass(frozen=True)
@@ -68,16 +68,16 @@ class VerifiedModel(ModelSpec):
 
 @dataclass(frozen=True)
 class RunnerConfig:
-    """How to run a model."""
+    """The way in which a model is run."""
 
     device: str
     context: int  # tokens
-    rows: int | None = 0  # of the output head, by the model's own list; 0: all, None: as many as it was exported for
+    rows: int | None = 0  # of the output head, by the model's list; 0: all, None: as exported
     properties: Properties = field(default_factory=dict)  # of OpenVINO; they replace the ones that loading chooses
     kv: KvPrecision = KvPrecision.AUTO
     precision: Precision = Precision.AUTO
-    edit: Edit | None = None  # of its graph
-    sequences: int = 1  # answers written at the same time, where the runner can
+    edit: Edit | None = None  # an edit of its graph
+    sequences: int = 1  # answers at the same time, if the runner can
     decides: bool = True  # its logits decide the text, so all its passes should agree to the bit
 
 
@@ -90,7 +90,7 @@ class LoadedModel:
     properties: Properties  # that it was compiled with
     notes: tuple[Translatable, ...] = ()  # sentences for the user about how it was loaded
     is_batch_invariant: bool = False  # a token's logits have the same bits in every pass
-    kept: Ids | None = None  # tokens that a trimmed output head scores
+    draft_vocab: Ids | None = None  # tokens that a trimmed output head scores
 
     @property
     def manifest(self) -> Manifest:
@@ -119,7 +119,7 @@ def load_model(spec: ModelSpec, config: RunnerConfig, watcher: Watcher | None = 
     model = verify_files(spec, config.device)
     measurements = model.measurements
     watcher.on_verified()
-    kept = read_shortlist(model, config.rows)
+    draft_vocab = read_shortlist(model, config.rows)
     hint = config.precision.value
     if config.precision is Precision.AUTO:
         hint = _fastest(measurements, candidates(model.manifest.precision, model.device))
@@ -128,24 +128,26 @@ def load_model(spec: ModelSpec, config: RunnerConfig, watcher: Watcher | None = 
     is_new = measurements.get(PROVEN) is None and measurements.get(_REFUSED) is None
     if is_new and _needs_no_trial(requested, model.device) and config.context >= ROOM:
         watcher.on_decided()
-        runner = _build_first(model, requested, config, kept)
+        runner = _build_first(model, requested, config, draft_vocab)
         if runner is not None:
             is_invariant = config.decides and _is_invariant(runner, measurements, requested, watcher)
-            return LoadedModel(runner, model, requested, (), is_invariant, runner.kept)
+            return LoadedModel(runner, model, requested, (), is_invariant, runner.draft_vocab)
     kind = select_runner(model)
     chosen, notes = _choose_arithmetic(model, requested, watcher)
     watcher.on_decided()
     try:
         with released(model.folder / _WEIGHTS):
-            runner = _build(kind, model.folder, model.device, chosen, config, kept)
+            runner = _build(kind, model.folder, model.device, chosen, config, draft_vocab)
             warm_up(runner)
     except RuntimeError as error:
         raise load_error(model.folder, model.device, first_line(error)) from None
     is_invariant = config.decides and _is_invariant(runner, measurements, chosen, watcher)
-    return LoadedModel(runner, model, chosen, notes, is_invariant, runner.kept)
+    return LoadedModel(runner, model, chosen, notes, is_invariant, runner.draft_vocab)
 
 
-def _build_first(model: VerifiedModel, chosen: Properties, config: RunnerConfig, kept: Ids | None) -> AnyRunner | None:
+def _build_first(
+    model: VerifiedModel, chosen: Properties, config: RunnerConfig, draft_vocab: Ids | None
+) -> AnyRunner | None:
     """Build the first kind of runner, if it compiles and passes its self-test as it is to work; store that.
 
     If it fails, `select_runner` finds another one. Our own kernels are then refused.
@@ -153,7 +155,7 @@ def _build_first(model: VerifiedModel, chosen: Properties, config: RunnerConfig,
     name, kind = next(iter(RUNNERS.items()))
     try:
         with released(model.folder / _WEIGHTS):
-            runner = _build(kind, model.folder, model.device, chosen, config, kept)
+            runner = _build(kind, model.folder, model.device, chosen, config, draft_vocab)
             reason = self_test(runner)
     except (ImportError, RuntimeError) as error:
         reason = first_line(error)
@@ -292,7 +294,7 @@ def fast_properties(model: VerifiedModel, kv: KvPrecision = KvPrecision.AUTO) ->
 def measure(model: VerifiedModel, trial: Trial) -> None:
     """Try every precision of a model on its device, and time its passes, in a child process of `trial`.
 
-    What is known already is not tried again. Raises BrokenModelError and DeviceError.
+    A precision that is known already is not tried again. Raises BrokenModelError and DeviceError.
     """
     select_runner(model)
     hints = candidates(model.manifest.precision, model.device)
@@ -310,13 +312,13 @@ def pass_times(measurements: Measurements, hints: Sequence[str]) -> Mapping[str,
 
     of one token, of a verification, and a round's share of a prompt that is read once.
     """
-    found = {hint: validation.find_verdict(measurements, properties(hint)) for hint in hints}
+    verdicts = {hint: validation.find_verdict(measurements, properties(hint)) for hint in hints}
     return {
         hint: {
             **{f"{tokens} tokens": verdict.ms[tokens] for tokens in (1, VERIFY)},
             "prompt": verdict.prompt_ms / _ROUNDS_A_PROMPT,
         }
-        for hint, verdict in found.items()
+        for hint, verdict in verdicts.items()
         if verdict and not verdict.reason and verdict.ms
     }
 
@@ -358,13 +360,13 @@ def _broken(folder: Path, fault: Translatable) -> BrokenModelError:
 
 
 def _build(
-    kind: RunnerClass, folder: Path, device: str, chosen: Properties, config: RunnerConfig, kept: Ids | None
+    kind: RunnerClass, folder: Path, device: str, chosen: Properties, config: RunnerConfig, draft_vocab: Ids | None
 ) -> AnyRunner:
     # The keys of a kept branch are moved. 8-bit keys cannot be moved, as they share a scale with their neighbours.
     scaled = kind is BranchingRunner and chosen.get("KV_CACHE_PRECISION") == KvPrecision.U8.value
     kind = PagedRunner if scaled else kind
     more: tuple[Any, ...] = () if kind is StatefulRunner else (config.edit, config.sequences)
-    return kind(folder, device, chosen, config.context, kept, *more)
+    return kind(folder, device, chosen, config.context, draft_vocab, *more)
 
 
 def _trial_subject(model: VerifiedModel) -> Subject:
@@ -409,8 +411,7 @@ def _choose_arithmetic(
 def _fastest(measurements: Measurements, hints: Sequence[str]) -> str:
     """Return the proven precision with the least time for a token, a verification and reading prompts.
 
-    One whose passes agree to the bit may take a little more.
-    What was never tried is taken for the fastest if it is our own kernels, or else f32.
+    A precision whose passes agree to the bit may take a little more. Before any trial it is our own kernels or f32.
     """
     if OWN in hints and validation.find_verdict(measurements, own_kernels()) is None:
         return OWN
@@ -423,7 +424,7 @@ def _fastest(measurements: Measurements, hints: Sequence[str]) -> str:
 
 
 def _is_invariant(runner: AnyRunner, measurements: Measurements, chosen: Properties, watcher: Watcher) -> bool:
-    """Return whether a token's logits have the same bits in every pass. It is tried once, and stored.
+    """Return True if a token's logits have the same bits in every pass. It is tried once, and stored.
 
     If it takes padding, or no branches, the runner works so from here on.
     """

@@ -57,7 +57,7 @@ class LocalEngine:
     """A loaded target, maybe a draft model, and what was learned about them."""
 
     kind = EngineKind.HEADSTART
-    reason = ""  # the usual engine needs none
+    reason = ""  # needed for engines that were not asked for
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class LocalEngine:
         self._reload = reload
         self.policy = _restored_policy(target, self.drafting, learned)
         passes = self.policy.costs.passes
-        if draft and not draft.runner.can_branch:  # what is read again leaves holes in other caches
+        if draft and not draft.runner.can_branch:  # other caches get holes when tokens are read again
             passes[Origin.DRAFT] = 1
         if head:  # it reads each token once
             passes[Origin.EAGLE] = 1
@@ -130,7 +130,7 @@ class LocalEngine:
         with runner.at_work() if isinstance(runner, PagedRunner) else nullcontext():
             for event in self._generate(request, cancel):
                 if isinstance(event, Finish) and self._is_one_of_several:
-                    self._prefixes[0].keep()  # whoever goes on with this text may get another sequence
+                    self._prefixes[0].keep()  # the next answer in this chat may get another sequence
                 yield event
 
     def _generate(self, request: Request, cancel: CancelEvent | None) -> Iterator[Event]:
@@ -139,7 +139,7 @@ class LocalEngine:
         scorer = None if request.likeliest is None else Scorer(self._spelling.spell, request.likeliest)
         prompt = Scorer(self._spelling.spell, request.likeliest or 0) if request.echo and scorer else None
         is_echoed = not request.echo
-        reason = FinishReason.STOP  # unless the token layer says otherwise, or the text ends it from here
+        reason = FinishReason.STOP  # unless the decoder or the text gives another reason
         for event in self._events(request, scorer, prompt, cancel or CancelEvent()):
             if not is_echoed and not isinstance(event, Prefill):
                 ids, is_echoed = self.tokenizer.prompt_of(request, self.context), True
@@ -160,7 +160,7 @@ class LocalEngine:
             if text.ended:
                 break
         yield from rest_of(text, scorer)
-        yield self._finished(text.ended or reason, tally, text)
+        yield self._finish(text.ended or reason, tally, text)
 
     def read_ahead(self, request: Request) -> Iterator[None]:
         """Read the prompt of a request that may come, a little at each step, so that its answer begins at once.
@@ -267,7 +267,7 @@ class LocalEngine:
         if draft:
             reads = self.policy.costs.pass_of(Origin.DRAFT)
             sources = replace(
-                sources, draft=draft.runner, draft_vocab=draft.kept, reads=reads, prefixes=self._prefixes[1]
+                sources, draft=draft.runner, draft_vocab=draft.draft_vocab, reads=reads, prefixes=self._prefixes[1]
             )
         if head and isinstance(head.runner, HeadRunner | HydraRunner):
             sources = replace(sources, head=head.runner)
@@ -294,7 +294,7 @@ class LocalEngine:
             prompt.note if prompt and not written else None,
         )
 
-    def _finished(self, reason: FinishReason, tally: Tally, text: AnswerText) -> Finish:
+    def _finish(self, reason: FinishReason, tally: Tally, text: AnswerText) -> Finish:
         """Store what was learned and add everything up."""
         policy = self.policy
         if self._learned:
@@ -337,7 +337,7 @@ def load(resolved: ResolvedOptions, tell: Callable[[Phase], None] = lambda _: No
         tell(Phase.DRAFT)
         draft = load_model(draft_spec, draft_config(draft_spec, options))
     tell(Phase.WARM_UP)
-    reload = load_target if options.parallel == 1 else None  # others may be at work with what would be replaced
+    reload = load_target if options.parallel == 1 else None  # other sequences may be using the target
     return LocalEngine(target, draft, tokenizer, reload=reload, head=head)
 
 
@@ -385,8 +385,8 @@ def _learned(target: LoadedModel, drafting: Mapping[str, LoadedModel]) -> Measur
     subject: dict[str, object] = {"target": target.measurements.subject, "properties": target.properties}
     for name, model in drafting.items():
         subject |= {name: model.measurements.subject, f"{name} properties": model.properties}
-        if model.kept is not None:
-            subject |= {f"{name} rows": model.kept.size}
+        if model.draft_vocab is not None:
+            subject |= {f"{name} rows": model.draft_vocab.size}
     return Measurements(paths.measurements_folder(), f"{target.manifest.name}-policy", subject)
 
 

@@ -1,4 +1,4 @@
-"""What was measured on this machine, kept between runs as one JSON file for each subject."""
+"""Measurements of this machine, stored between runs as one JSON file for each subject."""
 
 import hashlib
 import json
@@ -40,10 +40,10 @@ class Measurements:
 
     def drop(self, key: str) -> bool:
         """Drop the value under `key`. Return True if there was one."""
-        known = self._values.pop(key, None) is not None
-        if known:
+        had_value = self._values.pop(key, None) is not None
+        if had_value:
             self._write()
-        return known
+        return had_value
 
     def _write(self) -> None:
         content = json.dumps({"subject": self.subject, "values": self._values}, indent=1)

@@ -1,4 +1,4 @@
-"""Memory that models take, whether there is room for it, and errors when it runs out."""
+"""The memory that models take, the check that it is free, and errors when it runs out."""
 
 import ctypes
 import errno
@@ -19,26 +19,26 @@ from headstart.engine.load_options import ResolvedOptions
 from headstart.errors import MemoryBudgetError, OutOfMemoryError, Translatable
 from headstart.manifest import Manifest
 
-DEFAULT_CONTEXT = 8192  # tokens; more only when asked for, as the cache takes memory when it fills
-# What follows are fits to the resident memory of fresh processes, measured by `app/bench/memory.py`. Pages of the
-# weight file that are only mapped are not counted: the system takes them back when it needs them.
+DEFAULT_CONTEXT = 8192  # tokens; more only on request, as a full cache takes memory
+# These figures fit the resident memory of fresh processes, measured by `app/bench/memory.py`. Pages of the weight
+# file that are only mapped are not counted: the system takes them back when it needs them.
 _MIB = 2**20
-# Python, OpenVINO and its tokenizers; each token of the vocabulary adds to the tables of the tokenizer.
+# Python, OpenVINO and its tokenizers, and the tokenizer's tables for each token of the vocabulary.
 _PROGRAM = 120 * _MIB
 _PER_WORD = 330
-# Repacked weights as a share of the files: the embedding is read in place, and what of it was read stays mapped.
+# Repacked weights as a share of the files. The embedding is read in place, and stays mapped once it is read.
 _WEIGHTS = 0.9
 _GRAPH = 100 * _MIB  # per model: its compiled graph, and room to compute 256 tokens at a time
-_READING = 4000  # times the root of its bytes: room to compute 1,024 tokens of a prompt at a time, instead of 256
+_READING = 4000  # times the root of its bytes: room to compute 1,024 tokens of a prompt at a time instead of 256
 _PER_TOKEN = 8000  # per model and token of context, beside keys and values: scores of attention, tables of n-grams
-_EARLIER = 512 * _MIB  # of keys and values of earlier texts, of each model
-_LOADING = 90 * _MIB  # above what a model without tokens takes, while precisions are compared at a first load
+_PREFIXES = 512 * _MIB  # most keys and values of earlier texts, for each model
+_LOADING = 90 * _MIB  # more than an empty model takes, while precisions are compared at a first load
 _CONTEXT_STEP = 256  # tokens
-# Of 16-bit keys and values: 8-bit ones come with scales, 40 rows of keys for 32 tokens, and 8 bytes with each value.
-# That makes 0.59 of it in heads of 64 numbers, 0.58 in those of 128.
-_OF_16_BITS = {8: 0.6, 16: 1.0, 32: 2.0}
+# Shares of 16-bit keys and values. 8-bit ones come with scales: 40 rows of keys for 32 tokens, and 8 bytes with each
+# value. That makes 0.59 in heads of 64 numbers, 0.58 in heads of 128.
+_KV_SHARES = {8: 0.6, 16: 1.0, 32: 2.0}
 
-# OpenVINO raises a RuntimeError for all faults; in it stand the type that C++ threw, or the code of a driver.
+# OpenVINO raises a RuntimeError for all faults. Its text has the type that C++ threw, or the code of a driver.
 _CODES = (
     "bad_alloc",
     "CL_OUT_OF_RESOURCES",
@@ -47,7 +47,7 @@ _CODES = (
     "ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY",
     "ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY",
 )
-_SHORT = 128 * 2**20  # bytes; where no more is free, what failed had no room
+_SHORT = 128 * 2**20  # bytes; if less is free, a failure means that memory ran out
 _MAPS = Path("/proc/self/maps")
 _DONTNEED = 4  # MADV_DONTNEED
 _PERIOD = 0.1  # seconds between two releases
@@ -89,11 +89,11 @@ def context_of(model: Manifest, wanted: int | None) -> int:
 
 def need(models: Iterable[Manifest], context: int | None = None, bits: int = 16) -> Need:
     """Return the memory of a target, and of models beside it, at a context (None: the usual one)."""
-    known = tuple(models)
+    manifests = tuple(models)
     return Need(
-        weights=sum(_weights(model) for model in known),
-        context=sum(context_of(model, context) * _per_token(model, bits) for model in known),
-        program=_PROGRAM + _PER_WORD * known[0].tokenizer.vocabulary,
+        weights=sum(_weights(model) for model in manifests),
+        context=sum(context_of(model, context) * _per_token(model, bits) for model in manifests),
+        program=_PROGRAM + _PER_WORD * manifests[0].tokenizer.vocabulary,
     )
 
 
@@ -109,23 +109,23 @@ def cache(models: Iterable[Manifest], context: int | None, bits: int) -> int:
 
 def prefix_cache_bytes(free: int) -> int:
     """Return the bytes that one model may take for keys and values of earlier texts, of `free` bytes beside it."""
-    return max(0, min(_EARLIER, free // 8))
+    return max(0, min(_PREFIXES, free // 8))
 
 
 def room(models: Iterable[Manifest], context: int | None, bits: int, free: int) -> int:
     """Return the tokens to make room for: a context, and earlier texts as far as `free` bytes allow."""
-    known = tuple(models)
-    left = free - need(known, context, bits).total
-    return context_of(known[0], context) + prefix_cache_bytes(left) // _kv_bytes(known[0], bits)
+    manifests = tuple(models)
+    left = free - need(manifests, context, bits).total
+    return context_of(manifests[0], context) + prefix_cache_bytes(left) // _kv_bytes(manifests[0], bits)
 
 
 def largest_context(models: Iterable[Manifest], free: int, bits: int = 16) -> int | None:
     """Return the longest context with which the models fit into `free` bytes; None if none does."""
-    known = tuple(models)
-    bare = need(known, 1, bits)
+    manifests = tuple(models)
+    bare = need(manifests, 1, bits)
     if bare.total > free:
         return None
-    per_token = sum(_per_token(model, bits) for model in known)
+    per_token = sum(_per_token(model, bits) for model in manifests)
     return (free - bare.weights - bare.program) // per_token // _CONTEXT_STEP * _CONTEXT_STEP or None
 
 
@@ -139,7 +139,7 @@ def _per_token(model: Manifest, bits: int) -> int:
 
 def _kv_bytes(model: Manifest, bits: int) -> int:
     """Return the bytes of keys and values per token."""
-    return round(model.kv_bytes_per_token * (_OF_16_BITS[bits]))
+    return round(model.kv_bytes_per_token * _KV_SHARES[bits])
 
 
 def require(resolved: ResolvedOptions) -> None:

@@ -1,4 +1,4 @@
-"""Opening models: which engine runs one, and what it can be asked."""
+"""The choice of an engine for a model, and loaded engines with what they can do."""
 
 import logging
 import os
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from headstart.engine.validation import Trial
 
 _SECONDS = "seconds"
-_TRIAL_CONTEXT = 2048  # tokens that a trial reads at most
+_TRIAL_CONTEXT = 2048  # most tokens that a trial reads
 
 _log = logging.getLogger(__name__)
 
@@ -118,7 +118,7 @@ class LocalModels:
         if isinstance(engine, EmbeddingEngine):
             facts = ModelInfo(engine.model.name, None, options.device, engine.context)
             return LoadedEngine(engine, facts, engine.count, _no_bench)
-        tokenizer, options, facts = engine.tokenizer, resolved.options, _facts(engine, resolved)
+        tokenizer, options, facts = engine.tokenizer, resolved.options, _model_info(engine, resolved)
 
         def count(request: Request | None, text: str) -> int:
             num_tokens = len(tokenizer.prompt_of(request, sys.maxsize)) if request else 0
@@ -165,9 +165,9 @@ class LocalModels:
         store.forget(options)
 
 
-def _facts(engine: "LocalEngine | GenaiEngine", resolved: ResolvedOptions) -> ModelInfo:
+def _model_info(engine: "LocalEngine | GenaiEngine", resolved: ResolvedOptions) -> ModelInfo:
     target, *drafting = engine.models
-    misreading = manifests.misreading(resolved.target.folder, target)  # a draft reads the target's tokens
+    misreading = manifests.misreading(resolved.target.folder, target)  # the draft gets the target's tokens
     is_batch_invariant = getattr(engine, "is_batch_invariant", False)
     varies = Translatable(
         "{model} computes a little differently here when it reads several tokens at once: where two words are almost "
@@ -311,7 +311,7 @@ def load(
     resolved: ResolvedOptions, tell: Callable[[Phase], None] = lambda _: None
 ) -> "LocalEngine | GenaiEngine | EmbeddingEngine":
     """Load a model with the engine that suits it. Raises what that engine raises for a model that it cannot load."""
-    # Imported here: a front end that reads its help need not wait for them.
+    # Imported here, as a front end that prints its help need not wait for them.
     from headstart.engine import local  # noqa: PLC0415
     from headstart.engine.backends import embedding  # noqa: PLC0415
     from headstart.engine.backends.genai import engine as genai  # noqa: PLC0415

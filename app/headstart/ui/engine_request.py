@@ -28,7 +28,7 @@ def engine_messages(messages: Iterable[StoredMessage], settings: Settings) -> tu
 
 
 def request(messages: Iterable[StoredMessage], settings: Settings) -> Request:
-    """Return the request for an answer, or for the rest of the one that ends the conversation."""
+    """Return the request for an answer, or for the rest of one if the conversation ends with it."""
     return Request(
         engine_messages(messages, settings),
         settings.max_new_tokens,
@@ -40,9 +40,9 @@ def request(messages: Iterable[StoredMessage], settings: Settings) -> Request:
 
 @dataclass(frozen=True)
 class Loadable:
-    """The models that the settings of a chat ask for."""
+    """The model that the settings of a chat ask for."""
 
-    name: str  # answers are signed with it
+    name: str  # the one that answers are signed with
     options: LoadOptions
 
 
@@ -50,7 +50,7 @@ Find = Callable[[Settings], Loadable]
 
 
 def installed_model(settings: Settings) -> Loadable:
-    """Return the models of settings from the library; if none is named, the first pair or else the first model.
+    """Return the model of the settings; if they name none, the first pair, or else the first model.
 
     A model on another computer is never chosen automatically. Raise ModelNotFoundError, BrokenModelError,
     MismatchedDraftError or SettingsError.
@@ -79,12 +79,12 @@ def _unset(settings: Settings) -> tuple[Unset, ...]:
 
 
 def _preferred(entries: Iterable[Entry]) -> str:
-    all_entries = tuple(entries)
-    pairs = [entry.name for entry in all_entries if isinstance(entry, Pair)]
-    models = [entry.name for entry in all_entries if can_chat(entry)]
+    entries = tuple(entries)
+    pairs = [entry.name for entry in entries if isinstance(entry, Pair)]
+    models = [entry.name for entry in entries if can_chat(entry)]
     if pairs or models:
         return (pairs + models)[0]
-    faults = [entry.reason for entry in all_entries if isinstance(entry, Broken)]
+    faults = [entry.reason for entry in entries if isinstance(entry, Broken)]
     if faults:
         raise BrokenModelError(faults[0])
     raise ModelNotFoundError("No model is installed yet.")

@@ -15,7 +15,7 @@ from headstart.engine.runners.precision import HINTS, OWN, candidates
 @pytest.fixture(autouse=True)
 def unknown(headstart_home: Path) -> Iterator[None]:
     """Forget what was found out before, and afterwards."""
-    cached = (library.library, selftest.identity, selftest.obstacle)
+    cached = (library.library, selftest.identity, selftest.unsupported_reason)
     for each in cached:
         each.cache_clear()
     yield
@@ -30,7 +30,7 @@ def trying_with(monkeypatch: pytest.MonkeyPatch, script: str) -> None:
 def test_kernels_are_right_in_every_instruction_set(kernels: Library) -> None:
     for isa in kernels.isas:
         kernels.use(isa)
-        assert not selftest.fault(kernels)
+        assert not selftest.self_test(kernels)
     kernels.use(kernels.isas[-1])
 
 
@@ -49,22 +49,22 @@ def test_selftest_passes_in_a_child_process() -> None:
 )
 def test_failed_selftest_is_remembered(monkeypatch: pytest.MonkeyPatch, script: str, reason: str) -> None:
     trying_with(monkeypatch, script)
-    assert selftest.obstacle() == reason
+    assert selftest.unsupported_reason() == reason
     assert selftest.proven() is None
     assert candidates(manifest.Precision("int8"), "CPU") == HINTS
-    selftest.obstacle.cache_clear()
+    selftest.unsupported_reason.cache_clear()
     trying_with(monkeypatch, "")
-    assert selftest.obstacle() == reason  # this build is not tried again
+    assert selftest.unsupported_reason() == reason  # this build is not tried again
 
 
 def test_selftest_without_an_answer_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selftest, "_SECONDS", 0.2)
     trying_with(monkeypatch, "import time; time.sleep(60)")
-    assert "could not be tried" in selftest.obstacle()
-    selftest.obstacle.cache_clear()
+    assert "could not be tried" in selftest.unsupported_reason()
+    selftest.unsupported_reason.cache_clear()
     monkeypatch.setattr(selftest, "_SECONDS", 60.0)
     trying_with(monkeypatch, "")
-    assert not selftest.obstacle()
+    assert not selftest.unsupported_reason()
 
 
 @pytest.mark.parametrize("content", [None, b"", b"\x7fELF and nothing else"])
@@ -77,10 +77,10 @@ def test_missing_library_leaves_openvino(
     monkeypatch.setattr(library, "path", lambda: file)
     monkeypatch.setattr(selftest, "path", lambda: file)
     assert selftest.proven() is None
-    assert selftest.obstacle().startswith("they were not compiled" if content is None else "they do not load")
+    assert selftest.unsupported_reason().startswith("they were not compiled" if content is None else "they do not load")
     assert candidates(manifest.Precision("int8"), "CPU") == HINTS
 
 
 def test_differing_kernels_are_found(kernels: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(selftest, "_rounded", lambda given: given * 1.001)
-    assert "INT8 differs by 0.00" in selftest.fault(kernels)
+    assert "INT8 differs by 0.00" in selftest.self_test(kernels)

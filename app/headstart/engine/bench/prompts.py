@@ -8,7 +8,7 @@ from importlib.resources import files
 from headstart.engine.engine import Message
 from headstart.errors import SettingsError
 
-USUAL_KINDS = ("code", "edit", "explanation", "summary", "story")  # what is raced unless more is asked for
+USUAL_KINDS = ("code", "edit", "explanation", "summary", "story")  # the default classes
 KINDS = (
     *USUAL_KINDS,
     "translation",

@@ -15,14 +15,14 @@ from headstart.engine.engine import Drafter, Engine, Finish, FinishReason, Mode,
 from headstart.errors import SettingsError
 
 PLAIN, AUTO, DRAFT_ONLY, EAGLE_ONLY, NGRAM_ONLY = "plain", "auto", "draft", "eagle", "ngram"
-AGAIN = "plain again"  # plain decoding a second time: what it differs from the first by is the noise
+AGAIN = "plain again"  # plain decoding a second time: the difference from the first is the noise
 FIXED, THRESHOLD = "fixed", "threshold"
 USUAL = (PLAIN, "fixed 3", "fixed 5", AUTO)
 SWEPT_LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8)
 SWEPT_THRESHOLDS = (0.2, 0.4, 0.6, 0.8)
-THRESHOLD_CAP = 16  # the most that may be drafted: a threshold needs a bound beside it
+THRESHOLD_CAP = 16  # most drafted tokens, as a threshold needs a bound
 _SWEPT = (PLAIN, *(f"{FIXED} {length}" for length in SWEPT_LENGTHS), NGRAM_ONLY, DRAFT_ONLY, EAGLE_ONLY)
-SWEEP = (*_SWEPT, AUTO)  # what advice compares
+SWEEP = (*_SWEPT, AUTO)  # the contestants of `bench advice`
 EVERYTHING = (*_SWEPT, *(f"{THRESHOLD} {value}" for value in SWEPT_THRESHOLDS), AUTO)
 _Contestant = TypeVar("_Contestant")
 WORDS = "plain, auto, ngram, draft, eagle, fixed-1 to fixed-16 or threshold-0 to threshold-1"
@@ -58,7 +58,7 @@ def speculation(name: str) -> Speculation:
         if kind == THRESHOLD:
             return Speculation(Mode.FIXED, THRESHOLD_CAP, float(figure))
     except ValueError:
-        pass  # no number; said below
+        pass  # no number; the error below says so
     shown = repr(name.replace(" ", "-"))
     raise SettingsError("There is no contestant {name}; it must be {ways}.", name=shown, ways=WORDS)
 

@@ -365,9 +365,9 @@ _ALIKE = 0.98  # of the best: lengths this close to it are as good
 
 @dataclass(frozen=True)
 class Advice:
-    """For one class: the method that won and, where it was raced, the lengths that are about equally good.
+    """The method that won for one class and, if lengths were raced, those that are about equally good.
 
-    `speedup` is the winner's over plain decoding, time to first token included; `auto` is that of the automatic mode.
+    `speedup` is the winner's over plain decoding, time to first token included; `auto` is that of auto.
     """
 
     kind: str

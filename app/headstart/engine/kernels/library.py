@@ -1,4 +1,4 @@
-"""The C library of matrix products, by ctypes: found beside this file, absent where it could not be built."""
+"""The C library of matrix products, by ctypes. It lies beside this file if it could be built."""
 
 import ctypes
 import functools
@@ -156,7 +156,7 @@ class Library:
     """The functions of the library, for whatever instruction set is in use."""
 
     def __init__(self, functions: ctypes.CDLL) -> None:
-        """Raises AttributeError if the library lacks a function."""
+        """Bind the functions. Raises AttributeError if the library lacks one."""
         self._functions = functions
         functions.hk_isa_name.argtypes, functions.hk_isa_name.restype = [c_int], c_char_p
         functions.hk_isa_supported.argtypes = functions.hk_set_isa.argtypes = [c_int]
@@ -255,10 +255,10 @@ def library() -> Library | None:
         functions = ctypes.CDLL(str(path()))
         if functions.hk_abi() != _ABI:
             return None
-        found = Library(functions)
+        loaded = Library(functions)
     except (OSError, AttributeError):
         return None
-    return found if found.isa else None
+    return loaded if loaded.isa else None
 
 
 def cancel_run() -> None:

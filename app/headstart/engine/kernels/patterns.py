@@ -1,4 +1,4 @@
-"""Search of a model's graph for what the library can compute."""
+"""The search for the parts of a model's graph that the library can compute."""
 
 import math
 from collections import defaultdict
@@ -15,15 +15,15 @@ from headstart.engine.runtime import openvino
 Key = tuple[str, int]  # an output of a node, by the node's name and the output's number
 
 PAGED_ATTENTION = "PagedAttentionExtension"
-# Its inputs, as hk_sequences has them: which tokens belong to which sequence, and where its keys and values are; then,
-# in a graph with branches, which tokens of a pass each of them sees.
+# Its inputs, as in hk_sequences: the tokens of each sequence, the places of its keys and values and, in a graph with
+# branches, the tokens of a pass that each token sees.
 PLACES = ("past_lens", "subsequence_begins", "block_indices", "block_indices_begins", "qq_bias", "qq_bias_begins")
 _FIRST_PLACE, _SCALE_AT = 5, 9  # among its inputs
 _INT4_GROUPS = (32, 64, 128)  # columns of INT4 weights that share a scale
-_STEP = 32  # columns that are multiplied at a time: the width of a product is a multiple of so many
+_STEP = 32  # columns that are multiplied at a time; the width of a product is a multiple
 _UNPACKING = {"Convert", "Reshape"}
 _LAYOUT = {"Reshape", "Transpose", "Unsqueeze"}
-_SIZES = 64  # numbers of a head: a multiple of so many
+_SIZES = 64  # the numbers of a head are a multiple of this
 
 
 @dataclass(frozen=True)
@@ -86,12 +86,12 @@ class Graph:
 
 def find(graph: Graph, library: Library, *, attention: bool) -> list[Node]:
     """Return all that the library can compute, in the order of the graph, each as far as it goes."""
-    found: dict[Key, Node] = {}
+    nodes: dict[Key, Node] = {}
 
     def add(node: Node, *merged: Node) -> None:
         for each in merged:
-            del found[each.key]
-        found[node.key] = replace(node, inside=node.inside.union(*(each.inside for each in merged)))
+            del nodes[each.key]
+        nodes[node.key] = replace(node, inside=node.inside.union(*(each.inside for each in merged)))
 
     for node in graph.nodes:
         match node.get_type_name():
@@ -100,23 +100,23 @@ def find(graph: Graph, library: Library, *, attention: bool) -> list[Node]:
                 if weights is not None:
                     inside = frozenset([node.get_name()])
                     value, layout = _unmoved(node.input_value(0))
-                    is_attention = key_of(value) in found and found[key_of(value)].kind is Kind.ATTENTION
+                    is_attention = key_of(value) in nodes and nodes[key_of(value)].kind is Kind.ATTENTION
                     inside |= layout if is_attention else set()
                     source = key_of(value if is_attention else node.input_value(0))
                     add(Node(Kind.LINEAR, node.output(0), (source,), (weights,), inside=inside))
             case "PagedAttentionExtension" if attention:
-                attended = _attention(graph, node, found)
+                attended = _attention(graph, node, nodes)
                 if attended is not None:
                     add(attended)
             case "Multiply":
-                gated = _gated(graph, node, found) or _norm(graph, node)
+                gated = _gated(graph, node, nodes) or _norm(graph, node)
                 if gated is not None:
                     add(*gated)
             case "Add":
-                summed = _biased(graph, node, found) or _sum(graph, node, found)
+                summed = _biased(graph, node, nodes) or _sum(graph, node, nodes)
                 if summed is not None:
                     add(*summed)
-    return list(found.values())
+    return list(nodes.values())
 
 
 def _weights(product: Any, library: Library) -> Weights | None:
@@ -181,12 +181,12 @@ def _halves(packed: Any) -> NDArray[np.uint8]:
     return np.stack([data & 15, data >> 4], axis=1).reshape(-1)
 
 
-def _gated(graph: Graph, node: Any, found: Mapping[Key, Node]) -> tuple[Node, ...] | None:
+def _gated(graph: Graph, node: Any, nodes: Mapping[Key, Node]) -> tuple[Node, ...] | None:
     """Return activation(gate) * up as one product, if both multiply the same values with weights of one kind."""
     for index in (0, 1):
-        function, up = node.input_value(index), found.get(key_of(node.input_value(1 - index)))
+        function, up = node.input_value(index), nodes.get(key_of(node.input_value(1 - index)))
         activation = _activation(function.get_node())
-        gate = found.get(key_of(function.get_node().input_value(0))) if activation else None
+        gate = nodes.get(key_of(function.get_node().input_value(0))) if activation else None
         if gate is None or up is None or activation is None or not graph.is_read_once(function):
             continue
         if gate.width != up.width:
@@ -274,7 +274,7 @@ def _root_mean_square(source: Any, node: Any) -> tuple[float | None, Sequence[st
     return epsilon, [*inside, total.get_name(), mean.get_name(), square.get_name()]
 
 
-def _attention(graph: Graph, node: Any, found: Mapping[Key, Node]) -> Node | None:
+def _attention(graph: Graph, node: Any, nodes: Mapping[Key, Node]) -> Node | None:
     """Return paged attention over products, with rotated queries and keys or not; None if the library lacks a part."""
     values = node.input_values()
     names = [value.get_node().get_friendly_name() for value in values]
@@ -288,15 +288,15 @@ def _attention(graph: Graph, node: Any, found: Mapping[Key, Node]) -> Node | Non
     rotated = [_rotated(value) for value in values[:3]]
     sources = [key_of(each.source) for each in rotated]
     size = rotated[1].size
-    if not all(key in found and found[key].weights for key in sources) or size % _SIZES or not size:
+    if not all(key in nodes and nodes[key].weights for key in sources) or size % _SIZES or not size:
         return None
-    if not all(graph.is_read_once(found[key].output) for key in sources[:2]):  # they are rotated where they lie
+    if not all(graph.is_read_once(nodes[key].output) for key in sources[:2]):  # they are rotated where they lie
         return None
     if (rotated[0].angles, rotated[0].size) != (rotated[1].angles, size) or rotated[2].angles:
         return None
-    queries, keys = (found[key].width // size for key in sources[:2])
+    queries, keys = (nodes[key].width // size for key in sources[:2])
     heads = Heads(queries, keys, size, scale, (names[3], names[4]))
-    if found[sources[2]].width != keys * size:
+    if nodes[sources[2]].width != keys * size:
         return None
     inside = frozenset([node.get_name()]).union(*(each.inside for each in rotated))
     inputs = (*sources, *rotated[0].angles)
@@ -374,10 +374,10 @@ def _keeps_order(transpose: Any) -> bool:
     return long == sorted(long)
 
 
-def _biased(graph: Graph, node: Any, found: Mapping[Key, Node]) -> tuple[Node, ...] | None:
+def _biased(graph: Graph, node: Any, nodes: Mapping[Key, Node]) -> tuple[Node, ...] | None:
     """Return a product plus a constant for each of its rows."""
     for index in (0, 1):
-        product, bias = found.get(key_of(node.input_value(index))), _row(node.input_value(1 - index))
+        product, bias = nodes.get(key_of(node.input_value(index))), _row(node.input_value(1 - index))
         if product is None or bias is None or not _is_bare(graph, product) or bias.size != product.width:
             continue
         inside = frozenset([node.get_name()])
@@ -385,17 +385,17 @@ def _biased(graph: Graph, node: Any, found: Mapping[Key, Node]) -> tuple[Node, .
     return None
 
 
-def _sum(graph: Graph, node: Any, found: Mapping[Key, Node]) -> tuple[Node, ...] | None:
+def _sum(graph: Graph, node: Any, nodes: Mapping[Key, Node]) -> tuple[Node, ...] | None:
     """Return the sum of two values of one shape. A product that nothing else reads adds the other value itself."""
     first, second = node.input_values()
     if not _is_row_of_numbers(first) or str(first.get_partial_shape()) != str(second.get_partial_shape()):
         return None
     inside = frozenset([node.get_name()])
     for value, other in ((first, second), (second, first)):
-        product = found.get(key_of(value))
+        product = nodes.get(key_of(value))
         if product and product.kind is Kind.LINEAR and product.residual is None and graph.is_read_once(product.output):
             return replace(product, output=node.output(0), residual=key_of(other), inside=inside), product
-    if {key_of(first), key_of(second)} & found.keys():
+    if {key_of(first), key_of(second)} & nodes.keys():
         return (Node(Kind.ADD, node.output(0), (key_of(first), key_of(second)), inside=inside),)
     return None
 
@@ -404,15 +404,12 @@ def _is_row_of_numbers(value: Any) -> bool:
     """Tell if it is f32 [.., width] with a known width."""
     shape = value.get_partial_shape()
     is_known = not shape.rank.is_dynamic and len(shape) >= 2 and not shape[-1].is_dynamic
-    return is_known and value.get_element_type() == openvino().Type.f32 and not _is_constant(value)
+    is_constant = _behind(value.get_node()).get_type_name() == "Constant"
+    return is_known and value.get_element_type() == openvino().Type.f32 and not is_constant
 
 
 def key_of(output: Any) -> Key:
     return output.get_node().get_name(), output.get_index()
-
-
-def _is_constant(value: Any) -> bool:
-    return bool(_behind(value.get_node()).get_type_name() == "Constant")
 
 
 def _constant(value: Any) -> NDArray[np.float32] | None:

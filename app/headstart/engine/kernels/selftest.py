@@ -15,7 +15,7 @@ from headstart.engine.measurements import Measurements
 from headstart.engine.supervision import ending, program
 
 _FAULT = "fault"
-_SECONDS = 60.0  # until a child that gives no answer is ended
+_SECONDS = 60.0  # until a silent child is ended
 _ROWS, _COLS, _GROUP, _STEP = 72, 256, 128, 32
 _TOKENS = (1, 3, 9)
 _MAX_ERROR = 1e-5  # of the largest result
@@ -31,11 +31,11 @@ def identity() -> str:
 
 def proven() -> Library | None:
     """Return the library, if it multiplies right on this processor."""
-    return None if obstacle() else library()
+    return None if unsupported_reason() else library()
 
 
 @functools.cache
-def obstacle() -> str:
+def unsupported_reason() -> str:
     """Return the reason not to use our own kernels on this computer; empty if there is none.
 
     A child process tries them once for each build.
@@ -46,25 +46,28 @@ def obstacle() -> str:
             return "they were not compiled when Headstart was installed"
         return "they do not load, or this processor has neither AVX2 nor anything better"
     subject = {"kernels": identity(), "processor": computer.stepping()}
-    known = Measurements(paths.measurements_folder(), "kernels", subject)
-    found = known.get(_FAULT)
-    if isinstance(found, str):
-        return found
+    measurements = Measurements(paths.measurements_folder(), "kernels", subject)
+    reason = measurements.get(_FAULT)
+    if isinstance(reason, str):
+        return reason
     try:
-        found = _tried()
-    except (OSError, subprocess.TimeoutExpired) as error:  # as on a machine that is too busy: it is tried again
+        child = subprocess.run(
+            program("--check-kernels"), capture_output=True, text=True, timeout=_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:  # the machine may be too busy: try again next time
         return f"they could not be tried ({error})"
-    known.put(_FAULT, found)
-    return found
+    reason = "" if child.returncode == 0 else child.stderr.strip()[-200:] or ending(child.returncode)
+    measurements.put(_FAULT, reason)
+    return reason
 
 
 def check() -> str:
     """Return the fault of the library, empty if it has none. A process of its own calls this, as it may crash."""
     kernels = library()
-    return fault(kernels) if kernels else "it does not load"
+    return self_test(kernels) if kernels else "it does not load"
 
 
-def fault(kernels: Library) -> str:
+def self_test(kernels: Library) -> str:
     """Return the first product that differs from NumPy's by more than rounding; empty if none does."""
     random = np.random.default_rng(0)
     for weights, expected in _samples(random):
@@ -74,20 +77,13 @@ def fault(kernels: Library) -> str:
         (piece,) = pack(kernels, [layout], threads=1)
         for tokens in _TOKENS:
             given = random.standard_normal((tokens, _COLS)).astype(np.float32)
-            found = np.empty((tokens, _ROWS), np.float32)
-            piece.run([given, found])
+            result = np.empty((tokens, _ROWS), np.float32)
+            piece.run([given, result])
             right = _rounded(given) @ expected.T
-            error = np.abs(found - right).max() / np.abs(right).max()
+            error = np.abs(result - right).max() / np.abs(right).max()
             if not error <= _MAX_ERROR:  # NaN included
                 return f"{weights.format.name} differs by {error:.1g} for {tokens} tokens in {kernels.isa}"
     return ""
-
-
-def _tried() -> str:
-    """Ask a child process for the fault. Raises OSError and TimeoutExpired."""
-    command = program("--check-kernels")
-    child = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
-    return "" if child.returncode == 0 else child.stderr.strip()[-200:] or ending(child.returncode)
 
 
 def _samples(random: np.random.Generator) -> list[tuple[Weights, NDArray[np.float32]]]:

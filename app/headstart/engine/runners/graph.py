@@ -11,11 +11,11 @@ from headstart.engine.runtime import openvino
 
 Ids = NDArray[np.int64]
 
-CHOSEN_ROWS = "sampled_tokens_indices"  # the name that OpenVINO's own pipelines use for this input
+CHOSEN_ROWS = "sampled_tokens_indices"  # OpenVINO's own pipelines use this name
 HIDDEN_STATES = "hidden_states"  # the output that `add_taps` adds
 MIN_LAYERS = 10  # of a model that an EAGLE-3 head can read; OpenVINO GenAI refuses fewer
-_ELEMENTWISE = {"Add", "Convert", "Divide", "Multiply", "Tanh"}  # what stands between the head and the result
-_UNPACKING = {"Convert", "Multiply", "Reshape", "Subtract"}  # what makes numbers of compressed weights
+_ELEMENTWISE = {"Add", "Convert", "Divide", "Multiply", "Tanh"}  # nodes between the head and the result
+_UNPACKING = {"Convert", "Multiply", "Reshape", "Subtract"}  # nodes that decompress weights
 
 
 def gather_rows(model: Any, axis: int) -> bool:
@@ -74,9 +74,9 @@ def _ends_of_layers(model: Any) -> dict[int, Any]:
     """Return the last sum of each layer: the one of its second half."""
     ends: dict[int, Any] = {}
     for node in model.get_ordered_ops():
-        found = _SUM_OF_A_LAYER.search(node.get_friendly_name())
-        if found and node.get_type_name() == "Add":
-            ends[int(found["layer"])] = node
+        match = _SUM_OF_A_LAYER.search(node.get_friendly_name())
+        if match and node.get_type_name() == "Add":
+            ends[int(match["layer"])] = node
     return ends
 
 

@@ -18,8 +18,8 @@ from headstart.engine.runners.passes import Pass
 from headstart.engine.runners.runner import Branch, Hidden, Logits
 from headstart.engine.runtime import core, openvino
 
-NEXT = "next_token"  # input of a Hydra head: what stands behind the token whose hidden state it reads
-MAPPING = "d2t"  # output: what to add to the number of a row to get its token
+NEXT = "next_token"  # input of a Hydra head: the token after the one of the hidden state
+MAPPING = "d2t"  # output: the offset from a row's number to its token
 
 
 class HeadRunner(PagedRunner):
@@ -43,7 +43,8 @@ class HeadRunner(PagedRunner):
     def _edit(self, model: Any) -> None:
         """Read one hidden state in place of three, and give the layer's own in place of the mapping."""
         self.listed, self.width = tokens_of_rows(model), read_one_state(model)
-        last = [node for node in model.get_ordered_ops() if _is_sum_of_the_layer(node)][-1]
+        sums = [node for node in model.get_ordered_ops() if node.get_type_name() == "Add"]
+        last = [node for node in sums if ".midlayer/" in node.get_friendly_name()][-1]
         model.add_results([openvino().opset13.result(last)])
         model.validate_nodes_and_infer_types()
 
@@ -70,9 +71,9 @@ class Taps:
         if taps.get_partial_shape()[-1] != weights.get_partial_shape()[-1]:
             raise RuntimeError(f"{self._folder.name} is a head for another model")
         taps.set_names(set())
-        made = operations.matmul(taps, weights, transpose_a=False, transpose_b=True)
-        made.output(0).set_names({HIDDEN_STATES})
-        result.input(0).replace_source_output(made.output(0))
+        product = operations.matmul(taps, weights, transpose_a=False, transpose_b=True)
+        product.output(0).set_names({HIDDEN_STATES})
+        result.input(0).replace_source_output(product.output(0))
         model.validate_nodes_and_infer_types()
 
 
@@ -120,7 +121,3 @@ def tokens_of_rows(model: Any) -> Ids:
         raise RuntimeError("the tokens that it guesses are not in order")
     model.remove_result(result)
     return listed
-
-
-def _is_sum_of_the_layer(node: Any) -> bool:
-    return node.get_type_name() == "Add" and ".midlayer/" in node.get_friendly_name()

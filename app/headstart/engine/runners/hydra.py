@@ -15,8 +15,8 @@ from headstart.engine.runtime import core
 class HydraRunner:
     """A head without keys and values. The matrix that makes one hidden state of several is in the target's graph."""
 
-    tokens: Sequence[int] = ()  # as it keeps none
-    context = 1  # and reads one at a time
+    tokens: Sequence[int] = ()  # it keeps none
+    context = 1  # it reads one at a time
 
     def __init__(self, folder: Path, device: str, properties: Mapping[str, str]) -> None:
         """Compile a head. Raises RuntimeError if the model is none."""

@@ -24,8 +24,8 @@ from headstart.engine.runners.runner import Branch, Hidden, Interrupted, Joined,
 from headstart.engine.runtime import core, openvino
 
 _CACHE_INPUTS = ("key_cache.", "value_cache.")
-Edit = Callable[[Any], None]  # of a model's graph, before anything else is done to it
-_SPARE = 2  # places beyond the context: a recovery takes up to three where the next call finds at least one
+Edit = Callable[[Any], None]  # edits a model's graph before any other change
+_SPARE = 2  # places beyond the context: a recovery takes up to three, and the next call finds one or more
 
 
 class PagedRunner:
@@ -39,29 +39,31 @@ class PagedRunner:
         device: str,
         properties: Mapping[str, str],
         context: int,
-        kept: Ids | None = None,
+        draft_vocab: Ids | None = None,
         edit: Edit | None = None,
         sequences: int = 1,
     ) -> None:
         """Compile `folder`'s model with room for `context` tokens of each sequence; memory is used as it fills.
 
-        `kept`: the rows that its output head is cut down to, if it can be; `self.kept` has them then.
+        `draft_vocab`: the rows to which its output head is cut down, if it can be; the attribute has them then.
         Raises RuntimeError when OpenVINO refuses the transformation or the device; the caller words it.
         """
         if self.can_branch and device != "CPU":
             raise RuntimeError(f"nothing is known of branches on {device}")
         model = _paged_model(folder, edit, allow_qq_bias=self.can_branch)
         self.vocabulary: int = model.output(0).get_partial_shape()[2].get_length()
-        self.kept = kept if kept is not None and keep_rows(model, kept) else None
+        self.draft_vocab = draft_vocab if draft_vocab is not None and keep_rows(model, draft_vocab) else None
         compiled = compile_model(model, device, properties)
         self._tokens: list[int] = []
         self.joined: Joined | None = None
-        self.can_save = device == "CPU"  # elsewhere the tensors may not be what the device computes with
+        self.can_save = device == "CPU"  # other devices may compute with other memory than these tensors
         self._branches: Sequence[Branch] = ()  # of the last pass
         self._fork = 0  # tokens before these
         self._bind_cache(compiled, context, sequences)
         # The hidden states that a head reads, of the cached tokens from `hidden_from` on; None: the graph has none.
-        self.hidden, self.hidden_from = self._room_for_hidden(compiled.model), 0
+        widths = [port.partial_shape[-1].get_length() for port in compiled.model.outputs[1:]]
+        self.hidden: Hidden | None = np.zeros([context + _SPARE, *widths], np.float32) if widths else None
+        self.hidden_from = 0
         self._others = [self._sibling(number) for number in range(1, sequences)]
 
     @property
@@ -103,7 +105,7 @@ class PagedRunner:
         began = len(self._tokens)
         assert len(ids) + len(branches) <= self.context - began
         try:
-            while self.sharing > 1 and rows == 1 and len(ids) > CHUNK:  # others do not wait for all of a prompt
+            while self.sharing > 1 and rows == 1 and len(ids) > CHUNK:  # other sequences need not wait for all of it
                 self._read(ids[:CHUNK], (), 1, cancel)
                 ids = ids[CHUNK:]
             return self._read(ids, branches, rows, cancel)
@@ -134,15 +136,15 @@ class PagedRunner:
         return np.concatenate([cache.data[blocks].view(np.uint8).ravel() for cache in self.caches])
 
     def restore(self, tokens: Sequence[int], saved: Saved) -> bool:
-        first, wanted = len(self._tokens) // self.block, -(-len(tokens) // self.block)
+        first, num_blocks = len(self._tokens) // self.block, -(-len(tokens) // self.block)
         of_block = [cache.data[:1].nbytes for cache in self.caches]
         present, rest = divmod(saved.size, sum(of_block))
-        if rest or present < wanted or len(self._tokens) % self.block:
+        if rest or present < num_blocks or len(self._tokens) % self.block:
             return False
         start = 0
         for cache, size in zip(self.caches, of_block, strict=True):
-            slots = cache.data[self._first + first : self._first + first + wanted].view(np.uint8)
-            slots[...] = saved[start : start + wanted * size].reshape(slots.shape)
+            slots = cache.data[self._first + first : self._first + first + num_blocks].view(np.uint8)
+            slots[...] = saved[start : start + num_blocks * size].reshape(slots.shape)
             start += present * size
         self._tokens.extend(tokens)
         self.hidden_from = len(self._tokens)
@@ -160,12 +162,12 @@ class PagedRunner:
         self._tokens.append(self._branches[number].token)
 
     def _read(self, ids: Sequence[int], branches: Sequence[Branch], rows: int, cancel: CancelEvent | None) -> Logits:
-        wanted = self._pass(ids, branches, rows + len(branches))
-        logits = self._passes.run(wanted, cancel)
-        self.joined = wanted.joined
-        if self.hidden is not None:  # as the keys: those of branches behind the others
-            assert wanted.hidden is not None
-            self.hidden[wanted.past : wanted.past + len(wanted.hidden)] = wanted.hidden
+        current = self._pass(ids, branches, rows + len(branches))
+        logits = self._passes.run(current, cancel)
+        self.joined = current.joined
+        if self.hidden is not None:  # branches stand behind the other tokens, as their keys do
+            assert current.hidden is not None
+            self.hidden[current.past : current.past + len(current.hidden)] = current.hidden
         self._tokens.extend(ids)
         self._branches, self._fork = tuple(branches), len(self._tokens)
         return logits
@@ -191,7 +193,7 @@ class PagedRunner:
         if not caches:
             raise RuntimeError("no cache of keys and values was found")
         # Axis 2 of a block of values is its length in tokens; the compiled model decides it (32 on CPU, 16 on GPU).
-        # That of keys holds scales too where they are kept in 8 bits.
+        # A block of 8-bit keys holds scales, too.
         values = next(port for port in caches if port.any_name.startswith(_CACHE_INPUTS[1]))
         self.block = int(values.partial_shape[2].get_length())
         blocks = self._make_passes(compiled.model, context, sequences)
@@ -223,13 +225,8 @@ class PagedRunner:
         return blocks
 
     def _bind_table(self, number: int, blocks: int) -> None:
-        self._number, self._first = number, number * blocks  # of this sequence, and of the first of its blocks
+        self._number, self._first = number, number * blocks  # numbers of this sequence and of its first block
         self._table = self._first + np.arange(blocks, dtype=np.int32)
-
-    def _room_for_hidden(self, compiled: Any) -> Hidden | None:
-        """Return room for hidden states; None if the model gives none."""
-        widths = [port.partial_shape[-1].get_length() for port in compiled.outputs[1:]]
-        return np.zeros([self.context + _SPARE, *widths], np.float32) if widths else None
 
 
 class BranchingRunner(PagedRunner):

@@ -1,4 +1,4 @@
-"""The passes of one compiled model: what several sequences want to read at the same time is read in one."""
+"""The passes of one compiled model, which several sequences may share."""
 
 import threading
 import time
@@ -24,10 +24,10 @@ from headstart.engine.runners.runner import (
     unlike,
 )
 
-CHUNK = 256  # tokens of a prompt that other sequences wait for at a time
-JOINED = 64  # tokens of a pass for several sequences; a longer one is for one alone, and can be cancelled
-_PATIENCE = 0.03  # seconds after a pass to wait for those that it was for; both are explained in app/docs/policy.md
-_LOOK = 0.01  # seconds between two looks at whether one that waits was cancelled
+CHUNK = 256  # tokens of a prompt before other sequences get a turn
+JOINED = 64  # most tokens of a pass for several sequences; a longer pass is for one, and can be cancelled
+_PATIENCE = 0.03  # seconds after a pass to wait for its sequences; app/docs/policy.md explains both
+_LOOK = 0.01  # seconds between two checks for a cancelled wait
 
 
 @dataclass(eq=False)
@@ -44,9 +44,9 @@ class Pass:
     table: NDArray[np.int32]  # the blocks of the sequence
     sequence: int = 0  # its number
     padding: int = 0
-    given: Hidden | None = None  # what an EAGLE-3 head reads beside its tokens
+    given: Hidden | None = None  # the hidden states that a head reads beside its tokens
     logits: Logits | None = None  # [rows, vocabulary]
-    hidden: Hidden | None = None  # of each token, where the graph gives it
+    hidden: Hidden | None = None  # of each token, if the graph gives it
     error: BaseException | None = None
     joined: Joined | None = None  # the whole pass that it was part of
 
@@ -73,12 +73,12 @@ class Passes:
         given = [port for port in compiled.inputs if HIDDEN_STATES in port.names]
         self._width = given[0].partial_shape[-1].get_length() if given else 0
         self._finished = 0  # tokens of the last pass that was not cancelled
-        self._cancelled = 0  # tokens of one that was, since when the model is not whole
+        self._cancelled = 0  # tokens of a cancelled pass, until the model is whole again
         self._changed = threading.Condition()
         self._waiting: list[Pass] = []
         self._at_work = set[int]()  # numbers of sequences
-        self._due = set[int]()  # those of them that the last pass was for, and which did not come back yet
-        self._ended = 0.0  # when that was
+        self._due = set[int]()  # those of the last pass that have not come back yet
+        self._ended = 0.0  # when the last pass ended
         self._is_busy = False
 
     def bind(self, port: Any, tensor: Any) -> None:
@@ -103,7 +103,7 @@ class Passes:
                 self._due.discard(sequence)
                 self._changed.notify_all()
 
-    def run(self, wanted: Pass, cancel: CancelEvent | None) -> Logits:
+    def run(self, current: Pass, cancel: CancelEvent | None) -> Logits:
         """Read a pass, alone or together with those of other threads. Return its logits.
 
         They are the model's own memory, valid until the next pass, if there can be only one sequence.
@@ -111,10 +111,10 @@ class Passes:
         """
         raise_if_set(cancel)
         with self._changed:
-            self._waiting.append(wanted)
-            self._due.discard(wanted.sequence)
+            self._waiting.append(current)
+            self._due.discard(current.sequence)
             self._changed.notify_all()
-            together = self._wait(wanted, cancel)
+            together = self._wait(current, cancel)
         if together:
             try:
                 self._read(together, cancel)
@@ -124,10 +124,10 @@ class Passes:
                     self._due = {each.sequence for each in together} & self._at_work
                     self._ended = time.monotonic()
                     self._changed.notify_all()
-        if wanted.error is not None:
-            raise wanted.error
-        assert wanted.logits is not None
-        return wanted.logits
+        if current.error is not None:
+            raise current.error
+        assert current.logits is not None
+        return current.logits
 
     def read(self, together: Sequence[Pass]) -> None:
         """Read all of these at once, however long they are, while no other thread reads anything."""
@@ -135,16 +135,16 @@ class Passes:
         if together[0].error is not None:
             raise together[0].error
 
-    def _wait(self, wanted: Pass, cancel: CancelEvent | None) -> list[Pass]:
+    def _wait(self, current: Pass, cancel: CancelEvent | None) -> list[Pass]:
         """Wait until the pass is read, or until its thread is to read. Return the passes to read then."""
-        while not wanted.is_done:
-            if wanted in self._waiting:
+        while not current.is_done:
+            if current in self._waiting:
                 if cancel is not None and cancel.is_set():
-                    self._waiting.remove(wanted)
+                    self._waiting.remove(current)
                     raise Interrupted
-                # Whoever reads or ends a prompt is not waited for; nor is one twice that did not come in time.
+                # Nobody waits for a sequence that reads or ends a prompt, nor a second time for a late one.
                 is_time = not self._due or time.monotonic() >= self._ended + _PATIENCE
-                if is_time and not self._is_busy and wanted in (together := self._together()):
+                if is_time and not self._is_busy and current in (together := self._together()):
                     self._waiting = [each for each in self._waiting if each not in together]
                     self._is_busy = True
                     return together
@@ -169,7 +169,7 @@ class Passes:
             self._write(together)
             infer(self._request, cancel if len(together) == 1 else None)
         except BaseException as error:  # noqa: BLE001 - every thread raises it that waits for this pass
-            if isinstance(error, Interrupted):  # whoever stops an answer does not wait for a recovery
+            if isinstance(error, Interrupted):  # the recovery comes later, so stopping is quick
                 self._cancelled = count
             for each in together:
                 each.error = error
@@ -182,7 +182,7 @@ class Passes:
     def _hand_out(self, together: Sequence[Pass], joined: Joined) -> None:
         logits = self._request.get_output_tensor(0).data[:, 0]
         hidden = self._request.get_output_tensor(1).data[:, 0] if self._gives_hidden else None
-        if self._sequences > 1:  # another thread may begin the next pass at any time, also one that is not at work yet
+        if self._sequences > 1:  # any other thread may begin the next pass at any time
             logits, hidden = logits.copy(), None if hidden is None else hidden.copy()
         row = token = 0
         for each in together:
@@ -192,10 +192,10 @@ class Passes:
             each.logits = logits[row : row + each.rows]
             row, token = row + each.rows, token + each.count
 
-    def _recover(self, wanted: Pass) -> None:
+    def _recover(self, first: Pass) -> None:
         """Read some tokens past the end of a sequence; the next pass overwrites them."""
         self._finished = unlike(self._finished, self._cancelled)
-        self._write([Pass([0] * self._finished, (), wanted.past, 1, wanted.table)])
+        self._write([Pass([0] * self._finished, (), first.past, 1, first.table)])
         self._request.infer()
         self._cancelled = 0
 
@@ -230,16 +230,16 @@ def _begins(sizes: Sequence[int]) -> list[int]:
     return [0, *np.cumsum(sizes).tolist()]
 
 
-def _places(wanted: Pass) -> NDArray[np.int64]:
+def _places(each: Pass) -> NDArray[np.int64]:
     """Return the places of the tokens in their text: [count]."""
-    places = [*range(len(wanted.ids)), *(branch.place for branch in wanted.branches)]
-    return wanted.past + np.array(places, np.int64)
+    places = [*range(len(each.ids)), *(branch.place for branch in each.branches)]
+    return each.past + np.array(places, np.int64)
 
 
-def _bias(wanted: Pass) -> NDArray[np.uint8]:
+def _bias(each: Pass) -> NDArray[np.uint8]:
     """Return which tokens of a pass each token sees, branches last: [count, count]; empty without branches."""
-    count = wanted.count if wanted.branches else 0
+    count = each.count if each.branches else 0
     seen = np.tril(np.ones((count, count), np.uint8))
-    for row, branch in enumerate(wanted.branches, start=len(wanted.ids)):
+    for row, branch in enumerate(each.branches, start=len(each.ids)):
         seen[row, branch.place : row] = 0
     return seen

@@ -1,4 +1,4 @@
-"""The arithmetic that a model can run with on a device, as OpenVINO's properties, and what a pass of it takes."""
+"""The precisions of a model on a device as OpenVINO's properties, and the times of their passes."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -15,10 +15,10 @@ Properties = Mapping[str, str]
 
 HINTS = (Precision.F32.value, Precision.BF16.value, Precision.F16.value)
 OWN = "f32, own kernels"  # products of compressed weights, and attention where it can, by our own library
-_GROUPED = "f32, groups of "  # activations that share a scale when they are rounded to INT8, more than the usual 32
+_GROUPED = "f32, groups of "  # activations that share a scale in INT8; 32 is usual
 _GROUP, _USUAL_GROUP = "DYNAMIC_QUANTIZATION_GROUP_SIZE", "32"
 _REPEATS = 5
-VERIFY = 6  # tokens of a typical verification; with 1 it spans what decoding does
+VERIFY = 6  # tokens of a typical verification
 
 
 def reference() -> Properties:
@@ -74,8 +74,8 @@ def without_defaults(chosen: Properties) -> dict[str, str]:
 
 def differing(other: str, hint: str) -> Properties:
     """Return properties that turn those of `hint` into those of `other`; an empty value takes one away."""
-    usual, wanted = ({_GROUP: _USUAL_GROUP, **properties(name)} for name in (hint, other))
-    return {name: wanted.get(name, "") for name in usual | wanted if usual.get(name) != wanted.get(name)}
+    usual, others = ({_GROUP: _USUAL_GROUP, **properties(name)} for name in (hint, other))
+    return {name: others.get(name, "") for name in usual | others if usual.get(name) != others.get(name)}
 
 
 def candidates(stored: manifests.Precision, device: str) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""What the decoding loop asks of one compiled model and its keys and values."""
+"""The interface of a compiled model with its keys and values, and helpers of its implementations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from headstart.engine.kernels.library import cancel_run
 
 Logits = NDArray[np.float32]  # [rows, vocabulary]
 Hidden = NDArray[np.float32]  # hidden states: [tokens, width]
-Saved = NDArray[np.uint8]  # keys and values of some tokens, as their runner laid them out: [bytes]
+Saved = NDArray[np.uint8]  # keys and values of some tokens in their runner's layout: [bytes]
 
 PREFILL_CHUNK = 1024  # tokens a call: app/docs/speed.md has the time and the memory of fewer
 
@@ -52,17 +52,17 @@ class Joined:
     tokens: int
     context: int  # tokens before these
     ms: float
-    is_switched: bool  # whether the pass before it had another size
+    is_switched: bool  # the pass before it had another size
 
 
 class Runner(Protocol):
     """One sequence of a model. Every token in the cache is known, so a later prompt can reuse its beginning."""
 
-    context: int  # most tokens the cache holds
-    vocabulary: int  # tokens that can be read, and the width of the logits unless the output head was trimmed
-    can_branch: bool  # whether it can check more than one token for the same place
-    can_pad: bool  # whether tokens that are forgotten at once cost no more than the pass that reads them
-    can_save: bool  # whether it can hand out keys and values, and take them back
+    context: int  # most tokens in the cache
+    vocabulary: int  # tokens that can be read; also the width of the logits unless the output head was trimmed
+    can_branch: bool  # it can check more than one token for the same place
+    can_pad: bool  # tokens that are forgotten at once cost only the pass that reads them
+    can_save: bool  # it can save keys and values, and restore them
 
     @property
     def tokens(self) -> Sequence[int]:
@@ -138,7 +138,7 @@ def infer(request: Any, cancel: CancelEvent | None) -> None:
     with cancel.calling(request.cancel), cancel.calling(cancel_run):  # OpenVINO ends between two operations
         try:
             request.wait()
-        except RuntimeError:  # how OpenVINO reports a cancelled request; it can be used again at once
+        except RuntimeError:  # OpenVINO's report of a cancelled request, which can be used again at once
             if not cancel.is_set():
                 raise
             raise Interrupted from None

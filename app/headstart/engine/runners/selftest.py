@@ -14,8 +14,8 @@ _PROMPT, _REJECTED, _ROWS = 40, 5, 4
 ROOM = 2 * _PROMPT  # tokens of context that `self_test` needs
 # Standard deviations of the logits: pages gave 0, a mask 0.0009, a rollback that does not forget 0.7 and 2.3.
 _MAX_ERROR = 0.01
-# Parts of what one token too many does to the logits: pages gave 0 to 0.06, in any arithmetic; a branch that sees what
-# stands beside it, or is kept where it was computed, 0.95 to 11.
+# Parts of the effect of one token too many on the logits. Pages gave 0 to 0.06 in any arithmetic; a branch that sees
+# its neighbours, or is kept where it was computed, 0.95 to 11.
 _MAX_BRANCH_ERROR = 0.25
 
 MAX_CONTEXT = 2048  # tokens of the longest context that `batch_invariance` tries

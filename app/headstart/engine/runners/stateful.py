@@ -27,24 +27,24 @@ class StatefulRunner:
     sharing, joined = 1, None
 
     def __init__(
-        self, folder: Path, device: str, properties: Mapping[str, str], context: int, kept: Ids | None = None
+        self, folder: Path, device: str, properties: Mapping[str, str], context: int, draft_vocab: Ids | None = None
     ) -> None:
-        """Compile `folder`'s model. `kept`: the rows to which its output head is cut down, if it can be.
+        """Compile `folder`'s model. `draft_vocab`: the rows to which its output head is cut down, if it can be.
 
         Raises RuntimeError when the device refuses it; the caller words it.
         """
         model = core().read_model(folder / "openvino_model.xml")
         self.vocabulary: int = model.output(0).get_partial_shape()[2].get_length()
-        gather_rows(model, axis=1)  # where no head is found, the last rows are cut from all
-        self.kept = kept if kept is not None and keep_rows(model, kept) else None
+        gather_rows(model, axis=1)  # if no head is found, the last rows are cut from all
+        self.draft_vocab = draft_vocab if draft_vocab is not None and keep_rows(model, draft_vocab) else None
         compiled = compile_model(model, device, properties).model
         self._request = compiled.create_infer_request()
         self._inputs = Inputs(self._request, compiled)
         self.context = context
         self._tokens: list[int] = []
         self._finished = 0  # tokens of the last pass that was not cancelled
-        self._cancelled = 0  # tokens of one that was, since when the model is not whole
-        self._mask = np.ones(0, np.int64)  # one entry a slot; as many ones as there are tokens
+        self._cancelled = 0  # tokens of a cancelled pass, until the model is whole again
+        self._mask = np.ones(0, np.int64)  # one entry a slot, 1 for each token
 
     @property
     def tokens(self) -> Sequence[int]:
@@ -67,7 +67,7 @@ class StatefulRunner:
             infer(self._request, cancel)
         except Interrupted:
             self._clear()  # how far the states got is unknown
-            self._cancelled = len(ids)  # whoever stops an answer does not wait for a recovery
+            self._cancelled = len(ids)  # the recovery comes later, so stopping is quick
             raise
         except RuntimeError:
             self._clear()
@@ -130,8 +130,8 @@ class StatefulRunner:
 
     def _compact(self) -> None:
         """Drop the masked slots from every state: [1, heads, slots, size]."""
-        kept = np.flatnonzero(self._mask)
+        slots = np.flatnonzero(self._mask)
         for state in self._request.query_state():
-            data = np.ascontiguousarray(np.asarray(state.state.data)[:, :, kept, :])
+            data = np.ascontiguousarray(np.asarray(state.state.data)[:, :, slots, :])
             state.state = openvino().Tensor(data)
         self._mask = np.ones(len(self._tokens), np.int64)

@@ -9,11 +9,11 @@ from headstart.engine.engine import LoadOptions
 from headstart.engine.wire import Tagged
 from headstart.errors import SettingsError, Translatable
 
-TARGET, DRAFTS = "target", "drafts"  # what is decided, in this order
+TARGET, DRAFTS = "target", "drafts"  # the decisions in their order
 DEFAULT = "as it is"
-ANSWER = "token of an answer"  # what is timed of drafts
+ANSWER = "token of an answer"  # the unit of the times
 MIN_SECONDS, USUAL_SECONDS = 10, 100
-MIN_GAIN = 1.02  # median; what is less is not worth a setting
+MIN_GAIN = 1.02  # median; a smaller gain is not worth a setting
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class TuningStep:
     """The current step: the default against others. If `against` is None, models are being loaded."""
 
     subject: str  # as a Stage has it
-    hint: str = ""  # the default's precision, where that is told
+    hint: str = ""  # the default's precision, if known
     against: tuple[str, ...] | None = None
 
 

@@ -48,14 +48,14 @@ from headstart.errors import DeviceError, HeadstartError, MemoryBudgetError, Tra
 from headstart.manifest import ModelSpec
 
 FIRST_PAIRS, MORE_PAIRS = 3, 9  # answers of the default and of a candidate
-_CHANCE = 0.05  # that a setting which gains nothing is taken, over all candidates of a stage
-_PRECISION_SHARE = 0.4  # of all the time, at most
-_TARGET_SHARE = 0.5  # of the time that is left once the precisions are tried; the rest is for drafts
-_MIN_ANSWERS = 5  # of the default where there is nothing to compare it with
-_CONTEXT = 2048  # tokens; longer than any prompt here, shorter than what fills a memory
+_CHANCE = 0.05  # chance of taking a setting that gains nothing, over all candidates of a stage
+_PRECISION_SHARE = 0.4  # most of all the time
+_TARGET_SHARE = 0.5  # of the time after the precisions; the rest is for drafts
+_MIN_ANSWERS = 5  # of the default if there is nothing to compare it with
+_CONTEXT = 2048  # tokens; longer than any prompt here, but small in memory
 _TOKENS = 24  # longest answer
-_KINDS = ("code", "story", "explanation", "math", "roleplay")  # whose prompts are short: reading tells nothing here
-_CLOSE = 1.15  # a precision that took more than so many times the fastest's time when it was measured is not tried
+_KINDS = ("code", "story", "explanation", "math", "roleplay")  # classes of short prompts
+_CLOSE = 1.15  # times the fastest measured precision; a slower one is not tried
 
 Clock = Callable[[], float]
 Pair = tuple[float, float]  # milliseconds a token of the default and of the candidate
@@ -81,24 +81,24 @@ def settings(
     `close`: the precision in which it runs, and another that is about as fast.
     """
     others = () if placed else tuple(name for name in hardware.devices if name != load.device.upper())
-    found = {f"on {name}": replace(load, device=name) for name in others}
+    candidates = {f"on {name}": replace(load, device=name) for name in others}
     chosen = {f"in {close[1]}": precision.differing(close[1], close[0])} if close else {}
     if load.device.upper() == "CPU":
         chosen |= _threads(hardware)
-    return found | {name: replace(load, properties=properties) for name, properties in chosen.items()}
+    return candidates | {name: replace(load, properties=properties) for name, properties in chosen.items()}
 
 
 def drafts(load: LoadOptions, others: Mapping[str, Path], rows: int | None = None) -> dict[str, LoadOptions]:
     """Return other ways to draft by name. `rows`: the draft's exported output head, None if it has no list."""
-    found = {
+    candidates = {
         f"the draft {name}": replace(load, draft=folder) for name, folder in others.items() if folder != load.draft
     }
     if load.draft is None:
-        return found
+        return candidates
     if rows:
-        found[f"the draft with {rows // 2} rows"] = replace(load, draft_vocab=rows // 2)
-        found["the draft with all rows"] = replace(load, draft_vocab=0)
-    return found | {"no draft model": replace(load, draft=None)}
+        candidates[f"the draft with {rows // 2} rows"] = replace(load, draft_vocab=rows // 2)
+        candidates["the draft with all rows"] = replace(load, draft_vocab=0)
+    return candidates | {"no draft model": replace(load, draft=None)}
 
 
 @dataclass
@@ -212,7 +212,7 @@ def tune(request: TuneRequest, tell: Tell, cancel: CancelEvent | None = None) ->
     guessing = drafts(load, request.drafts, draft.shortlist.rows if draft and draft.shortlist else None)
     second = _stage(DRAFTS, "", again, guessing, end, tell)
     load = guessing.get(second.chosen.name, load)
-    found = Findings(
+    findings = Findings(
         target=target.name,
         draft=draft.name if draft else None,
         device=devices.full_name(load.device),
@@ -222,7 +222,7 @@ def tune(request: TuneRequest, tell: Tell, cancel: CancelEvent | None = None) ->
         when=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     weights = store.weights(load.draft) if load.draft else None
-    return Tuned(load.device, load.properties, load.draft, weights, load.draft_vocab), found
+    return Tuned(load.device, load.properties, load.draft, weights, load.draft_vocab), findings
 
 
 class _AnswerRace:
@@ -337,17 +337,17 @@ def _threads(hardware: Hardware) -> dict[str, Mapping[str, str]]:
 
     OpenVINO takes every physical core; fewer may relieve the memory bus, more may fill it.
     """
-    half, found = hardware.physical // 2, dict[str, Mapping[str, str]]()
+    half, candidates = hardware.physical // 2, dict[str, Mapping[str, str]]()
     if half:
-        found["1 thread" if half == 1 else f"{half} threads"] = {"INFERENCE_NUM_THREADS": str(half)}
+        candidates["1 thread" if half == 1 else f"{half} threads"] = {"INFERENCE_NUM_THREADS": str(half)}
     if hardware.logical > hardware.physical:
-        found[f"{hardware.logical} threads, two a core"] = {
+        candidates[f"{hardware.logical} threads, two a core"] = {
             "INFERENCE_NUM_THREADS": str(hardware.logical),
             "ENABLE_HYPER_THREADING": "YES",
         }
     if hardware.pinning:
-        found["threads not tied to cores"] = {"ENABLE_CPU_PINNING": "NO"}
-    return found
+        candidates["threads not tied to cores"] = {"ENABLE_CPU_PINNING": "NO"}
+    return candidates
 
 
 def _hardware() -> Hardware:

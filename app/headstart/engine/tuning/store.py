@@ -1,4 +1,4 @@
-"""The stored results of tuning, and their use for options that a person left open."""
+"""The stored results of tuning, and their use for options that the user left open."""
 
 import logging
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ class Tuned:
     """The best way found to load a target on this machine."""
 
     device: str
-    properties: Mapping[str, str] = field(default_factory=dict)  # of OpenVINO, beyond those chosen at a first load
+    properties: Mapping[str, str] = field(default_factory=dict)  # of OpenVINO, beyond a first load's
     draft: Path | None = None  # None: no draft
     draft_weights: str | None = None  # their hash
     draft_vocab: int | None = None  # of `draft`
@@ -58,31 +58,31 @@ def merge(options: LoadOptions, tuned: Tuned) -> LoadOptions:
 
 def read(options: LoadOptions) -> Tuned | None:
     """Return the result for these models on this machine; None if there is none, or something has changed."""
-    found: Tuned | None = _kept(options, _KEY, Tuned)
-    if found and found.draft is not None and weights(found.draft) != found.draft_weights:
-        _log.warning("what tuning found is ignored: the draft %s is no longer the one that was measured", found.draft)
+    tuned: Tuned | None = _stored(options, _KEY, Tuned)
+    if tuned and tuned.draft is not None and weights(tuned.draft) != tuned.draft_weights:
+        _log.warning("what tuning found is ignored: the draft %s is no longer the one that was measured", tuned.draft)
         return None
-    return found
+    return tuned
 
 
-def keep(options: LoadOptions, found: Tuned, findings: Findings | None = None) -> None:
+def keep(options: LoadOptions, tuned: Tuned, findings: Findings | None = None) -> None:
     """Store how these models are to be loaded from now on. `findings` is the evidence."""
-    kept = _measurements(options)
-    kept.put(_KEY, to_data(found))
-    kept.put(_FINDINGS, to_data(findings))
+    measurements = _measurements(options)
+    measurements.put(_KEY, to_data(tuned))
+    measurements.put(_FINDINGS, to_data(findings))
 
 
 def findings(options: LoadOptions) -> Findings | None:
     """Return the evidence for the stored result; None if there is none."""
-    told: Findings | None = _kept(options, _FINDINGS, Findings) if read(options) else None
-    return told
+    stored: Findings | None = _stored(options, _FINDINGS, Findings) if read(options) else None
+    return stored
 
 
 def forget(options: LoadOptions) -> bool:
     """Forget the result for these models on this machine. Return True if there was one."""
-    kept = _measurements(options)
-    kept.drop(_FINDINGS)
-    return kept.drop(_KEY)
+    measurements = _measurements(options)
+    measurements.drop(_FINDINGS)
+    return measurements.drop(_KEY)
 
 
 def weights(folder: Path) -> str | None:
@@ -90,7 +90,7 @@ def weights(folder: Path) -> str | None:
     return _weights_hash(manifests.read_model(folder)) if (folder / manifests.FILE_NAME).is_file() else None
 
 
-def _kept(options: LoadOptions, key: str, kind: type) -> Any:
+def _stored(options: LoadOptions, key: str, kind: type) -> Any:
     data = _measurements(options).get(key)
     try:
         return None if data is None else from_data(kind, data)
