@@ -355,9 +355,7 @@ def _run_batch(arguments: ChatFlags, load: Load) -> int:
     for name in (name for name, is_used in used.items() if is_used):
         raise SettingsError(f"--batch takes prompts from a file and writes JSON to another: leave out {name}.")
     choice, options = chosen(arguments.model)
-    seeded = "seed" in arguments.sampling
-    defaults = batch.Defaults(arguments.settings, arguments.system, seeded)
-    return batch.run(arguments.batch, choice, options, defaults, load)
+    return batch.run(arguments.batch, choice, options, batch.Defaults(arguments.settings, arguments.system), load)
 
 
 def _attachment(path: Path) -> Attachment:
