@@ -1,9 +1,8 @@
-"""`headstart bench`: races and timed passes."""
+"""`headstart bench`: races."""
 
-import dataclasses
 import json
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,15 +12,10 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from headstart.cli.command import Command, Group, LazyCommand, Load, flag, group, load_measured
-from headstart.cli.options import (
-    FiguresFlags,
-    ModelFlags,
-    chosen,
-    write_json,
-)
+from headstart.cli.command import Command, Group, LazyCommand, Load, flag, group, load_apart
+from headstart.cli.options import FiguresFlags, ModelFlags, chosen, write_json
 from headstart.cli.render import Screen, harmless
-from headstart.engine.bench.prompts import MOST_PER_KIND, USUAL_KINDS, read_kinds, read_prompts
+from headstart.engine.bench.prompts import MOST_PER_KIND, USUAL_KINDS, read_kinds
 from headstart.engine.bench.race import (
     AGAIN,
     AUTO,
@@ -29,7 +23,6 @@ from headstart.engine.bench.race import (
     PLAIN,
     USUAL,
     WORDS,
-    Heat,
     read_contestants,
 )
 from headstart.engine.bench.result import (
@@ -41,26 +34,24 @@ from headstart.engine.bench.result import (
     Spread,
     Standing,
     Summary,
-    as_json,
 )
-from headstart.engine.engine import LoadOptions
+from headstart.engine.engine import Engine, LoadOptions
+from headstart.engine.process.client import EngineClient
+from headstart.engine.protocol import BenchHeat, BenchReport, BenchSize, BenchSoFar, BenchStage
 from headstart.engine.wire import from_data
 from headstart.errors import SettingsError
 
 if TYPE_CHECKING:
-    from headstart.engine.bench.genai_peer import PeerSource
-    from headstart.engine.bench.measure import Timed
     from headstart.engine.devices import Machine
-    from headstart.engine.local import LocalEngine
 
 _PROGRAMS = {  # of a checkout, for what were sub-commands
+    "forward": "python app/bench/forward.py",
     "peers": "python app/bench/peers.py",
     "prompt": "python app/bench/first_token.py",
     "advice": "python app/bench/advice.py",
 }
 _FILE_WIDTH = 120  # characters, where the output is no terminal
 _NOTHING = "–"
-_Sources = Callable[["LocalEngine", LoadOptions], "Sequence[PeerSource]"]
 
 
 class PeerName(StrEnum):
@@ -132,53 +123,48 @@ class SpeedFlags:
 
 
 def race_modes(arguments: SpeedFlags, load: Load) -> int:
-    """Race Headstart's own modes. Returns the exit code."""
-
-    def sources(engine: "LocalEngine", options: LoadOptions) -> "Sequence[PeerSource]":
-        from headstart.engine.bench.measure import genai  # noqa: PLC0415 - `headstart --help` need not wait for it
-
-        return (genai(engine, options),) if arguments.race.peer is PeerName.GENAI else ()
-
+    """Race Headstart's own modes. Return the exit code."""
+    race, output, screen = arguments.race, arguments.output, Screen()
     _, options = chosen(arguments.model)
-    contestants = EVERYTHING if arguments.race.sweep else arguments.race.contestants
-    return run_race(arguments.race, arguments.output, options, load, contestants, sources)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ForwardFlags:
-    """The flags of `headstart dev forward`."""
-
-    model: ModelFlags = group(ModelFlags)
-    most_tokens: int = flag(1024, "most tokens of a pass (default: 1024)", group="passes")
-    most_context: int = flag(4096, "longest context (default: 4096)")
-    repeats: int = flag(5, "passes of each kind (default: 5)")
-    output: FiguresFlags = group(FiguresFlags)
-
-
-def time_passes(arguments: ForwardFlags, load: Load) -> int:
-    """Time passes by number of tokens and by context. Returns the exit code."""
-    from headstart.engine.bench.measure import CONTEXTS, TOKENS, ForwardPlan, measure_forward  # noqa: PLC0415 - as above
-    from headstart.engine.local import LocalEngine  # noqa: PLC0415
-
-    (_, options), screen = chosen(arguments.model), Screen()
-    plan = ForwardPlan(
-        load=options,
-        tokens=[count for count in TOKENS if count <= arguments.most_tokens],
-        contexts=[count for count in CONTEXTS if count <= arguments.most_context],
-        repeats=arguments.repeats,
+    contestants = EVERYTHING if race.sweep else race.contestants
+    size = BenchSize(
+        race.prompts,
+        race.tokens,
+        race.repeats,
+        race.peer is PeerName.GENAI,
+        race.classes,
+        # Plain decoding runs again at the end of a turn, as far from its first run as any contestant.
+        contestants=tuple(dict.fromkeys((*contestants, AGAIN))),
     )
+    before = earlier_result(output)
+
+    def report(progress: BenchReport) -> None:
+        match progress:
+            case BenchStage(_, sentence):
+                screen.remark(sentence)
+            case BenchHeat():
+                screen.remark(heat_line(progress))
+            case BenchSoFar(_, figures):
+                save(output.json, figures)
+
     screen.remark("loading the models")
     with closing(load(options)) as engine:
-        assert isinstance(engine, LocalEngine), "passes need the models themselves"
-        result = measure_forward(engine, plan, screen.remark)
-    print(harmless(result.machine.device))
-    by_tokens = {model.name: model.by_tokens for model in result.models}
-    by_context = {model.name: model.by_context for model in result.models}
-    for table in (_times("tokens", by_tokens), _times("context", by_context)):
-        Console(highlight=False).print(table)
-    if arguments.output.json:
-        write_json(arguments.output.json, dataclasses.asdict(result))
+        assert isinstance(engine, EngineClient), "a race runs in the engine's process"
+        figures = engine.bench(size, report, before)
+    result: BenchResult = from_data(BenchResult, figures)
+    show(sheets(result), remarks(result), markdown=output.markdown)
+    if output.json:
+        write_json(output.json, figures)
     return 0
+
+
+def _load_measured(options: LoadOptions) -> Engine:
+    """Load an engine in the fastest precision. The first time, all precisions are measured."""
+    from headstart.engine.loading import measure_all  # noqa: PLC0415 - `headstart --help` need not wait for it
+    from headstart.engine.validation import Trial  # noqa: PLC0415
+
+    measure_all(options, Trial())
+    return load_apart(options)
 
 
 def commands() -> Group:
@@ -186,58 +172,31 @@ def commands() -> Group:
     race = "Race plain decoding, speculation and OpenVINO GenAI on this machine; the default of `headstart bench`"
     return Group(
         {
-            "speed": LazyCommand(race, lambda: Command(race_modes, load_measured)),
+            "speed": LazyCommand(race, lambda: Command(race_modes, _load_measured)),
         },
         race_modes,
-        load_measured,
-        moved={"forward": "headstart dev forward", **_PROGRAMS},
+        _load_measured,
+        moved=_PROGRAMS,
     )
 
 
-def run_race(
-    race: RaceFlags,
-    output: OutputFlags,
-    options: LoadOptions,
-    load: Load,
-    contestants: tuple[str, ...],
-    sources: _Sources,
-) -> int:
-    """Load, race, print the tables, write the files."""
-    from headstart.engine.bench.measure import BenchPlan, Progress, measure  # noqa: PLC0415 - as above
-    from headstart.engine.local import LocalEngine  # noqa: PLC0415
-
-    screen, file = Screen(), output.json
-    if output.resume and file is None:
+def earlier_result(output: OutputFlags) -> BenchResult | None:
+    """Return the result of the race that --resume goes on with; None if it starts anew. Raises SettingsError."""
+    if output.resume and output.json is None:
         raise SettingsError("--resume needs the file of the race that was cut off: add --json FILE.")
-    before = read_result(file) if output.resume and file and file.exists() else None
-    prompts = read_prompts(race.prompts, race.classes)
-    contestants = tuple(dict.fromkeys((*contestants, AGAIN)))  # at the other end of a turn: as far as anyone from plain
-    plan = BenchPlan(options, prompts, race.tokens, race.repeats, contestants, before)
-
-    progress = Progress(
-        screen.remark, lambda heat: screen.remark(_told(heat)), result=lambda found: keep(file, as_json(found))
-    )
-    screen.remark("loading the models")
-    with closing(load(options)) as engine:
-        assert isinstance(engine, LocalEngine), "a race needs the models themselves"
-        result = measure(engine, plan, sources(engine, options), progress)
-    show(sheets(result), remarks(result), markdown=output.markdown)
-    if file:
-        write_json(file, as_json(result))
-    return 0
+    return read_result(output.json) if output.resume and output.json and output.json.exists() else None
 
 
-def keep(file: Path | None, data: Mapping[str, object]) -> None:
-    """Write what there is so far."""
-    if file and (file.is_file() or not file.exists()):  # a pipe gets the end alone
+def save(file: Path | None, data: Mapping[str, object]) -> None:
+    """Write the figures so far."""
+    if file and (file.is_file() or not file.exists()):  # a pipe gets the final figures only
         write_json(file, data)
 
 
-def _told(heat: Heat) -> str:
-    """One heat as a line of progress."""
-    speed = heat.run.ms_per_token
-    figure = "too short for a speed" if speed is None else f"{speed:.1f} ms/token"
-    return f"{heat.prompt.id}, repeat {heat.repeat + 1}, {heat.contestant}: {figure}, {len(heat.run.tokens)} tokens"
+def heat_line(heat: BenchHeat) -> str:
+    """Return a line of progress for one answer."""
+    speed = "too short for a speed" if heat.ms_per_token is None else f"{heat.ms_per_token:.1f} ms/token"
+    return f"{heat.prompt}, repeat {heat.repeat + 1}, {heat.contestant}: {speed}, {heat.tokens} tokens"
 
 
 def show(tables: Sequence[list[list[str]]], sentences: Sequence[str], *, markdown: bool) -> None:
@@ -265,13 +224,6 @@ def show(tables: Sequence[list[list[str]]], sentences: Sequence[str], *, markdow
         console.print()
     for sentence in sentences:
         console.print(sentence, markup=False, soft_wrap=True)
-
-
-def _times(title: str, times: Mapping[str, "Mapping[int, Timed]"]) -> Table:
-    shown = Table(title, *(f"{name}, ms" for name in times), box=None, padding=(0, 1, 0, 0))
-    for count in sorted({count for each in times.values() for count in each}):
-        shown.add_row(str(count), *(f"{each[count].median:.1f}" if count in each else "–" for each in times.values()))
-    return shown
 
 
 def read_result(path: Path) -> BenchResult:

@@ -20,7 +20,6 @@ from headstart.errors import HeadstartError, SettingsError, WindowError
 FAILED = 1
 _NAME, _COMPLETE = "headstart", "_HEADSTART_COMPLETE"
 _SHELLS = ("bash", "zsh", "fish", "powershell")
-_WITHOUT_ENGINE_PROCESS = ("bench", "dev", "tune")  # their engine runs in this process
 _MOVED = ("text",)  # now a sub-command of `headstart dev`
 _REMOVED_FLAGS = dict.fromkeys(
     ("--batch-engine", "--batch-size"), "Headstart's own engine writes as many answers at the same time as memory holds"
@@ -108,8 +107,6 @@ def execute(command: click.Command, name: str, argv: Sequence[str] | None = None
 
 def start() -> int:
     """Run the program as installed, with large pages for the process that loads a model."""
-    if sys.argv[1:2] and sys.argv[1] in _WITHOUT_ENGINE_PROCESS and "--help" not in sys.argv:
-        huge_pages.restart()
     os.environ.update(huge_pages.tunables(os.environ))
     return main()
 
