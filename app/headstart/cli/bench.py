@@ -1,4 +1,4 @@
-"""`headstart bench`: races."""
+"""`headstart bench`: races between ways to decode."""
 
 import json
 import statistics
@@ -44,18 +44,18 @@ from headstart.errors import SettingsError
 if TYPE_CHECKING:
     from headstart.engine.devices import Machine
 
-_PROGRAMS = {  # of a checkout, for what were sub-commands
+_PROGRAMS = {  # programs of a checkout that were sub-commands
     "forward": "python app/bench/forward.py",
     "peers": "python app/bench/peers.py",
     "prompt": "python app/bench/first_token.py",
     "advice": "python app/bench/advice.py",
 }
-_FILE_WIDTH = 120  # characters, where the output is no terminal
-_NOTHING = "–"
+_FILE_WIDTH = 120  # width if the output is no terminal
+_NO_VALUE = "–"
 
 
 class PeerName(StrEnum):
-    """Another program that takes part without being named."""
+    """A program that takes part by default."""
 
     GENAI = "openvino-genai"
     NONE = "none"
@@ -79,7 +79,7 @@ class RaceFlags:
 
 @dataclass(frozen=True, kw_only=True)
 class ContestFlags(RaceFlags):
-    """The contestants."""
+    """The contestants of a race."""
 
     contestants: tuple[str, ...] = flag(
         USUAL,
@@ -101,14 +101,14 @@ class ContestFlags(RaceFlags):
 
 @dataclass(frozen=True, kw_only=True)
 class TableFlags(FiguresFlags):
-    """Where the figures go, and the format of the table."""
+    """The file of the figures and the format of the table."""
 
     markdown: bool = flag(default=False, help="print the table as Markdown")
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutputFlags(TableFlags):
-    """The same for a race."""
+    """The output of a race."""
 
     resume: bool = flag(default=False, help="go on with the race in --json FILE, which has each prompt once it is done")
 
@@ -168,16 +168,10 @@ def _load_measured(options: LoadOptions) -> Engine:
 
 
 def commands() -> Group:
-    """`headstart bench` and its sub-commands."""
+    """Return `headstart bench` with its sub-commands."""
     race = "Race plain decoding, speculation and OpenVINO GenAI on this machine; the default of `headstart bench`"
-    return Group(
-        {
-            "speed": LazyCommand(race, lambda: Command(race_modes, _load_measured)),
-        },
-        race_modes,
-        _load_measured,
-        moved=_PROGRAMS,
-    )
+    speed = LazyCommand(race, lambda: Command(race_modes, _load_measured))
+    return Group({"speed": speed}, race_modes, _load_measured, moved=_PROGRAMS)
 
 
 def earlier_result(output: OutputFlags) -> BenchResult | None:
@@ -200,7 +194,7 @@ def heat_line(heat: BenchHeat) -> str:
 
 
 def show(tables: Sequence[list[list[str]]], sentences: Sequence[str], *, markdown: bool) -> None:
-    """Print tables, whose first line is the head, and sentences below them."""
+    """Print tables with the sentences below them. The first line of a table holds the titles of its columns."""
     if markdown:
         for sheet in tables:
             columns, *lines = sheet
@@ -215,12 +209,12 @@ def show(tables: Sequence[list[list[str]]], sentences: Sequence[str], *, markdow
     if not console.is_terminal:
         console.width = _FILE_WIDTH
     for (name, *figures), *lines in tables:
-        shown = Table(name, box=None, padding=(0, 1, 0, 0))
+        table = Table(name, box=None, padding=(0, 1, 0, 0))
         for column in figures:
-            shown.add_column(column.replace(" with", "\nwith"), justify="right", overflow="fold")
+            table.add_column(column.replace(" with", "\nwith"), justify="right", overflow="fold")
         for line in lines:
-            shown.add_row(*(cell.replace(" (", "\n(") for cell in line))
-        console.print(shown)
+            table.add_row(*(cell.replace(" (", "\n(") for cell in line))
+        console.print(table)
         console.print()
     for sentence in sentences:
         console.print(sentence, markup=False, soft_wrap=True)
@@ -238,46 +232,44 @@ def read_result(path: Path) -> BenchResult:
 
 
 def sheets(result: BenchResult) -> list[list[list[str]]]:
-    """The tables as cells, columns first: auto by class, all contestants, and auto against the peers by class."""
+    """Return the tables as cells, titles first: auto by class, all contestants, auto against the peers by class."""
     figures = ["mean (95 %)", "5th percentile", "worst prompt"]
     figures += [f"{title} with TTFT" for title in figures]
     tables = []
     if auto := result.standings.get(AUTO):
-        tables.append([[AUTO, *figures], *(_row(kind, auto, kind) for kind in _last_all(auto.decoding))])
+        tables.append([[AUTO, *figures], *(_row(kind, auto, kind) for kind in _with_all_last(auto.decoding))])
     others = {name: standing for name, standing in result.standings.items() if name != PLAIN}
     tables.append([["", *figures], *(_row(name, standing, ALL) for name, standing in others.items())])
     if peers := result.hindsight:
         titles = [f"{peer.peer}{more}" for more in ("", " with TTFT") for peer in peers]
         rows = [
             [kind, *(_mean(each[kind]) for each in (*(p.decoding for p in peers), *(p.total for p in peers)))]
-            for kind in _last_all(peers[0].decoding)
+            for kind in _with_all_last(peers[0].decoding)
         ]
         tables.append([["auto against the best of", *titles], *rows])
     return tables
 
 
-def _last_all(kinds: Mapping[str, Summary]) -> list[str]:
+def _with_all_last(kinds: Mapping[str, Summary]) -> list[str]:
     return [*(kind for kind in kinds if kind != ALL), ALL]
 
 
 def _row(title: str, standing: Standing, kind: str) -> list[str]:
     cells = [title]
-    for found in (standing.decoding[kind], standing.total[kind]):
-        worst = (
-            f"{ratio_text(found.worst_ratio.median)}{interval_text(found.worst_ratio)}"
-            if found.worst_ratio
-            else _NOTHING
-        )
-        cells += [_mean(found), ratio_text(found.fifth_percentile), f"{worst} {found.worst}" if found.worst else worst]
+    for summary in (standing.decoding[kind], standing.total[kind]):
+        ratio = summary.worst_ratio
+        worst = f"{ratio_text(ratio.median)}{interval_text(ratio)}" if ratio else _NO_VALUE
+        worst = f"{worst} {summary.worst}" if summary.worst else worst
+        cells += [_mean(summary), ratio_text(summary.fifth_percentile), worst]
     return cells
 
 
-def _mean(found: Summary) -> str:
-    return f"{ratio_text(found.mean)}{interval_text(found.interval)}"
+def _mean(summary: Summary) -> str:
+    return f"{ratio_text(summary.mean)}{interval_text(summary.interval)}"
 
 
-def _verdict(promise: Promise) -> list[str]:
-    """Sentences about the noise and whether auto was never slower."""
+def _promise_remarks(promise: Promise) -> list[str]:
+    """Return sentences about the noise, and about whether auto was never slower."""
     lines = []
     if promise.noise and promise.noise_decoding:
         lines.append(
@@ -286,24 +278,24 @@ def _verdict(promise: Promise) -> list[str]:
         )
     limit = f"below {LEAST_RATIO}x outside the noise, time to first token included"
     if promise.kept is None:
-        slow = _listed(promise, is_noise=None)
-        said = f"cannot be judged: too few answers tell slowness from noise on {slow}; use --repeats 3 or more."
+        slow = _prompt_list(promise, is_noise=None)
+        verdict = f"cannot be judged: too few answers tell slowness from noise on {slow}; use --repeats 3 or more."
     elif promise.kept:
-        said = f"held: no prompt was {limit}."
+        verdict = f"held: no prompt was {limit}."
     else:
-        said = f"did not hold: {_listed(promise, is_noise=False)} was {limit}."
-    lines.append(f'The promise "never slower" {said}')
+        verdict = f"did not hold: {_prompt_list(promise, is_noise=False)} was {limit}."
+    lines.append(f'The promise "never slower" {verdict}')
     if promise.limit is not None:
-        least = min(LEAST_RATIO, promise.limit)
-        lines.append(f"This noise hides a loss unless every repeat is below {least:.2f}x.")
-    if noisy := _listed(promise, is_noise=True):
+        threshold = min(LEAST_RATIO, promise.limit)
+        lines.append(f"This noise hides a loss unless every repeat is below {threshold:.2f}x.")
+    if noisy := _prompt_list(promise, is_noise=True):
         lines.append(f"The noise explains what else was below {LEAST_RATIO}x: {noisy}.")
     return lines
 
 
-def _listed(promise: Promise, *, is_noise: bool | None) -> str:
-    found = [each for each in promise.slower if each.is_noise is is_noise]
-    return ", ".join(f"{each.prompt} {ratio_text(each.speedup.median)}{interval_text(each.speedup)}" for each in found)
+def _prompt_list(promise: Promise, *, is_noise: bool | None) -> str:
+    slower = [each for each in promise.slower if each.is_noise is is_noise]
+    return ", ".join(f"{each.prompt} {ratio_text(each.speedup.median)}{interval_text(each.speedup)}" for each in slower)
 
 
 def _range(interval: Interval) -> str:
@@ -311,7 +303,7 @@ def _range(interval: Interval) -> str:
 
 
 def remarks(result: BenchResult) -> list[str]:
-    """Sentences below the tables."""
+    """Return the sentences below the tables."""
     setting, machine, memory = result.setting, result.machine, result.memory
     repeats = f"median of {setting.repeats} and their range; " if setting.repeats > 1 else ""
     lines = [
@@ -322,7 +314,7 @@ def remarks(result: BenchResult) -> list[str]:
     if plain := [ms for prompt in result.prompts for ms in prompt.scores[PLAIN].ms_per_token if ms is not None]:
         lines.append(f"Plain decoding: {statistics.median(plain):.1f} ms a token.")
     if result.promise:
-        lines += _verdict(result.promise)
+        lines += _promise_remarks(result.promise)
     auto = result.standings.get(AUTO)
     if auto and auto.overhead_share is not None:
         lines.append(f"Time outside the models with {AUTO}: {auto.overhead_share:.1%} of decoding.")
@@ -332,7 +324,7 @@ def remarks(result: BenchResult) -> list[str]:
             f"{memory.weights / 2**20:.0f}, keys and values {memory.kv / 2**20:.0f}, everything else "
             f"{memory.beyond / 2**20:.0f}."
         )
-    return [*lines, _texts(result), *result.skipped]
+    return [*lines, _text_differences(result), *result.skipped]
 
 
 def precision_text(properties: Mapping[str, str]) -> str:
@@ -347,15 +339,15 @@ def machine_text(machine: "Machine") -> str:
 
 def ratio_text(value: float | None) -> str:
     """Return a ratio as the tables show it."""
-    return _NOTHING if value is None else f"{value:.2f}x"
+    return _NO_VALUE if value is None else f"{value:.2f}x"
 
 
 def interval_text(interval: Interval | Spread | None) -> str:
-    """Return an interval as it stands behind a mean; empty without one."""
+    """Return an interval as it follows a mean; empty for None."""
     return f" ({interval.low:.2f}–{interval.high:.2f})" if interval else ""
 
 
-def _texts(result: BenchResult) -> str:
+def _text_differences(result: BenchResult) -> str:
     scores = [(name, score) for prompt in result.prompts for name, score in prompt.scores.items() if name != PLAIN]
     differing = [name for name, score in scores if not score.equals_plain]
     if not differing:
