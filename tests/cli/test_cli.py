@@ -62,11 +62,15 @@ def test_help_loads_no_model_library() -> None:
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [(["text", "a.pdf"], "dev text"), (["bench", "forward"], "dev forward")],
+    [
+        (["text", "a.pdf"], "headstart dev text"),
+        (["bench", "forward"], "python app/bench/forward.py"),
+        (["dev", "forward"], "python app/bench/forward.py"),
+    ],
 )
 def test_moved_command_names_its_place(old: list[str], new: str, capsys: Captured) -> None:
     assert main(old) == 2
-    assert capsys.readouterr() == ("", f"headstart: This command is now `headstart {new}`.\n")
+    assert capsys.readouterr() == ("", f"headstart: This command is now `{new}`.\n")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])

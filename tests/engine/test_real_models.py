@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from bench.forward import ForwardPlan, measure_forward
 from headstart import library
-from headstart.engine.bench.measure import ForwardPlan, measure_forward
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (

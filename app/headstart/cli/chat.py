@@ -342,8 +342,7 @@ def _run_batch(arguments: ChatFlags, load: Load) -> int:
     for name in (name for name, is_used in used.items() if is_used):
         raise SettingsError(f"--batch takes prompts from a file and writes JSON to another: leave out {name}.")
     selection = select_model(arguments.model)
-    defaults = batch.Defaults(arguments.settings, arguments.system, seeded="seed" in arguments.sampling)
-    return batch.run(arguments.batch, selection, defaults, load)
+    return batch.run(arguments.batch, selection, batch.Defaults(arguments.settings, arguments.system), load)
 
 
 def _attachment(path: Path) -> Attachment:

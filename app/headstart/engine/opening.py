@@ -30,6 +30,7 @@ from headstart.engine.protocol import (
     BenchHeat,
     BenchPlanned,
     BenchReport,
+    BenchSoFar,
     BenchStage,
     Description,
     Device,
@@ -224,9 +225,11 @@ def _race(
         heat=lambda heat: tell(bench_heat(ticket, heat)),
         planned=lambda heats: tell(BenchPlanned(ticket, heats)),
         cancel=cancel,
+        result=lambda result: tell(BenchSoFar(ticket, as_json(result))),
     )
-    ways = SWEEP if size.sweep else USUAL
-    plan = BenchPlan(load, read_prompts(size.prompts, size.kinds), size.tokens, size.repeats, ways)
+    contestants = size.contestants or (SWEEP if size.sweep else USUAL)
+    prompts = read_prompts(size.prompts, size.kinds)
+    plan = BenchPlan(load, prompts, size.tokens, size.repeats, contestants, order.before)
     return as_json(measure(engine, plan, (genai(engine, load),) if size.with_peer else (), progress))
 
 

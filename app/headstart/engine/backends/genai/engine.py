@@ -181,7 +181,10 @@ class GenaiEngine:
                     yield step
                 if answer.text.ended:
                     break
-        yield from self.end(answer)
+        text = answer.text
+        yield from rest_of(text)
+        stats = answer.tally.stats(plain_ms=None, ledger_ms=0.0, context_length=self.context, repeats=text.repeats)
+        yield Finish(text.ended or answer.reason, stats, text.token_ids)
 
     def close(self) -> None:
         """Free the memory. Closing again does nothing."""
@@ -199,13 +202,6 @@ class GenaiEngine:
         stop_ids = self._stop_ids | self.tokenizer.infill_ends if request.suffix else self._stop_ids
         config = configuration(request.sampling, max(most, 1), stop_ids, chosen.settings)
         return Answer(prompt, config, most, limit, chosen, stop_ids, text)
-
-    def end(self, answer: Answer) -> Iterator[Step | Finish]:
-        """The last events of an answer, once all of it is written."""
-        text = answer.text
-        yield from rest_of(text)
-        stats = answer.tally.stats(plain_ms=None, ledger_ms=0.0, context_length=self.context, repeats=text.repeats)
-        yield Finish(text.ended or answer.reason, stats, text.token_ids)
 
     def _batches(self, answer: Answer, cancel: CancelEvent) -> Generator[Batch, None, None]:
         """A pipeline that failed is not used again: GenAI may go on without guesses and say nothing."""
