@@ -35,8 +35,8 @@ from headstart.engine.engine import (
     Step,
     Tracing,
 )
-from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine
+from headstart.engine.opening import resolve
 from headstart.engine.runners.precision import reference
 from headstart.engine.runtime import openvino, openvino_genai
 from headstart.errors import (

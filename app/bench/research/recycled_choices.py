@@ -19,8 +19,8 @@ from bench.research.recordings import WRONG, Recording, Text, read_recordings
 from bench.research.replay import Machine, policy_ms
 from headstart.engine.bench.result import bootstrap_interval, geometric_mean
 from headstart.engine.engine import LoadOptions, Request, Step
-from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine, load
+from headstart.engine.opening import resolve
 from headstart.engine.sampling import Guess
 
 CHOICES = 4  # of the target that are kept for each token

@@ -34,8 +34,7 @@ def load_local(options: LoadOptions) -> Engine:
 
         return server.load(options)
     from headstart.engine import memory  # noqa: PLC0415
-    from headstart.engine.load_options import resolve  # noqa: PLC0415
-    from headstart.engine.opening import load  # noqa: PLC0415
+    from headstart.engine.opening import load, resolve  # noqa: PLC0415
 
     try:
         return load(resolve(options))
@@ -45,8 +44,8 @@ def load_local(options: LoadOptions) -> Engine:
 
 def load_measured(options: LoadOptions) -> Engine:
     """Load an engine in the fastest precision. The first time, all precisions are measured."""
-    from headstart.engine.load_options import resolve  # noqa: PLC0415
     from headstart.engine.loading import measure_all  # noqa: PLC0415
+    from headstart.engine.opening import resolve  # noqa: PLC0415
     from headstart.engine.validation import Trial  # noqa: PLC0415
 
     measure_all(resolve(options), Trial())

@@ -11,7 +11,7 @@ from headstart.engine.backends.genai.engine import Answer, GenaiEngine
 from headstart.engine.backends.genai.pipelines import NPU, Batch, Blueprint, failing, reason, received, stepped
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Finish, FinishReason, LoadOptions, Mode, Request, Speculation, Step
-from headstart.engine.load_options import ResolvedOptions, resolve
+from headstart.engine.load_options import ResolvedOptions
 from headstart.engine.loading import fast_properties, verify_files
 from headstart.engine.runtime import openvino
 from headstart.engine.tokenizer import Tokenizer
@@ -29,7 +29,7 @@ class ContinuousBatching:
 
         Raises BrokenModelError, DeviceError or MemoryBudgetError.
         """
-        resolved = resolve(replace(options, draft=None))
+        resolved = ResolvedOptions.read(replace(options, draft=None))
         options, manifest = resolved.options, resolved.target.manifest
         context = memory.context_of(manifest, options.context)
         self.size = _fitting(resolved, size, min(longest, context))
