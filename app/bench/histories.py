@@ -38,8 +38,8 @@ from headstart.engine.engine import (
     Tools,
 )
 from headstart.engine.kernels.fusion import KERNELS
-from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine, load
+from headstart.engine.opening import resolve
 from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runners.precision import plain
 from headstart.engine.sampling import Row

@@ -17,8 +17,8 @@ from headstart import huge_pages, library
 from headstart.engine import memory
 from headstart.engine.devices import describe
 from headstart.engine.engine import KvPrecision, LoadOptions, Message, Mode, Request, Speculation
-from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine, load
+from headstart.engine.opening import resolve
 
 _ANSWER = 64  # tokens: enough for the draft model to have read everything and guessed
 _ROOM = _ANSWER + 64

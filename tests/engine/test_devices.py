@@ -10,9 +10,8 @@ import pytest
 from headstart.engine import devices, loading, opening
 from headstart.engine.backends.genai.engine import GenaiEngine
 from headstart.engine.engine import EngineKind, LoadOptions
-from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine
-from headstart.engine.opening import EngineChoice, LocalModels, choose_engine
+from headstart.engine.opening import EngineChoice, LocalModels, choose_engine, resolve
 from headstart.engine.protocol import Bench, BenchSize
 from headstart.engine.runners import selftest
 from headstart.errors import DeviceError, SettingsError, UnfitError

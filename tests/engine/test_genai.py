@@ -33,8 +33,8 @@ from headstart.engine.engine import (
     Speculation,
     Step,
 )
-from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine
+from headstart.engine.opening import resolve
 from headstart.engine.runners.precision import reference
 from headstart.engine.runtime import openvino, openvino_genai
 from headstart.errors import (
@@ -304,7 +304,7 @@ def test_stateful_pipeline_streams_and_can_be_cancelled(
         assert room > 0
         return openvino_genai().LLMPipeline(str(options.target), "CPU", ATTENTION_BACKEND="SDPA", **chosen)
 
-    monkeypatch.setattr(pipelines, "stepped", stateful)
+    monkeypatch.setattr(pipelines, "_stepped", stateful)
     monkeypatch.setattr(pipelines, "SteppedWriter", StreamedWriter)
     engine = load(resolve(LoadOptions(tiny_target)))
     found = told(engine)

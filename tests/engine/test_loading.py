@@ -295,7 +295,7 @@ SCRIPT = """
 import gc, signal, sys
 from pathlib import Path
 from headstart.engine.engine import LoadOptions
-from headstart.engine.load_options import resolve
+from headstart.engine.opening import resolve
 from headstart.engine.local import load
 target, draft = map(Path, sys.argv[1:])
 first = load(resolve(LoadOptions(target, draft, context=128)))

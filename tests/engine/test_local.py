@@ -303,7 +303,7 @@ WATCHED = ("socket.connect", "socket.getaddrinfo", "os.fork", "os.posix_spawn", 
 sys.addaudithook(lambda event, arguments: events.append(event) if event in WATCHED else None)
 
 from headstart.engine.engine import Finish, LoadOptions, Message, Request
-from headstart.engine.load_options import resolve
+from headstart.engine.opening import resolve
 from headstart.engine.local import load
 
 engine = load(resolve(LoadOptions(Path(sys.argv[1]))))

@@ -16,8 +16,9 @@ from bench.toy import PROGRAM
 from headstart import cli, manifest
 from headstart.engine import devices, memory
 from headstart.engine.engine import LoadOptions, Message, Request, Step
-from headstart.engine.load_options import ResolvedOptions, resolve
+from headstart.engine.load_options import ResolvedOptions
 from headstart.engine.memory import instead_of, release, released
+from headstart.engine.opening import resolve
 from headstart.engine.process.client import EngineClient
 from headstart.engine.supervision import Journal, program
 from headstart.errors import BrokenModelError, EngineLostError, HeadstartError, MemoryBudgetError, OutOfMemoryError

@@ -12,10 +12,10 @@ import pytest
 
 from headstart import manifest
 from headstart.engine.engine import KvPrecision, LoadOptions, Precision
-from headstart.engine.load_options import resolve
 from headstart.engine.loading import RunnerConfig, load_model, measure, verify_files
 from headstart.engine.local import draft_config, target_config
 from headstart.engine.measurements import Measurements
+from headstart.engine.opening import resolve
 from headstart.engine.runners.paged import BranchingRunner, PagedRunner
 from headstart.engine.runners.precision import (
     HINTS,

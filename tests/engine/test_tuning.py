@@ -16,9 +16,8 @@ from headstart import manifest
 from headstart.engine.bench.race import RaceCancelled
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import LoadOptions, Unset
-from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine
-from headstart.engine.opening import LocalModels, load
+from headstart.engine.opening import LocalModels, load, resolve
 from headstart.engine.tuning import search as searching
 from headstart.engine.tuning import store
 from headstart.engine.tuning.messages import (

@@ -28,8 +28,8 @@ from headstart.engine.engine import (
     Sampling,
     Speculation,
 )
-from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine
+from headstart.engine.opening import resolve
 from headstart.engine.runners.head import HeadRunner, Taps
 from headstart.engine.runners.paged import BranchingRunner
 from headstart.engine.runners.precision import reference

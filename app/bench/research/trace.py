@@ -30,8 +30,8 @@ from headstart.engine.bench.prompts import KINDS, read_kinds, read_prompts
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import Finish, LoadOptions, Origin, Request, Sampling, Stats
-from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine, load
+from headstart.engine.opening import resolve
 from headstart.engine.policy.plan import DraftSession, PolicyState
 from headstart.engine.policy.policy import Policy
 from headstart.engine.policy.rounds import DraftPlan, Outcome, RoundState

@@ -22,8 +22,8 @@ from headstart.engine.engine import (
     Request,
     Unset,
 )
-from headstart.engine.load_options import resolve
 from headstart.engine.memory import amount
+from headstart.engine.opening import resolve
 from headstart.engine.process.client import EngineClient
 from headstart.engine.protocol import ModelInfo
 from headstart.errors import SettingsError

@@ -189,8 +189,7 @@ def _encrypt() -> None:
 def _ask_genai() -> None:
     """Ask the model that came with the program, if there is one."""
     from headstart.engine.engine import EngineKind, Finish, LoadOptions, Message, Request  # noqa: PLC0415
-    from headstart.engine.load_options import resolve  # noqa: PLC0415
-    from headstart.engine.opening import load  # noqa: PLC0415
+    from headstart.engine.opening import load, resolve  # noqa: PLC0415
 
     bundled = paths.bundled_models_folder()
     for model in (
