@@ -189,7 +189,7 @@ def test_window_and_local_server_take_turns(qtbot: QtBot, app: Program) -> None:
     switch(qtbot, app, ServerState.READY)
     key, engine = app.window.server.address.key.text, app.link.pid
     session = app.chat_controller.session
-    session.send("toy: words 600")
+    session.ask("toy: words 600")
     qtbot.waitUntil(lambda: "toy" in live(app), timeout=WAIT)
     waiting = BackgroundTask(lambda _: post(app.window.server.address.url.text, key, "Hi"), app)
     with qtbot.waitSignal(waiting.done, timeout=WAIT) as done:
@@ -198,7 +198,7 @@ def test_window_and_local_server_take_turns(qtbot: QtBot, app: Program) -> None:
         assert app.link.generation is not None
     assert done.args
     assert done.args[0][0] == 200
-    session.send("toy: words 200")
+    session.ask("toy: words 200")
     qtbot.waitUntil(lambda: app.link.generation is not None, timeout=WAIT)
     switch(qtbot, app, ServerState.OFF)
     assert app.link.generation is not None, "the answer of the window is not disturbed"

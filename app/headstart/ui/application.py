@@ -352,7 +352,7 @@ def _check_answer() -> int:
         program.start()
         program.window.show()
         if has_model:
-            QTimer.singleShot(0, program, lambda: program.chat_controller.session.send(_QUESTION))
+            QTimer.singleShot(0, program, lambda: program.chat_controller.session.ask(_QUESTION))
         else:
             _ask_engine(program, sentences, application)
         QTimer.singleShot(_LIMIT_MS, application.quit)
