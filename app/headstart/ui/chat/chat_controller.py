@@ -324,7 +324,7 @@ class ComposerController(QObject):
     @Slot(object)
     def _on_count(self, count: TokenCount) -> None:
         if self._session and self._reduce_passages(count, self._composer.attached):
-            self.recount()
+            self._on_recount()
 
     @Slot()
     def _on_changed(self) -> None:
