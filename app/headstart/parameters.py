@@ -18,12 +18,17 @@ _Params = TypeVar("_Params")
 
 @dataclass(frozen=True)
 class Parameter:
-    """The declaration of a parameter besides the name, type and default of its field; bounds are included."""
+    """The declaration of a parameter or setting besides the name, type and default of its field."""
 
     meaning: str  # one sentence, as a person reads it
-    low: float | None = None
-    high: float | None = None
+    section: str = ""  # its table in settings.toml and its page in the window
+    low: float | None = None  # the least value
+    high: float | None = None  # the greatest value
     above: float | None = None  # it must be greater than this
+    choices: tuple[str, ...] = ()
+    unit: str = ""  # behind the number in the window
+    per_chat: bool = False  # a chat may have its own
+    barred: str = ""  # characters that its names must not hold
     name: str = ""  # in files, flags and bodies, where it is not the field's
     title: str = ""  # in the window, where it is not the name's
     is_models_own: bool = False  # left to the model's author unless it is set
@@ -31,6 +36,11 @@ class Parameter:
     start: float | None = None  # where the window begins when an automatic value is set by hand
     detail: str = ""  # what the help of its flag says besides
     openai: tuple[float, float] | None = None  # narrower bounds of OpenAI's API
+
+    def allows(self, value: float) -> bool:
+        """Return whether a value lies within the bounds; NaN never does."""
+        low, high, above = self.low, self.high, self.above
+        return (low is None or value >= low) and (high is None or value <= high) and (above is None or value > above)
 
 
 @dataclass(frozen=True)
@@ -63,15 +73,13 @@ class Declared:
             return f"{low:g} or more"
         return "" if above is None else f"above {above:g}" + ("" if high is None else f" and at most {high:g}")
 
-    def allows(self, value: float) -> bool:
-        """Return whether a value lies within the bounds; NaN never does."""
-        low, high, above = self.about.low, self.about.high, self.about.above
-        return (low is None or value >= low) and (high is None or value <= high) and (above is None or value > above)
-
 
 def parameter(default: Any, meaning: str, **more: Any) -> Any:
     """Return a dataclass field that is a parameter; `more` are fields of Parameter."""
-    return field(default=default, metadata={"parameter": Parameter(meaning, **more)})
+    metadata = {"parameter": Parameter(meaning, **more)}
+    if isinstance(default, dict):
+        return field(default_factory=default.copy, metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 def _models_own(default: Any, meaning: str, **more: Any) -> Any:
@@ -352,5 +360,5 @@ _LARGE = 2.0**62  # a bound above this is no bound that a person meets
 def _check(params: object) -> None:
     for each in declared(type(params)):
         value = getattr(params, each.field)
-        if value is not None and isinstance(value, int | float) and not each.allows(value):
+        if value is not None and isinstance(value, int | float) and not each.about.allows(value):
             raise SettingsError(f"{each.name.replace('_', '-')} must be {each.bounds}, not {value}.")

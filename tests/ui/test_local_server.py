@@ -15,7 +15,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMessageBox
 from pytestqt.qtbot import QtBot
 
-from headstart import paths, settings_file
+from headstart import paths, settings
 from headstart.server import keys
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.engine_request import installed_model
@@ -172,7 +172,7 @@ def test_taken_port_is_told(qtbot: QtBot, app: Program) -> None:
         assert f"Port {other.getsockname()[1]} is taken" in words(page.card)
         assert not page.card.switch.isChecked()
         page.card.port.edited.emit("server_port", port := free_port())
-        assert settings_file.load().server_port == port
+        assert settings.load().server_port == port
         switch(qtbot, app, ServerState.READY)
     assert "is taken" not in words(page.card)
     assert not page.card.port.isEnabled()
