@@ -5,7 +5,6 @@ import logging
 import tomllib
 from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
@@ -14,7 +13,6 @@ from headstart import own_folder, paths
 from headstart.errors import SettingsError
 from headstart.parameters import (
     AnswerParams,
-    Declared,
     EngineConfig,
     Mode,
     Parameter,
@@ -41,30 +39,22 @@ def with_parameters(cls: type[_Class], sections: Mapping[str, type] = _PARAMETER
     """Return the class of settings with the fields of an answer's parameters, by section."""
     for section, params in sections.items():
         for each in declared(params):
-            if each.about.in_window:
-                kind = str if _choices(each) else each.kind
+            if each.in_window:
+                kind = str if each.choices else each.kind
                 setattr(cls, each.name, _setting(each, section))
                 cls.__annotations__[each.name] = kind | None if each.may_be_automatic else kind
     return cls
 
 
-def _choices(each: Declared) -> tuple[str, ...]:
-    return tuple(map(str, each.kind)) if isinstance(each.kind, type) and issubclass(each.kind, StrEnum) else ()
-
-
-def _setting(each: Declared, section: str) -> Any:
+def _setting(each: Parameter, section: str) -> Any:
     """Return the field of a setting that is a parameter."""
-    about, choices = each.about, _choices(each)
-    low, high = about.openai or (about.low, about.high)  # beyond those of OpenAI's API answers are gibberish
-    about = dataclasses.replace(
-        about, section=section, low=low, high=high, choices=choices, title=each.title, per_chat=True
-    )
-    return dataclasses.field(default=str(each.default) if choices else each.default, metadata={"parameter": about})
+    low, high = each.openai or (each.low, each.high)  # beyond those of OpenAI's API answers are gibberish
+    declaration = dataclasses.replace(each, section=section, low=low, high=high, per_chat=True)
+    default = str(each.default) if each.choices else each.default
+    return dataclasses.field(default=default, metadata={"parameter": declaration})
 
 
 _ANSWER = {each.name: _setting(each, "sampling") for each in declared(AnswerParams)}
-
-
 _appearance = partial(parameter, section="appearance")
 _chat = partial(parameter, section="chat")
 _model = partial(parameter, section="model", per_chat=True)
