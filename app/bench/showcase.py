@@ -92,7 +92,7 @@ class Showcase:
             session = self.program.chat_controller.session
             session.change_settings(CHAT)
             for question in talk.questions:
-                session.send(question)
+                session.ask(question)
                 self.settle(lambda: not self.program.chat_controller.session.is_answering)
             self.program.chats.rename(session.chat.id, talk.title)
             self.program.chats.pin(session.chat.id, pinned=talk.pinned)

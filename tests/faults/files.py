@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from headstart import keys, manifest, own_folder, remotes, settings_file
+from headstart import keys, manifest, own_folder, remotes
 from headstart.chat.backups import keep_up, list_backups, restore
 from headstart.chat.conversation import Conversation, Outcome
 from headstart.chat.database import FILE_NAME
@@ -20,7 +20,7 @@ from headstart.engine.measurements import Measurements
 from headstart.engine.supervision import Journal
 from headstart.errors import DamagedHistoryError, HeadstartError
 from headstart.server import keys as server_keys
-from headstart.settings import Settings
+from headstart.settings import Settings, load, save
 from headstart.ui.performance import benchmark_page
 
 if TYPE_CHECKING:
@@ -103,8 +103,8 @@ def files(home: Path) -> tuple[Written, ...]:
     return (
         Written(
             "settings.toml",
-            lambda at: settings_file.save(settings, at / "settings.toml"),
-            lambda at: settings_file.load(at / "settings.toml").theme,
+            lambda at: save(settings, at / "settings.toml"),
+            lambda at: load(at / "settings.toml").theme,
         ),
         Written(
             "remotes.toml",

@@ -22,8 +22,7 @@ from headstart.cli import main
 from headstart.cli.editor import history_file
 from headstart.cli.options import write_json
 from headstart.errors import HistoryError, SettingsError
-from headstart.settings import Settings
-from headstart.settings_file import save
+from headstart.settings import Settings, save
 from headstart.ui.application import SingleInstance
 from tests.faults import damage, keeping, kills
 from tests.faults.kills import Where

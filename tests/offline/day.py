@@ -66,7 +66,7 @@ def _load(program: Program) -> None:
 def _chat(program: Program) -> None:
     program.settings.change(max_new_tokens=16)
     for count in (2, 4):
-        assert program.chat_controller.session.send(_QUESTION)
+        assert program.chat_controller.session.ask(_QUESTION)
         _until(lambda: not program.chat_controller.session.is_answering)
         path = program.chat_controller.session.path
         assert len(path) == count

@@ -13,8 +13,7 @@ from headstart import kept_prompts, own_folder, paths
 from headstart.chat.store import open_store
 from headstart.engine.engine import Keep, LoadOptions, Message, Request
 from headstart.engine.protocol import Forget, Generate, Load, Order
-from headstart.settings import Settings
-from headstart.settings_file import save
+from headstart.settings import Settings, save
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.program import EngineChoice, Program
 from tests.ui.engine_in_process import EngineInProcess

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from headstart import kept_prompts, library, manifest, own_folder, paths, remotes, settings_file
+from headstart import kept_prompts, library, manifest, own_folder, paths, remotes, settings
 from headstart.chat import attachments
 from headstart.chat.conversation import Attachment, Conversation, Outcome, Role, State, propose_title, turns
 from headstart.chat.documents import to_markdown
@@ -636,7 +636,7 @@ class Session:
     @property
     def _keep_on_disk(self) -> Keep | None:
         """The place on disk for the state of the prompt, which stays as long as the conversation; None if it is off."""
-        share = settings_file.load().prompt_cache_gb if self._is_saved else 0.0
+        share = settings.load().prompt_cache_gb if self._is_saved else 0.0
         return Keep(kept_prompts.TERMINAL, round(share * 1e9)) if share else None
 
     def _tool_list(self) -> tuple[Tool, ...]:

@@ -34,7 +34,7 @@ from PySide6.QtNetwork import QLocalServer, QLocalSocket
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 import headstart
-from headstart import __version__, library, own_folder, paths, settings_file
+from headstart import __version__, library, own_folder, paths, settings
 from headstart.chat.database import Key
 from headstart.chat.store import open_store
 from headstart.engine import runtime
@@ -236,8 +236,8 @@ def _run(application: QApplication, instance: SingleInstance, file: Path | None,
     """Open one window after another while the last one asks to be reopened: widgets cannot change their language."""
     translation, again, key, work = Translation(application), "", None, None
     while True:
-        translation.install(settings_file.load().language)
-        Appearance(application, settings_file.load())  # for questions before there is a window
+        translation.install(settings.load().language)
+        Appearance(application, settings.load())  # for questions before there is a window
         recovery = Recovery(paths.history_folder(), key)
         instance.raise_requested.connect(recovery.bring_to_front)
         instance.quick_requested.connect(recovery.bring_to_front)
@@ -266,7 +266,7 @@ def _run(application: QApplication, instance: SingleInstance, file: Path | None,
 
 def _work(order: EncryptionOrder, key: Key | None) -> EncryptionWork:
     work = EncryptionWork(order, paths.history_folder(), key)
-    work.bar.set_still(still=settings_file.load().reduced_motion)
+    work.bar.set_still(still=settings.load().reduced_motion)
     work.exec()
     work.deleteLater()
     return work
@@ -352,7 +352,7 @@ def _check_answer() -> int:
         program.start()
         program.window.show()
         if has_model:
-            QTimer.singleShot(0, program, lambda: program.chat_controller.session.send(_QUESTION))
+            QTimer.singleShot(0, program, lambda: program.chat_controller.session.ask(_QUESTION))
         else:
             _ask_engine(program, sentences, application)
         QTimer.singleShot(_LIMIT_MS, application.quit)

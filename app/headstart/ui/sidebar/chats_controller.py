@@ -222,7 +222,7 @@ class ChatsController(QObject):
         if not self._try(lambda: chats.append(self._store.create_chat())):
             return None
         session = self._new_session(chats[0])
-        if session.send(question):
+        if session.ask(question):
             self._sessions[session.chat.id] = session
             return session
         session.deleteLater()
