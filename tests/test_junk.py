@@ -10,9 +10,10 @@ import tomlkit
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstart import manifest, remotes, settings
+from headstart import remotes, settings
 from headstart.errors import BrokenModelError, ExportError
-from headstart.manifest import Manifest, PairManifest
+from headstart.library import manifest
+from headstart.library.manifest import Manifest, PairManifest
 from headstart.server.errors import RefusedError
 from headstart.server.requests import (
     ChatRequest,

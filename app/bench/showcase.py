@@ -16,10 +16,11 @@ from typing import Any
 from PySide6.QtCore import QEventLoop, QTimer
 from PySide6.QtWidgets import QApplication
 
-from headstart import manifest, paths, vocabulary
+from headstart import paths
 from headstart.chat.database import FILE_NAME
 from headstart.chat.store import open_store
 from headstart.engine.protocol import BenchSize
+from headstart.library import manifest, vocabulary
 from headstart.ui.engine_request import installed_model
 from headstart.ui.program import EngineChoice, Program
 

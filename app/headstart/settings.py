@@ -9,7 +9,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
-from headstart import own_folder, paths
+from headstart import paths, private_files
 from headstart.errors import SettingsError
 from headstart.parameters import (
     AnswerParams,
@@ -343,7 +343,7 @@ def save(settings: Settings, path: Path | None = None) -> None:
         for name, known in about().items():
             _put(document, known.section, name, getattr(settings, name))
         document.setdefault("version", VERSION)
-        own_folder.write(path, document.as_string())
+        private_files.write(path, document.as_string())
     except OSError as error:
         raise SettingsError(
             "The settings cannot be saved in {path} ({strerror}); make the folder writable and try again.",

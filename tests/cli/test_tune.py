@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from bench.toy import PROGRAM
-from headstart import library
 from headstart.cli import main
 from headstart.cli import tune as tune_command
 from headstart.cli.tune import CUT_SHORT, NOTHING_GAINED, reason
@@ -24,7 +23,8 @@ from headstart.engine.tuning.messages import DEFAULT, Findings, Row, Stage, Tune
 from headstart.engine.tuning.search import Tell, Trial, decided
 from headstart.engine.tuning.store import Tuned
 from headstart.errors import Translatable
-from headstart.library import fitting_drafts
+from headstart.library import library
+from headstart.library.library import fitting_drafts
 from tests.fakes import RecordingLoad
 
 Captured = pytest.CaptureFixture[str]

@@ -15,7 +15,7 @@ from headstart.engine.opening import EngineChoice, LocalModels, choose_engine, r
 from headstart.engine.protocol import Bench, BenchSize
 from headstart.engine.runners import selftest
 from headstart.errors import DeviceError, SettingsError, UnfitError
-from headstart.manifest import ModelSpec
+from headstart.library.manifest import ModelSpec
 from tests.engine.answers import load
 from tests.model_folders import resolved_model
 from tests.openvino_core import CPU, GPU, NPU, FakeCore, Properties, plug_in

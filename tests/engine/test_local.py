@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart import manifest as manifests
 from headstart.engine import generation_config, local
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.draft_model import DraftModel
@@ -53,6 +52,7 @@ from headstart.engine.sequence import Job, Sequence
 from headstart.engine.speculative import Decoder
 from headstart.engine.validation import Verdict, find_verdict, store_verdict
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError
+from headstart.library import manifest as manifests
 from tests.engine.answers import LIST, Answer, ask, forget, load, request
 from tests.toy import BranchingToy, ToyRunner, toy_drafters
 

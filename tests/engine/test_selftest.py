@@ -17,7 +17,7 @@ from headstart.engine.runners.precision import OWN, VERIFY, plain, probe_ids, pr
 from headstart.engine.runners.selftest import MAX_CONTEXT, Invariance, batch_invariance
 from headstart.engine.runners.stateful import StatefulRunner
 from headstart.engine.validation import Verdict
-from headstart.manifest import ModelSpec
+from headstart.library.manifest import ModelSpec
 from tests.engine.answers import load
 
 PLACE = RunnerConfig("CPU", 512)

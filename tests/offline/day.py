@@ -12,9 +12,10 @@ from pathlib import Path
 
 from PySide6.QtWidgets import QApplication
 
-from headstart import kept_prompts, paths
+from headstart import paths
 from headstart.chat.conversation import State
 from headstart.chat.store import open_store
+from headstart.engine import prompt_cache_files
 from headstart.ui.application import SingleInstance, make_application, start_log
 from headstart.ui.program import Program
 
@@ -71,7 +72,7 @@ def _chat(program: Program) -> None:
         path = program.chat_controller.session.path
         assert len(path) == count
         assert path[-1].state is State.COMPLETE, path[-1].stats
-    _until(lambda: program.chat_controller.session.chat.id in kept_prompts.chats())
+    _until(lambda: program.chat_controller.session.chat.id in prompt_cache_files.chats())
 
 
 def _search(program: Program) -> None:

@@ -11,8 +11,8 @@ from pytestqt.qtbot import QtBot
 
 from headstart import settings
 from headstart.engine.engine import EngineKind, KvPrecision
-from headstart.library import Model
-from headstart.manifest import read_model
+from headstart.library.library import Model
+from headstart.library.manifest import read_model
 from headstart.settings import Settings
 from headstart.ui.engine_request import Loadable, installed_model
 from headstart.ui.models import model_choices

@@ -9,9 +9,10 @@ from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from bench.profile import toy_model
-from headstart import manifest, settings
+from headstart import settings
 from headstart.engine.engine import Unset
 from headstart.errors import BrokenModelError
+from headstart.library import manifest
 from headstart.settings import Settings
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.engine_request import Loadable, installed_model

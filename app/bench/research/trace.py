@@ -25,7 +25,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, TextIO
 
-from headstart import __version__, library
+from headstart import __version__
 from headstart.engine.bench.prompts import KINDS, read_kinds, read_prompts
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.base import Draft
@@ -36,6 +36,7 @@ from headstart.engine.policy.plan import DraftSession, PolicyState
 from headstart.engine.policy.policy import Policy
 from headstart.engine.policy.rounds import DraftPlan, Outcome, RoundState
 from headstart.engine.runners.runner import Branch
+from headstart.library import library
 
 FORMAT = 1
 MAX_DEPTH = 15

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from headstart import library, paths, vocabulary
+from headstart import paths
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Event, Finish, FinishReason, Origin, Request, Round, Step, Timing, Token, nothing
 from headstart.engine.protocol import StartServer
 from headstart.errors import HeadstartError
-from headstart.library import Model
+from headstart.library import library, vocabulary
+from headstart.library.library import Model
 
 _WORD, _PASSPHRASE = "tiger", "three blind mice"
 _TIMEOUT_SECONDS = 60.0  # for a trial that takes less than one
@@ -163,7 +164,7 @@ def _look_for_key_ring() -> None:
 
 
 def _read_pdf() -> None:
-    from headstart.pdf_text import open_pdf, pages  # noqa: PLC0415
+    from headstart.chat.pdf_text import open_pdf, pages  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory(prefix="headstart-check-") as folder:
         path = Path(folder) / "check.pdf"

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from headstart import manifest as manifests
 from headstart.engine import devices
 from headstart.engine.engine import LoadOptions
-from headstart.manifest import ModelSpec
+from headstart.library import manifest as manifests
+from headstart.library.manifest import ModelSpec
 
 
 @dataclass(frozen=True)

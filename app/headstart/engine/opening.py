@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 import psutil
 
 from headstart import __version__, paths
-from headstart import manifest as manifests
-from headstart.computer import is_on_battery
 from headstart.engine import devices, memory
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.bench.race import SWEEP, USUAL, Heat
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Engine, EngineKind, LoadOptions, Phase, Request
 from headstart.engine.load_options import ResolvedOptions
+from headstart.engine.machine import is_on_battery
 from headstart.engine.measurements import Measurements
 from headstart.engine.memory import free_memory
 from headstart.engine.protocol import (
@@ -41,6 +40,7 @@ from headstart.engine.runtime import openvino, openvino_genai
 from headstart.engine.tuning import store
 from headstart.engine.tuning.messages import Findings, Stage, Tune, TuneDecided, TuneReport, TuneStep, TuningStep
 from headstart.errors import HeadstartError, RemoteError, SettingsError, Translatable
+from headstart.library import manifest as manifests
 
 if TYPE_CHECKING:
     from headstart.engine.backends.embedding import EmbeddingEngine

@@ -14,7 +14,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from headstart import vocabulary
 from headstart.engine.engine import (
     Call,
     Finish,
@@ -31,6 +30,7 @@ from headstart.engine.engine import (
 )
 from headstart.engine.runtime import openvino_genai
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError, SettingsError
+from headstart.library import vocabulary
 
 _RENDERING = threading.Lock()  # a process has one timer to guard templates by
 _LONGEST = 60.0  # seconds for one conversation; the longest that fit a context take less than one

@@ -34,10 +34,11 @@ from PySide6.QtNetwork import QLocalServer, QLocalSocket
 from PySide6.QtWidgets import QApplication, QMessageBox
 
 import headstart
-from headstart import __version__, library, own_folder, paths, settings
+from headstart import __version__, paths, private_files, settings
 from headstart.chat.database import Key
 from headstart.chat.store import open_store
 from headstart.engine import runtime
+from headstart.library import library
 from headstart.ui import display
 from headstart.ui.chat.message import MessageContent, MessageState
 from headstart.ui.history.encryption import EncryptionOrder, EncryptionWork
@@ -64,7 +65,7 @@ class SingleInstance(QObject):
     def __init__(self, folder: Path, parent: QObject | None = None) -> None:
         super().__init__(parent)
         with contextlib.suppress(OSError):  # opening the history reports it
-            own_folder.make(folder)
+            private_files.make(folder)
         # Unix sockets allow about a hundred characters, and a folder may have more. One folder may have several paths.
         self._name = f"headstart-{hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]}"
         self._lock = QLockFile(str(folder / "window.lock"))
@@ -167,7 +168,7 @@ def start_log() -> Path:
     """Write the log to a file that rotates, and return its path; a disk that cannot be written is ignored."""
     path = paths.logs_folder() / FILE_NAME
     try:
-        own_folder.make(path.parent)
+        private_files.make(path.parent)
         writer = RotatingFileHandler(path, maxBytes=_MAX_BYTES, backupCount=_OLD_FILES, encoding="utf-8")
     except OSError:
         return path

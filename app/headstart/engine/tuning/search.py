@@ -45,7 +45,7 @@ from headstart.engine.tuning.messages import (
 from headstart.engine.tuning.store import Tuned
 from headstart.engine.validation import Trial as PrecisionTrial
 from headstart.errors import DeviceError, HeadstartError, MemoryBudgetError, Translatable
-from headstart.manifest import ModelSpec
+from headstart.library.manifest import ModelSpec
 
 FIRST_PAIRS, MORE_PAIRS = 3, 9  # answers of the default and of a candidate
 _CHANCE = 0.05  # chance of taking a setting that gains nothing, over all candidates of a stage

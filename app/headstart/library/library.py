@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeGuard
 
-from headstart import manifest, paths, vocabulary
+from headstart import paths
 from headstart.errors import (
     BrokenModelError,
     MakesVectorsError,
@@ -17,7 +17,8 @@ from headstart.errors import (
     Translatable,
     listed,
 )
-from headstart.manifest import Manifest, PairManifest
+from headstart.library import manifest, vocabulary
+from headstart.library.manifest import Manifest, PairManifest
 
 NO_DRAFT = "none"
 ELSEWHERE = "remote:"  # before the name of a model on another computer
