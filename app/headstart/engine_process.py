@@ -4,16 +4,17 @@ from collections.abc import Callable, Sequence
 
 from headstart.engine.opening import Models
 from headstart.engine.process import host
-from headstart.engine.process.host import Shared
+from headstart.engine.process.host import SharedEngine
 from headstart.engine.protocol import Facts, ServerReport, StartServer
 
 
 def main(argv: Sequence[str] | None = None, models: Models | None = None) -> None:
-    """See `host.main`."""
     host.main(argv, models, serve)
 
 
-def serve(order: StartServer, engine: Shared, facts: Facts, tell: Callable[[ServerReport], None]) -> host.RunningServer:
+def serve(
+    order: StartServer, engine: SharedEngine, facts: Facts, tell: Callable[[ServerReport], None]
+) -> host.RunningServer:
     """Start the local server. Raises SettingsError and ServerError."""
     from headstart.server.models import OneModel, served  # noqa: PLC0415 - HTTP, for which few processes have a use
     from headstart.server.server import Server, listen  # noqa: PLC0415

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headstart.engine.detokenizer import (
-    LEAST_ITEMS,
-    LONGEST_PERIOD,
+    MAX_PERIOD,
+    MIN_ITEMS,
     AnswerText,
     DecodeMany,
     Detokenizer,
@@ -259,7 +259,7 @@ def found_after(tokens: list[int]) -> tuple[int, int] | None:
 
 @pytest.mark.parametrize(
     ("period", "tokens", "repeats"),
-    [(1, 128, 128), (3, 128, 42), (4, 64, 16), (16, 64, 4), (17, 68, 4), (LONGEST_PERIOD, 800, 4)],
+    [(1, 128, 128), (3, 128, 42), (4, 64, 16), (16, 64, 4), (17, 68, 4), (MAX_PERIOD, 800, 4)],
 )
 def test_repetition_bounds(period: int, tokens: int, repeats: int) -> None:
     before = [1000 + token for token in range(37)]
@@ -279,7 +279,7 @@ def test_counting_list_is_a_repetition(name: str) -> None:
     repetition = Repetition()
     items = [COUNTED[name].format(n=number, even=2 * number, odd=2 * number + 1) for number in range(95, 195)]
     found = (number for number, item in enumerate(items, start=1) for sign in item if repetition.add(number, sign))
-    assert next(found) == LEAST_ITEMS
+    assert next(found) == MIN_ITEMS
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,7 @@ def test_varied_lines_are_no_repetition(line: str) -> None:
 @pytest.mark.parametrize("name", LOOPS)
 def test_loop_is_found_soon(name: str, byte_level: Tokenizer) -> None:
     unit = len(byte_level.encode(LOOPS[name]))
-    if unit > LONGEST_PERIOD:
+    if unit > MAX_PERIOD:
         pytest.skip("too long in the tokens of this tiny tokenizer")
     beginning = byte_level.encode("Here is what you asked for:\n\n")
     tokens = [*beginning, *byte_level.encode(LOOPS[name] * 200)]

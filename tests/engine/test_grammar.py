@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from headstart.engine import grammar
 from headstart.engine.engine import Mode, Origin, Request, Sampling, Speculation, Tool, Tools
-from headstart.engine.grammar import Spelling
+from headstart.engine.grammar import TokenBytes
 from headstart.engine.local import LocalEngine
 from headstart.errors import SettingsError
 from tests.engine.answers import LIST, ask, request
@@ -87,9 +87,9 @@ def test_unsupported_schema_is_refused(lone_engine: LocalEngine, schema: str) ->
         ({"properties": {"enum": {"type": "integer"}}}, '{"enum": 1}', '{"enum": 12345678901234567890}'),
     ],
 )
-def test_numbers_have_a_maximum_length(spelt: Spelling, schema: Any, kept: str, refused: str) -> None:
+def test_numbers_have_a_maximum_length(spelt: TokenBytes, schema: Any, kept: str, refused: str) -> None:
     for text, fits in ((kept, True), (refused, False)):
-        assert reads(grammar.form(json.dumps(schema), spelt), spelt, text) is fits
+        assert reads(grammar.schema_constraint(json.dumps(schema), spelt), spelt, text) is fits
 
 
 @pytest.mark.parametrize("schema", ['{"items": ' * 600 + "{}" + "}" * 600, '{"type": "integer", "minimum": "a"}'])
@@ -137,19 +137,19 @@ def test_answer_with_tools_may_be_text(pair_engine: LocalEngine) -> None:
         (replace(TOOLS, required=True, only="wait"), PAINTED, False),
     ],
 )
-def test_tool_calls_have_one_format(spelt: Spelling, tools: Tools, text: str, fits: bool) -> None:
-    assert reads(grammar.form_of_calls(tools, spelt), spelt, text) is fits
+def test_tool_calls_have_one_format(spelt: TokenBytes, tools: Tools, text: str, fits: bool) -> None:
+    assert reads(grammar.tool_constraint(tools, spelt), spelt, text) is fits
 
 
-def test_numbers_of_a_tool_call_have_a_maximum_length(spelt: Spelling) -> None:
+def test_numbers_of_a_tool_call_have_a_maximum_length(spelt: TokenBytes) -> None:
     tools = Tools((Tool("scale", '{"type": "object", "properties": {"by": {"type": "number"}}}'),))
     text = f'{"3" * 40}: <tool_call>\n{{"name": "scale", "arguments": {{"by": 0.{"3" * 20}'
     for added, fits in (("", True), ("3", False), ("}", True)):
-        assert reads(grammar.form_of_calls(tools, spelt), spelt, text + added) is fits
+        assert reads(grammar.tool_constraint(tools, spelt), spelt, text + added) is fits
 
 
-def test_own_grammar_has_no_maximum_of_digits(spelt: Spelling) -> None:
-    assert reads(grammar.form_of_grammar("start: /[0-9]+/", spelt), spelt, "7" * 40)
+def test_own_grammar_has_no_maximum_of_digits(spelt: TokenBytes) -> None:
+    assert reads(grammar.grammar_constraint("start: /[0-9]+/", spelt), spelt, "7" * 40)
 
 
 @pytest.mark.parametrize(
@@ -165,16 +165,16 @@ def test_own_grammar_has_no_maximum_of_digits(spelt: Spelling) -> None:
         (PAINTED.replace("red", "grey"), False),
     ],
 )
-def test_hidden_tools_forbid_calls_only(spelt: Spelling, text: str, fits: bool) -> None:
-    assert reads(grammar.form_of_calls(replace(TOOLS, hidden=True), spelt), spelt, text) is fits
+def test_hidden_tools_forbid_calls_only(spelt: TokenBytes, text: str, fits: bool) -> None:
+    assert reads(grammar.tool_constraint(replace(TOOLS, hidden=True), spelt), spelt, text) is fits
 
 
-def test_unsupported_strict_tool_is_named(spelt: Spelling) -> None:
+def test_unsupported_strict_tool_is_named(spelt: TokenBytes) -> None:
     with pytest.raises(SettingsError, match="parameters of the tool wait cannot be kept to"):
-        grammar.form_of_calls(Tools((replace(TOOLS.offered[1], strict=True),)), spelt)
+        grammar.tool_constraint(Tools((replace(TOOLS.offered[1], strict=True),)), spelt)
 
 
-def reads(form: grammar.Form, spelt: Spelling, text: str) -> bool:
+def reads(form: grammar.GrammarConstraint, spelt: TokenBytes, text: str) -> bool:
     """Return whether an answer may begin with the text."""
     for token in spelt.native.tokenize_str(text):
         allowed = form.allowed([])
@@ -229,11 +229,13 @@ class Counting:
         self._matcher.rollback(count)
 
 
-def spelling(engine: LocalEngine) -> Spelling:
-    return Spelling(engine.tokenizer.folder, engine.target.runner.vocabulary, engine.target.manifest.tokenizer.stop_ids)
+def spelling(engine: LocalEngine) -> TokenBytes:
+    return TokenBytes(
+        engine.tokenizer.folder, engine.target.runner.vocabulary, engine.target.manifest.tokenizer.stop_ids
+    )
 
 
-def a_text(form: grammar.Form, length: int) -> list[int]:
+def a_text(form: grammar.GrammarConstraint, length: int) -> list[int]:
     """Tokens that the form allows from where it is."""
     run: list[int] = []
     while len(run) < length:
@@ -245,8 +247,8 @@ def a_text(form: grammar.Form, length: int) -> list[int]:
 
 def test_masks_are_computed_once(lone_engine: LocalEngine) -> None:
     spelt = spelling(lone_engine)
-    counting = Counting(grammar.form(SCHEMA, spelt)._matcher)
-    form = grammar.Form(counting, spelt.stop_ids)
+    counting = Counting(grammar.schema_constraint(SCHEMA, spelt)._matcher)
+    form = grammar.GrammarConstraint(counting, spelt.stop_ids)
     guessed = a_text(form, 8)  # a draft
     for count in range(9):  # the target checks all of it
         form.allowed(guessed[:count])
@@ -261,8 +263,8 @@ STEPS = st.lists(st.tuples(st.sampled_from(["ask", "wrong", "commit"]), st.integ
 
 @settings(max_examples=30, deadline=None)
 @given(STEPS)
-def test_masks_equal_those_of_a_fresh_matcher(spelt: Spelling, steps: Sequence[tuple[str, int]]) -> None:
-    form, written = grammar.form(SCHEMA, spelt), list[int]()
+def test_masks_equal_those_of_a_fresh_matcher(spelt: TokenBytes, steps: Sequence[tuple[str, int]]) -> None:
+    form, written = grammar.schema_constraint(SCHEMA, spelt), list[int]()
     guessed: list[int] = []
     for kind, count in steps:
         guessed = guessed or a_text(form, 6)
@@ -271,7 +273,7 @@ def test_masks_equal_those_of_a_fresh_matcher(spelt: Spelling, steps: Sequence[t
                 form.commit(token)
             written, guessed = written + guessed[:count], guessed[count:]
         run = [*guessed[:count], *([0] if kind == "wrong" else [])]
-        fresh = grammar.form(SCHEMA, spelt)
+        fresh = grammar.schema_constraint(SCHEMA, spelt)
         for token in written:
             fresh.commit(token)
         got, expected = form.allowed(run), fresh.allowed(run)
@@ -280,5 +282,5 @@ def test_masks_equal_those_of_a_fresh_matcher(spelt: Spelling, steps: Sequence[t
 
 
 @pytest.fixture(scope="module")
-def spelt(lone_engine: LocalEngine) -> Spelling:
+def spelt(lone_engine: LocalEngine) -> TokenBytes:
     return spelling(lone_engine)

@@ -245,7 +245,7 @@ def test_endless_line_takes_no_memory() -> None:
     chunk = b"x" * 2**20
     for _ in range(40):
         assert not list(splitter.push(chunk))
-        assert len(splitter._rest) <= protocol.LONGEST_LINE + 1
+        assert len(splitter._rest) <= protocol.MAX_LINE + 1
     long, good = splitter.push(b"\n" + protocol.encode(protocol.Cancel(2)))
     with pytest.raises(ProtocolError, match="16 MiB"):
         protocol.decode_order(long)

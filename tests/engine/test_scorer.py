@@ -12,7 +12,7 @@ from scipy.special import log_softmax
 
 from headstart.engine.detokenizer import AnswerText, Scorer
 from headstart.engine.engine import Mode, Origin, Request, Sampling, Scored, Speculation
-from headstart.engine.grammar import Spelling
+from headstart.engine.grammar import TokenBytes
 from headstart.engine.local import LocalEngine
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.sampling import Row
@@ -148,7 +148,7 @@ def test_tokens_of_a_stop_string_have_no_logprobs(pair_engine: LocalEngine) -> N
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_token_bytes_of_every_tokenizer_kind(tokenizer_folders: Path, kind: str) -> None:
-    tokenizer, spelling = Tokenizer(tokenizer_folders / kind), Spelling(tokenizer_folders / kind, 900, [2])
+    tokenizer, spelling = Tokenizer(tokenizer_folders / kind), TokenBytes(tokenizer_folders / kind, 900, [2])
     for text in SAMPLES:
-        spelt = b"".join(map(spelling.spell, tokenizer.encode(text)))
+        spelt = b"".join(map(spelling.decode, tokenizer.encode(text)))
         assert spelt.removeprefix(b" ") == text.encode().removeprefix(b" ")

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from bench.toy import PROGRAM
 from headstart.engine.engine import LoadOptions
-from headstart.engine.process.watch import Patience
+from headstart.engine.process.watch import Timeouts
 from headstart.engine.protocol import Serving, StartServer
 from headstart.server import keys
 from headstart.ui import engine_link
@@ -25,7 +25,7 @@ from tests.ui.test_engine_link import TOY, Heard, answer, ask
 @pytest.fixture
 def impatient(qtbot: QtBot) -> Iterator[EngineLink]:
     """Waits two seconds for a round."""
-    link = EngineLink((*PROGRAM, "--pace", "0.01"), patience=Patience(round=2.0, token=0.0))
+    link = EngineLink((*PROGRAM, "--pace", "0.01"), timeouts=Timeouts(round=2.0, token=0.0))
     with qtbot.waitSignal(link.loaded, timeout=WAIT):
         link.load(TOY)
     yield link
@@ -46,7 +46,7 @@ def test_hanging_engine_is_replaced(qtbot: QtBot, impatient: EngineLink) -> None
 @pytest.mark.engine_process
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no way to freeze a process")
 def test_hanging_load_is_not_repeated(qtbot: QtBot) -> None:
-    link = EngineLink(PROGRAM, patience=Patience(load=2.0))
+    link = EngineLink(PROGRAM, timeouts=Timeouts(load=2.0))
     with qtbot.waitSignal(link.described, timeout=WAIT):
         link.describe()
     os.kill(link.pid, signal.SIGSTOP)

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from headstart.engine.engine import FinishReason, Origin, Round, Stats, Step, Timing, Token, joined
+from headstart.engine.engine import FinishReason, Origin, Round, Stats, Step, Timing, Token, merge_stats
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.live_panel import LiveFigures, LivePanel, Sparkline
 from headstart.ui.program import Program
@@ -184,13 +184,13 @@ def test_continued_answer_is_counted_whole() -> None:
         STATS, output_tokens=50, rounds=10, drafted=20, accepted=10, ttft_ms=9.0, decode_ms=1000.0, ledger_ms=-100.0
     )
     second = replace(second, by_origin={"draft": 10, "n-gram": 1}, by_part={"verify": 5.0})
-    whole = joined(second, first)
+    whole = merge_stats(second, first)
     assert (whole.output_tokens, whole.rounds, whole.drafted, whole.accepted) == (151, 50, 100, 70)
     assert (whole.ttft_ms, whole.decode_ms, whole.ledger_ms) == (1500.0, 6000.0, 400.0)
     assert whole.by_origin == {"draft": 70, "target": 41, "n-gram": 1}
     assert whole.by_part == {"draft": 10.0, "verify": 5.0}
     assert whole.speedup == pytest.approx(6400.0 / 6000.0)  # what it would have taken without guesses
-    assert joined(STATS, {}) == STATS
+    assert merge_stats(STATS, {}) == STATS
 
 
 def test_final_figures_are_those_of_the_answer(panel: LivePanel) -> None:

@@ -49,7 +49,7 @@ from headstart.engine.engine import (
     Message,
     Sampling,
     Tool,
-    joined,
+    merge_stats,
 )
 from headstart.errors import ContextOverflowError, EngineLostError, HeadstartError, ModelNotFoundError, SettingsError
 from headstart.library import Choice
@@ -681,7 +681,7 @@ class Session:
             if cancel.is_set():
                 return replace(result, text=loop.text, reason=FinishReason.CANCELLED, call=None)
             next_part = answer(self.engine, loop, self.screen)
-            stats = joined(next_part.stats, stats_json(result.stats))
+            stats = merge_stats(next_part.stats, stats_json(result.stats))
             result = replace(next_part, token_ids=result.token_ids + next_part.token_ids, stats=stats)
         return replace(result, text=loop.text)
 

@@ -27,7 +27,7 @@ from headstart.engine.engine import (
     Prefill,
     Stats,
     Step,
-    nothing,
+    no_stats,
 )
 from headstart.engine.protocol import Loading
 from headstart.errors import EngineLostError
@@ -239,7 +239,7 @@ def answer(engine: Engine, loop: ToolLoop, screen: Screen) -> Answer:
     except EngineLostError as error:
         if not any(text):
             raise
-        return Answer("".join(text), (), FinishReason.CANCELLED, nothing(), str(error))
+        return Answer("".join(text), (), FinishReason.CANCELLED, no_stats(), str(error))
     finally:
         screen.end_answer()
     raise AssertionError("an engine ends every answer with Finish")

@@ -29,7 +29,7 @@ from headstart.engine.engine import (
     Tally,
     Tracing,
 )
-from headstart.engine.grammar import Spelling
+from headstart.engine.grammar import TokenBytes
 from headstart.engine.loading import LoadedModel, Place, Watcher, load_head, load_model
 from headstart.engine.measurements import Measurements
 from headstart.engine.policy.cost_model import Costs, Curve
@@ -91,7 +91,7 @@ class LocalEngine:
         self._decoder = self._new_decoder()
         self._stop_ids = frozenset(target.manifest.tokenizer.stop_ids)
         self.sampling = generation_config.read(tokenizer.folder)
-        self._spelling = Spelling(tokenizer.folder, target.runner.vocabulary, target.manifest.tokenizer.stop_ids)
+        self._token_bytes = TokenBytes(tokenizer.folder, target.runner.vocabulary, target.manifest.tokenizer.stop_ids)
         runners = target.runner.others if isinstance(target.runner, PagedRunner) else ()
         self.others: list[LocalEngine] = []
         self._is_one_of_several = bool(runners)
@@ -137,8 +137,8 @@ class LocalEngine:
     def _generate(self, request: Request, cancel: CancelEvent | None) -> Iterator[Event]:
         tally = Tally()
         text = AnswerText(self.tokenizer.decode_many, request.stop, stop_on_repetition=request.stop_on_repetition)
-        scorer = None if request.likeliest is None else Scorer(self._spelling.spell, request.likeliest)
-        prompt = Scorer(self._spelling.spell, request.likeliest or 0) if request.echo and scorer else None
+        scorer = None if request.likeliest is None else Scorer(self._token_bytes.decode, request.likeliest)
+        prompt = Scorer(self._token_bytes.decode, request.likeliest or 0) if request.echo and scorer else None
         is_echoed = not request.echo
         reason = FinishReason.STOP  # unless the token layer says otherwise, or the text ends it from here
         for event in self._events(request, scorer, prompt, cancel or CancelEvent()):
@@ -279,7 +279,7 @@ class LocalEngine:
             request.sampling.settled(self.sampling),
             request.speculation,
             tuple(self.tokenizer.encode(request.prediction)),
-            grammar.form_of(request, self._spelling),
+            grammar.constraint_for(request, self._token_bytes),
             scorer.note if scorer else None,
             written,
             request.keep,

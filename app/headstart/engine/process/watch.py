@@ -1,6 +1,6 @@
 """The watchdog: how long a working engine may be silent before it counts as hung.
 
-Only time in which this side ran is counted: a sleeping computer or a stopped terminal is not a hung engine.
+Only the time in which this side ran is counted: a sleeping computer or a stopped terminal does not make a hung engine.
 """
 
 import threading
@@ -37,14 +37,14 @@ from headstart.engine.protocol import (
 from headstart.engine.tuning.messages import Tune, TunedKnown, TuneEnded
 from headstart.errors import Translatable
 
-LOOK = 1.0  # seconds between two looks
-_MOST_COUNTED = 2 * LOOK  # seconds between two looks beyond which this side stood still itself
-_PASS = 1024  # tokens that Headstart's own engine reads at a time
+POLL_S = 1.0  # between two calls of `find_hang`
+_MAX_COUNTED = 2 * POLL_S  # a longer pause between two calls means that this side stood still
+_PASS_TOKENS = 1024  # tokens that Headstart's own engine reads at a time
 _GIGABYTE = 1e9
 _WEIGHTS = "*.bin"
-_ENDS: dict[type[Report], type[Order]] = {Loaded: Load, Finished: Generate, Benched: Bench, TuneEnded: Tune}
-_WORK = {kind.__name__: kind for kind in _ENDS.values()}
-_ASIDE = (
+_ENDED_BY: dict[type[Report], type[Order]] = {Loaded: Load, Finished: Generate, Benched: Bench, TuneEnded: Tune}
+_WORK_ORDERS = {kind.__name__: kind for kind in _ENDED_BY.values()}
+_SIDE_REPORTS = (
     Counted,
     Described,
     TunedKnown,
@@ -52,24 +52,24 @@ _ASIDE = (
     Asked,
     Answered,
     ServerEnded,
-)  # from another thread than the one that works
+)  # from other threads than the one that works
 
 
 @dataclass(frozen=True)
-class Patience:
-    """Seconds of silence, by what the engine does; many times what slow computers need."""
+class Timeouts:
+    """Seconds of silence that are allowed; many times what slow computers need."""
 
     start: float = 30.0
     load: float = 180.0
-    gigabyte: float = 120.0  # more for each one of weights
+    gigabyte: float = 120.0  # added for each gigabyte of weights
     round: float = 60.0
-    token: float = 0.1  # more for each token of a prompt
+    token: float = 0.1  # added for each token of a prompt
     measuring: float = 900.0  # a heat of a benchmark, a trial of a tuning
-    computing: float = 10.0  # times as long while the process uses a fifth of a core: it is slow, not hung
+    computing: float = 10.0  # factor while the process uses a fifth of a core: it is slow, not hung
 
 
-class Doing(Enum):
-    """What a silent engine does, for a sentence."""
+class Activity(Enum):
+    """What a silent engine does, as words for a sentence."""
 
     START = Translatable("starting")
     LOAD = Translatable("loading the model")
@@ -79,138 +79,138 @@ class Doing(Enum):
 
 
 @dataclass(frozen=True)
-class Silence:
-    """The engine counts as hung."""
+class HangReport:
+    """A hung engine."""
 
-    doing: Doing
+    activity: Activity
     seconds: float
 
     @property
     def sentence(self) -> Translatable:
-        """What a person reads."""
         return Translatable(
             "The engine gave no sign for {seconds:.0f} seconds while {doing}, so it was ended; "
             "it starts again when it is needed.",
             seconds=self.seconds,
-            doing=self.doing.value,
+            activity=self.activity.value,
         )
 
 
 class Watch:
-    """Gets every order and report of one process, in sequence."""
+    """Follows the orders and reports of one process."""
 
-    def __init__(self, patience: Patience | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        """The process is being started. `clock` gives seconds."""
-        self._noting = threading.Lock()  # answers at the same time are followed by a thread each
-        self._patience, self._clock = patience or Patience(), clock
+    def __init__(self, timeouts: Timeouts | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        """Start watching a process that is being started. `clock` returns seconds."""
+        self._lock = threading.Lock()  # each of several answers has a thread
+        self._timeouts, self._clock = timeouts or Timeouts(), clock
         self._orders: list[Order] = []
-        self._in_turn = False  # an answer for the local server is at work
-        self._started = False
+        self._is_serving = False  # an answer for the local server is at work
+        self._has_started = False
         self._facts: Facts | None = None
         self._prompt: Prefill | None = None  # of the answer at work
-        self._writing = False
-        self._silent, self._looked = 0.0, clock()
-        self._used: float | None = None  # processor seconds, at the first look after the last sign
+        self._is_writing = False
+        self._silent_s, self._polled = 0.0, clock()
+        self._cpu_seconds_before: float | None = None  # at the first poll after the last report
 
     @property
     def is_idle(self) -> bool:
-        """Whether the engine has nothing to do."""
-        return self._started and not self._orders and not self._in_turn
+        return self._has_started and not self._orders and not self._is_serving
 
     def note_order(self, order: Order) -> None:
-        """An order was sent; from any thread."""
-        with self._noting:
-            if type(order).__name__ in _WORK:
+        """Note an order that was sent. Thread-safe."""
+        with self._lock:
+            if type(order).__name__ in _WORK_ORDERS:
                 if self.is_idle:
-                    self._begin()
+                    self._restart_clock()
                 self._orders.append(order)
 
     def note_report(self, report: Report) -> None:
-        """A report came; on any thread."""
-        with self._noting:
+        """Note a report that came. Thread-safe."""
+        with self._lock:
             self._note_report(report)
 
     def _note_report(self, report: Report) -> None:
-        if isinstance(report, _ASIDE) or (isinstance(report, Failed) and report.order and report.order not in _WORK):
+        if isinstance(report, _SIDE_REPORTS) or (
+            isinstance(report, Failed) and report.order and report.order not in _WORK_ORDERS
+        ):
             return
         match report:
             case Ready():
-                self._started = True
+                self._has_started = True
             case Loaded(facts):
                 self._facts = facts
             case Prefilled(_, prefill) | TurnTaken(Prefill() as prefill):
                 self._prompt = prefill
             case Stepped() | TurnTaken():
-                self._writing = True
+                self._is_writing = True
         if isinstance(report, TurnTaken):
-            self._in_turn = True
+            self._is_serving = True
         elif isinstance(report, TurnEnded):
-            self._in_turn, self._prompt, self._writing = False, None, False
-        self._note_end(report)
-        self._begin()
+            self._is_serving, self._prompt, self._is_writing = False, None, False
+        self._remove_order(report)
+        self._restart_clock()
 
-    def look(self, used: Callable[[], float]) -> Silence | None:
-        """To be called every LOOK or so; `used` gives the processor seconds of the process. None: all is well."""
+    def find_hang(self, cpu_seconds: Callable[[], float]) -> HangReport | None:
+        """Return a report if the process hangs; call it every POLL_S. `cpu_seconds` returns its processor time."""
         self._count()
         if self.is_idle:
             return None
-        if self._used is None:
-            self._used = used()
-        doing, allowed = self._allowed()
-        if self._silent <= allowed:
+        if self._cpu_seconds_before is None:
+            self._cpu_seconds_before = cpu_seconds()
+        activity, limit = self._limit()
+        if self._silent_s <= limit:
             return None
-        computes = used() - self._used >= self._silent / 5
-        patient = computes and self._silent <= allowed * self._patience.computing
-        return None if patient else Silence(doing, self._silent)
+        computes = cpu_seconds() - self._cpu_seconds_before >= self._silent_s / 5
+        patient = computes and self._silent_s <= limit * self._timeouts.computing
+        return None if patient else HangReport(activity, self._silent_s)
 
     def _count(self) -> None:
         now = self._clock()
-        self._silent += min(now - self._looked, _MOST_COUNTED)
-        self._looked = now
+        self._silent_s += min(now - self._polled, _MAX_COUNTED)
+        self._polled = now
 
-    def _begin(self) -> None:
-        self._silent, self._looked, self._used = 0.0, self._clock(), None
+    def _restart_clock(self) -> None:
+        self._silent_s, self._polled, self._cpu_seconds_before = 0.0, self._clock(), None
 
-    def _note_end(self, report: Report) -> None:
-        """The oldest order is at work; an unreadable one may have been any, so all are dropped."""
+    def _remove_order(self, report: Report) -> None:
+        """Remove the oldest order of the kind that has ended, or all after an unreadable one."""
         if isinstance(report, Failed) and not report.order:
             self._orders.clear()
-        ended = _WORK.get(report.order) if isinstance(report, Failed) else _ENDS.get(type(report))
+        ended = _WORK_ORDERS.get(report.order) if isinstance(report, Failed) else _ENDED_BY.get(type(report))
         done = next((order for order in self._orders if type(order) is ended), None)
         if done:
             self._orders.remove(done)
-            self._prompt, self._writing = None, False
+            self._prompt, self._is_writing = None, False
 
-    def _allowed(self) -> tuple[Doing, float]:
-        patience = self._patience
-        if not self._started:
-            return Doing.START, patience.start
-        order = None if self._in_turn else self._orders[0]
+    def _limit(self) -> tuple[Activity, float]:
+        timeouts = self._timeouts
+        if not self._has_started:
+            return Activity.START, timeouts.start
+        order = None if self._is_serving else self._orders[0]
         if isinstance(order, Load):
-            return Doing.LOAD, self._of_load(order.options)
+            return Activity.LOAD, self._load_limit(order.options)
         if isinstance(order, Bench | Tune):
-            return Doing.MEASURE, patience.measuring
-        doing = Doing.WRITE if self._writing else Doing.READ
+            return Activity.MEASURE, timeouts.measuring
+        activity = Activity.WRITE if self._is_writing else Activity.READ
         if self._facts and self._facts.server:
-            return doing, float("inf")
-        return doing, patience.round + patience.token * self._tokens()
+            return activity, float("inf")
+        return activity, timeouts.round + timeouts.token * self._unread_tokens()
 
-    def _of_load(self, options: LoadOptions) -> float:
+    def _load_limit(self, options: LoadOptions) -> float:
         if options.remote:
-            return float("inf")  # the client of another computer has its own limits
+            return float("inf")  # the remote client has its own limits
         size = 0
         for folder in filter(None, (options.target, options.draft)):
             for file in folder.glob(_WEIGHTS):
-                with suppress(OSError):  # loading it will report that
+                with suppress(OSError):  # loading reports it
                     size += file.stat().st_size
-        return self._patience.load + self._patience.gigabyte * size / _GIGABYTE
+        return self._timeouts.load + self._timeouts.gigabyte * size / _GIGABYTE
 
-    def _tokens(self) -> int:
-        """Tokens of the prompt that one pass may have to read."""
+    def _unread_tokens(self) -> int:
+        """Return how many tokens of the prompt one pass may have to read."""
         if self._prompt is None:
             return 0
-        if self._writing:  # a draft reads it when it is first asked for a guess
+        if self._is_writing:  # the draft reads it before its first guess
             return self._prompt.total if self._facts and self._facts.draft else 0
         left = self._prompt.total - self._prompt.done
         own = self._facts is None or self._facts.engine == EngineKind.HEADSTART.value
-        return min(left, _PASS) if own else left
+        return min(left, _PASS_TOKENS) if own else left

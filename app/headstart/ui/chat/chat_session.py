@@ -21,7 +21,7 @@ from headstart.chat.conversation import (
 )
 from headstart.chat.store import UNSENT, Store, new_id
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Call, Finish, FinishReason, Keep, Prefill, Request, Step, joined
+from headstart.engine.engine import Call, Finish, FinishReason, Keep, Prefill, Request, Step, merge_stats
 from headstart.engine.protocol import Failed, Load
 from headstart.errors import EngineBusyError, HeadstartError, HistoryError
 from headstart.settings import Settings
@@ -351,7 +351,7 @@ class ChatSession(QObject):
             rest, call = self.live.loop.end()
             if rest:
                 self._grow((rest,))
-            kept = live_answer.keep(joined(finish.stats, self.live.earlier), finish.reason)
+            kept = live_answer.keep(merge_stats(finish.stats, self.live.earlier), finish.reason)
             if call and not stopped:
                 self.live.earlier = kept
                 self._ask(call)

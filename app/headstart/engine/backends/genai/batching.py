@@ -26,19 +26,20 @@ class ContinuousBatching:
     """Writes up to `size` answers at once; when one ends, the next begins."""
 
     def __init__(self, options: LoadOptions, size: int, longest: int) -> None:
-        """`longest`: tokens of the longest prompt and answer; `size` shrinks if the memory holds fewer of these.
+        """Load a model. `longest` is the length of the longest prompt and answer, in tokens.
 
-        Raises BrokenModelError, DeviceError or MemoryBudgetError.
+        `size` shrinks if the memory holds fewer answers of that length. Raises BrokenModelError, DeviceError
+        and MemoryBudgetError.
         """
         options = replace(options, draft=None)
         manifest = manifests.read_model(options.target)
         context = memory.context_of(manifest, options.context)
-        self.size = _fitting(manifest, options, size, min(longest, context))
+        self.size = _fitting_size(manifest, options, size, min(longest, context))
         chosen = fast_properties(options.target, options.device, paths.measurements_folder(), options.kv_precision)
-        made_of = Blueprint(options, dict(chosen), {})
-        self._engine = GenaiEngine((manifest,), made_of, Tokenizer(options.target), context)
+        blueprint = Blueprint(options, dict(chosen), {})
+        self._engine = GenaiEngine((manifest,), blueprint, Tokenizer(options.target), context)
         try:
-            self._pipeline = stepped(options, made_of.target, self.size)
+            self._pipeline = stepped(options, blueprint.target, self.size)
         except RuntimeError as error:
             raise DeviceError(
                 "OpenVINO GenAI cannot answer in batches on {device} ({reason}); {remedy}.",
@@ -50,10 +51,10 @@ class ContinuousBatching:
     def answers(
         self, requests: Iterator[tuple[int, Request]], cancel: CancelEvent
     ) -> Iterator[tuple[int, Step | Finish | Refusal]]:
-        """The events of all answers, each with the key of its request; a Finish or a refusal is the last of its key.
+        """Yield the events of all answers with the keys of their requests, until each ends or is refused.
 
-        Requests are taken as there is room; after the last one, the answers in progress are completed. `cancel` ends
-        them within one pass. Raises EngineLostError if GenAI fails.
+        Requests are taken as there is room; after the last one, the answers in progress are completed. `cancel`
+        ends them within one pass. Raises EngineLostError if GenAI fails.
         """
         writing: list[_Writing] = []
         while True:
@@ -93,7 +94,7 @@ class ContinuousBatching:
             self._pipeline.step()
 
     def _events(self, each: "_Writing") -> Iterator[Step | Finish]:
-        """The events of the last pass for one answer. The pass is shared, so no answer has a time of its own."""
+        """Yield an answer's events of the last pass. The pass is shared, so no answer has a time of its own."""
         if not each.ended:
             batch = received(each.handle, 0.0, Translatable("use a smaller --batch-size"))
             step = each.answer.take(batch)
@@ -117,14 +118,14 @@ class _Writing:
 
 
 def difference(options: LoadOptions, request: Request, *, seeded: bool) -> str:
-    """What a batch would do differently from Headstart's own engine; empty: nothing.
+    """Return what a batch would do differently from Headstart's own engine, or "".
 
-    `seeded`: a seed was given. GenAI draws other tokens from it, filters by top-k and top-p in an order of its
-    own, and its penalties raise unlikely tokens.
+    GenAI draws other tokens from a seed, filters by top-k and top-p in an order of its own, and its penalties make
+    unlikely tokens likelier.
     """
     sampling = request.sampling
     penalties = (sampling.repetition_penalty, sampling.presence_penalty, sampling.frequency_penalty)
-    found = {
+    differences = {
         "a trace": options.tracing is not None,
         "the NPU": devices.kind(options.device) == NPU,
         "a seed": seeded and sampling.temperature > 0.0,
@@ -133,11 +134,11 @@ def difference(options: LoadOptions, request: Request, *, seeded: bool) -> str:
         "penalties": penalties != (1.0, 0.0, 0.0),
         "speculation of their own": request.speculation not in (Speculation(), Speculation(Mode.OFF)),
     }
-    return next((words for words, holds in found.items() if holds), "")
+    return next((words for words, holds in differences.items() if holds), "")
 
 
-def _fitting(manifest: manifests.Manifest, options: LoadOptions, size: int, longest: int) -> int:
-    """`size`, or as many answers as fit into the free memory. Raises MemoryBudgetError if none fits."""
+def _fitting_size(manifest: manifests.Manifest, options: LoadOptions, size: int, longest: int) -> int:
+    """Return how many answers fit into the free memory, at most `size`. Raises MemoryBudgetError if none does."""
     if options.ignore_memory:
         return size
     memory.require(manifest, None, replace(options, context=longest))
