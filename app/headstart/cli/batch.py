@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from headstart.cli.command import INTERRUPTED, TEXT, YES_OR_NO, Load, flag
 from headstart.cli.options import Settings, find_setting, model_facts, writable_file
-from headstart.cli.render import Screen, count, on_ctrl_c, stats_json
+from headstart.cli.render import Screen, count, on_ctrl_c
 from headstart.engine import generation_config
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
@@ -32,6 +32,7 @@ from headstart.engine.engine import (
     Sampling,
     Step,
 )
+from headstart.engine.stats import figures
 from headstart.errors import (
     BatchError,
     ChatTemplateError,
@@ -497,7 +498,7 @@ class _Batch:
                 "batch_size": part.at_once,
             }
         line = {"id": task.id, "text": text, "finish_reason": finish.reason, "token_ids": finish.token_ids}
-        self._answers.add(line | {"stats": stats_json(finish.stats), "settings": settings})
+        self._answers.add(line | {"stats": figures(finish.stats), "settings": settings})
         self._num_answered += 1
         self._advance()
 

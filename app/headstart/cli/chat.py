@@ -37,7 +37,7 @@ from headstart.cli.options import (
     title,
     tracing,
 )
-from headstart.cli.render import Answer, Screen, answer, count, harmless, on_ctrl_c, stats_json, stats_line, stats_lines
+from headstart.cli.render import Answer, Screen, answer, count, harmless, on_ctrl_c, stats_line, stats_lines
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     Call,
@@ -51,6 +51,7 @@ from headstart.engine.engine import (
     Tool,
     merge_stats,
 )
+from headstart.engine.stats import figures
 from headstart.errors import ContextOverflowError, EngineLostError, HeadstartError, ModelNotFoundError, SettingsError
 from headstart.library import Choice
 from headstart.pdf_text import open_pdf, pages
@@ -455,7 +456,7 @@ def _answer_json(session: "Session", result: Answer, order: _Order) -> dict[str,
         **calls,
         "token_ids": result.token_ids,
         "finish_reason": result.reason,
-        "stats": stats_json(result.stats),
+        "stats": figures(result.stats),
         "settings": model | {"system": session.system} | session.settings.with_model_defaults(session.own).values,
     }
 
@@ -681,7 +682,7 @@ class Session:
             if cancel.is_set():
                 return replace(result, text=loop.text, reason=FinishReason.CANCELLED, call=None)
             next_part = answer(self.engine, loop, self.screen)
-            stats = merge_stats(next_part.stats, stats_json(result.stats))
+            stats = merge_stats(next_part.stats, figures(result.stats))
             result = replace(next_part, token_ids=result.token_ids + next_part.token_ids, stats=stats)
         return replace(result, text=loop.text)
 

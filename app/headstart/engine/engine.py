@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from headstart import parameters
+from headstart.engine import origins
 from headstart.engine.cancelling import CancelEvent
 from headstart.errors import SettingsError, Translatable
 
@@ -18,6 +19,7 @@ Drafter = parameters.Drafter
 EngineKind = parameters.EngineKind
 KvPrecision = parameters.KvPrecision
 Mode = parameters.Mode
+Origin = origins.Origin
 Precision = parameters.Precision
 Sampling = parameters.SamplingParams
 Speculation = parameters.SpeculationParams
@@ -34,17 +36,6 @@ class FinishReason(StrEnum):
     REPETITION = "repetition"  # the answer repeated itself
     CONTENT_FILTER = "content_filter"  # a server's filter withholds the rest
     CANCELLED = "cancelled"
-
-
-class Origin(StrEnum):
-    """Who proposed a token that the target confirmed."""
-
-    TARGET = "target"  # the target's own: plain step, recovered or bonus token
-    DRAFT = "draft"
-    EAGLE = "eagle"  # a head, of EAGLE-3 or Hydra
-    NGRAM = "n-gram"
-    TABLE = "table"  # the n-gram table
-    UNKNOWN = "unknown"  # the engine or a server does not report it
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ class LocalEngine:
 
         `reload` loads the target again, in what its arithmetic may be by then.
         """
-        drafting = {Origin.DRAFT.value: draft, Origin.EAGLE.value: head}
+        drafting = {Origin.DRAFT.value: draft, Origin.HEAD.value: head}
         self.drafting = {name: model for name, model in drafting.items() if model}
         learned = learned or _learned(target, self.drafting)
         self.target = target
@@ -85,7 +85,7 @@ class LocalEngine:
         if draft and not draft.runner.can_branch:  # what is read again leaves holes in other caches
             passes[Origin.DRAFT] = 1
         if head:  # it reads each token once
-            passes[Origin.EAGLE] = 1
+            passes[Origin.HEAD] = 1
         self._prefixes = [_prefixes(model) for model in (target, draft) if model]
         self._answers = _answers(target)
         self._decoder = self._new_decoder()
@@ -257,7 +257,7 @@ class LocalEngine:
 
     def _new_decoder(self) -> Decoder:
         """Of the target as it is loaded now."""
-        target, draft, head = self.target, self.draft, self.drafting.get(Origin.EAGLE)
+        target, draft, head = self.target, self.draft, self.drafting.get(Origin.HEAD)
         sources = Sources(target.runner, self.tokenizer.folder, target.manifest, answers=self._answers)
         if draft:
             reads = self._policy.costs.pass_of(Origin.DRAFT)
@@ -400,7 +400,7 @@ def _restored_policy(
     kind = Policy if depth is None else Recorder
     models = {Origin.TARGET.value: target, **drafting}
     trials = {name: validation.known(model.measurements, model.properties) for name, model in models.items()}
-    is_measured = all(trial and trial.ms for name, trial in trials.items() if name != Origin.EAGLE)
+    is_measured = all(trial and trial.ms for name, trial in trials.items() if name != Origin.HEAD)
     policy = kind.from_json(learned.get(_POLICY))
     if policy is None or (is_measured and not learned.get(_PRICES)):
         curves = {name: _curve(model, trials[name]) for name, model in models.items()}

@@ -103,7 +103,7 @@ class Books:
         self.pace = Pace()  # of rounds that n-grams did not write
         self.accounts = defaultdict[str, Ledger](lambda: Ledger(_ALLOWANCE))
         self.accounts[Origin.DRAFT] = Ledger(_DRAFT_ALLOWANCE)
-        self.accounts[Origin.EAGLE] = Ledger(_HEAD_ALLOWANCE)
+        self.accounts[Origin.HEAD] = Ledger(_HEAD_ALLOWANCE)
         self.accounts[Origin.NGRAM] = Ledger(_NGRAM_ALLOWANCE)
         self._switched_for: str | None = None  # whose round left the target at another size than plain steps have
 

@@ -22,12 +22,6 @@ _SHARED = 8  # rounds that share the cost of a catch-up
 _PATIENCE = (
     1 / 32
 )  # tokens written first, times the square of the plain steps that reading costs: a long text is a gamble
-_NAMES = {
-    Drafter.DRAFT: Origin.DRAFT,
-    Drafter.EAGLE: Origin.EAGLE,
-    Drafter.NGRAM: Origin.NGRAM,
-    Drafter.TABLE: Origin.TABLE,
-}
 _UNPRICED = Prices((0.0,), 0.0, 0.0)
 # Tokens of the last answers; these stand for them until as many were seen. A log-normal spread around 200.
 _USUAL_LENGTHS = (747, 435, 299, 216, 158, 112, 73, 31, 54, 92, 134, 185, 254, 357, 549, 1288)
@@ -206,7 +200,7 @@ class DraftPlan:
         gain = drafting_gain(prices, 0, 1.0, first, ahead)
         is_used, is_long = model in books.used, self.situation.lags[model] > BULK
         if is_used:  # a head has something to read in each of its rounds
-            gain -= prices.rate * catch_up_ms / (1 if model == Origin.EAGLE and not is_long else _SHARED)
+            gain -= prices.rate * catch_up_ms / (1 if model == Origin.HEAD and not is_long else _SHARED)
         elif books.emitted < int(_PATIENCE * (catch_up_ms * plain_rate) ** 2):
             return PricedModel(prices)
         covered = is_used and account.balance > catch_up_ms * plain_rate
@@ -318,7 +312,7 @@ def _permitted(situation: Situation, drafter: Drafter) -> Situation:
     """As if the drafters that the user shut out were not there."""
     if drafter is Drafter.ANY:
         return situation
-    name = _NAMES[drafter]
+    name = Origin[drafter.name]
     offers = {each: offer for each, offer in situation.offers.items() if each == name}
     return replace(situation, lags={each: lag for each, lag in situation.lags.items() if each == name}, offers=offers)
 

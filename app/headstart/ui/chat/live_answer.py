@@ -1,36 +1,37 @@
 """An answer being written, and the report on one that has ended."""
 
-import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import overload
+from typing import Any, overload
 
 from headstart.chat.conversation import Message, Run, extended
-from headstart.engine.engine import FinishReason, Origin, Stats, Step, number
+from headstart.engine.engine import FinishReason, Stats, Step, number
+from headstart.engine.origins import ORIGINS
+from headstart.engine.stats import NoGain, figures, rows, speedup
 from headstart.settings import Settings
 from headstart.tools.loop import ToolLoop
 from headstart.ui.chat.message import OriginRun, RoundNote
 from headstart.ui.formatting import decimal, listed, whole
-from headstart.ui.translation import translate
+from headstart.ui.translation import translate, translate_error
 
 Kept = Mapping[str, object]  # plain JSON data, as the history keeps it
 FINISH, NOTICE, ROUNDS = "finish_reason", "notice", "round_list"
 REPEATS = "repeats"  # how often some of the text stood there in a row
-_DERIVED = ("tokens_per_second", "acceptance_rate", "mean_accepted_length", "speedup")
 
 
 def keep(stats: Stats, reason: FinishReason) -> dict[str, object]:
     """The statistics as plain data, with what is derived from them."""
-    fields = {field.name: getattr(stats, field.name) for field in dataclasses.fields(stats)}
-    derived = {name: getattr(stats, name) for name in _DERIVED}
-    plain = {name: dict(value) if isinstance(value, Mapping) else value for name, value in fields.items()}
-    return {**plain, **derived, FINISH: reason.value}
+    return {**figures(stats), FINISH: reason.value}
 
 
 def line(kept: Kept) -> str:
     """Speed, and what guessing ahead gave, for people in a hurry; empty where nothing was measured."""
-    return listed(part for part in (_speed(kept), gain(kept)) if part) if number(kept, "output_tokens") else ""
+    if not number(kept, "output_tokens"):
+        return ""
+    speed = rows(kept).get("speed")
+    words = translate("AnswerReport", "{} tokens/s").format(decimal(speed, 1)) if speed else ""
+    return listed(part for part in (words, gain(kept)) if part)
 
 
 def lines(kept: Kept) -> str:
@@ -41,14 +42,10 @@ def lines(kept: Kept) -> str:
 
 def gain(kept: Kept) -> str:
     """What guessing ahead gave for this answer, rounded."""
-    speedup = number(kept, "speedup")
-    if _is_untold(kept) or number(kept, REPEATS):  # to be fast at repeating oneself is no gain
-        return ""
-    if not number(kept, "drafted"):
-        return translate("AnswerReport", "nothing guessed ahead")
-    if speedup is None:
-        return ""
-    rounded, factor = round(speedup, 1), factor_of(speedup)
+    times = speedup(kept)
+    if isinstance(times, NoGain):
+        return translate("AnswerReport", "nothing guessed ahead") if times is NoGain.NO_GUESSES else ""
+    rounded, factor = round(times, 1), factor_of(times)
     if rounded == 1.0:
         return translate("AnswerReport", "as fast as without guessing")
     if rounded > 1.0:
@@ -98,112 +95,82 @@ def notice(kept: Kept) -> str:
 
 def details(kept: Kept) -> str:
     """Further lines: the exact speedup, accepted guesses, wait, tokens by origin, time by part and saved, context."""
-    parts = (_exact_gain, _acceptance, _length, _wait, _origins, _time, _saved, _prompt, _context)
-    return "\n".join(text for part in parts if (text := part(kept)))
+    known = rows(kept)
+    return "\n".join(text for name, word in _WORDS.items() if name in known and (text := word(known[name])))
 
 
-def _is_untold(kept: Kept) -> bool:
-    """Whether another program wrote the answer and gave no figures."""
-    counts = kept.get("by_origin")
-    return isinstance(counts, Mapping) and Origin.UNKNOWN.value in counts
-
-
-def _speed(kept: Kept) -> str:
-    speed = number(kept, "tokens_per_second")
-    return translate("AnswerReport", "{} tokens/s").format(decimal(speed, 1)) if speed else ""
-
-
-def _exact_gain(kept: Kept) -> str:
-    speedup = number(kept, "speedup")
-    if speedup is None or not gain(kept) or not number(kept, "drafted"):
+def _exact_gain(times: float | NoGain) -> str:
+    if isinstance(times, NoGain):
         return ""
-    return translate("AnswerReport", "{}× as fast as without guessing, on this computer").format(decimal(speedup, 2))
+    return translate("AnswerReport", "{}× as fast as without guessing, on this computer").format(decimal(times, 2))
 
 
-def _wait(kept: Kept) -> str:
-    wait = number(kept, "ttft_ms")
-    return translate("AnswerReport", "First token after {}").format(_seconds(wait)) if wait else ""
-
-
-def _acceptance(kept: Kept) -> str:
-    rate = number(kept, "acceptance_rate")
-    if rate is None:
-        return ""
-    accepted, drafted = kept.get("accepted"), kept.get("drafted")
+def _acceptance(counts: tuple[float, int, int]) -> str:
+    rate, accepted, drafted = counts
     return translate("AnswerReport", "{rate} % of the guesses accepted ({accepted} of {drafted})").format(
         rate=round(rate * 100), accepted=accepted, drafted=drafted
     )
 
 
-def _length(kept: Kept) -> str:
-    length = number(kept, "mean_accepted_length")
-    return (
-        translate("AnswerReport", "{} tokens per step").format(decimal(length, 2))
-        if length and number(kept, "drafted")
-        else ""
-    )
+def _length(tokens: float) -> str:
+    return translate("AnswerReport", "{} tokens per step").format(decimal(tokens, 2))
 
 
-def _origins(kept: Kept) -> str:
-    counts = kept.get("by_origin")
-    if not isinstance(counts, Mapping) or not counts:
-        return ""
-    names = {
-        "draft": translate("AnswerReport", "draft model"),
-        "eagle": translate("AnswerReport", "draft head"),
-        "n-gram": translate("AnswerReport", "earlier text"),
-        "table": translate("AnswerReport", "usual words"),
-        "target": translate("AnswerReport", "the model itself"),
-    }
-    parts = [f"{names[name]} {counts[name]}" for name in names if name in counts]
-    if not parts:
-        return ""
+def _wait(milliseconds: float) -> str:
+    return translate("AnswerReport", "First token after {}").format(_seconds(milliseconds))
+
+
+def _origins(counts: Mapping[str, int]) -> str:
+    parts = [f"{translate_error(ORIGINS[origin].label)} {tokens}" for origin, tokens in counts.items()]
     return translate("AnswerReport", "Tokens from: {}").format(listed(parts))
 
 
-def _time(kept: Kept) -> str:
-    spent = kept.get("by_part")
-    if not isinstance(spent, Mapping) or not spent:
-        return ""
+def _time(parts: Mapping[str, float]) -> str:
     names = {
         "draft": translate("AnswerReport", "guessing"),
         "verify": translate("AnswerReport", "checking"),
         "other": translate("AnswerReport", "other"),
     }
-    parts = [f"{names.get(name, name)} {_seconds(milliseconds)}" for name, milliseconds in spent.items()]
-    return translate("AnswerReport", "Time: {}").format(listed(parts))
+    words = [f"{names.get(name, name)} {_seconds(milliseconds)}" for name, milliseconds in parts.items()]
+    return translate("AnswerReport", "Time: {}").format(listed(words))
 
 
-def _saved(kept: Kept) -> str:
-    earned = number(kept, "ledger_ms")
-    if not earned or not number(kept, "drafted"):
-        return ""
+def _saved(milliseconds: float) -> str:
     words = (
         translate("AnswerReport", "Time saved (estimate): {}")
-        if earned > 0
+        if milliseconds > 0
         else translate("AnswerReport", "Time lost (estimate): {}")
     )
-    return words.format(_seconds(abs(earned)))
+    return words.format(_seconds(abs(milliseconds)))
+
+
+def _prompt(tokens: tuple[int, int]) -> str:
+    read, known = map(whole, tokens)
+    return translate("AnswerReport", "Prompt: {tokens} tokens, {known} of them read before").format(
+        tokens=read, known=known
+    )
+
+
+def _context(tokens: tuple[int, int]) -> str:
+    used, room = map(whole, tokens)
+    return translate("AnswerReport", "Context: {used} of {room} tokens").format(used=used, room=room)
+
+
+_WORDS: Mapping[str, Callable[[Any], str]] = {
+    "speedup": _exact_gain,
+    "acceptance": _acceptance,
+    "tokens per round": _length,
+    "first token": _wait,
+    "origins": _origins,
+    "parts": _time,
+    "saved": _saved,
+    "prompt": _prompt,
+    "context": _context,
+}
 
 
 def _seconds(milliseconds: float) -> str:
     return translate("AnswerReport", "{} s").format(decimal(milliseconds / 1000, 2 if milliseconds < 1000 else 1))
-
-
-def _prompt(kept: Kept) -> str:
-    tokens, known = number(kept, "prompt_tokens"), number(kept, "reused_tokens")
-    if not tokens or not known:
-        return ""
-    return translate("AnswerReport", "Prompt: {tokens} tokens, {known} of them read before").format(
-        tokens=whole(tokens), known=whole(known)
-    )
-
-
-def _context(kept: Kept) -> str:
-    used, room = number(kept, "context_used"), number(kept, "context_length")
-    if used is None or not room:  # a server need not tell
-        return ""
-    return translate("AnswerReport", "Context: {used} of {room} tokens").format(used=whole(used), room=whole(room))
 
 
 @dataclass
