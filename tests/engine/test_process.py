@@ -35,7 +35,7 @@ from headstart.engine.engine import (
 from headstart.engine.opening import Opened, Tell
 from headstart.engine.process import client as process_client
 from headstart.engine.process.client import EngineClient
-from headstart.engine.process.watch import Timeouts
+from headstart.engine.process.watchdog import Timeouts
 from headstart.engine.supervision import Journal, RestartBudget, program
 from headstart.errors import BrokenModelError, EngineLostError, HeadstartError, ProtocolError, Translatable
 from tests.engine.hosted import Hosted, hosted
@@ -234,18 +234,18 @@ def test_crash_is_an_error_and_the_engine_restarts(client: EngineClient, tmp_pat
 
 
 def test_key_is_in_no_log_and_no_error(client: EngineClient, tmp_path: Path) -> None:
-    key, told = "5a" * 64, list[str]()
+    key, tracebacks = "5a" * 64, list[str]()
     for text in ("refuse", "bug", "memory", "print", "segfault"):
         request = replace(ask(f"toy: {text}"), keep=Keep("chat", 1, key))
         try:
             list(client.generate(request))
         except HeadstartError as error:
-            told.append("".join(traceback.format_exception(error)))
+            tracebacks.append("".join(traceback.format_exception(error)))
     logs = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "logs").iterdir())
     assert "Traceback" in logs
     assert "Segmentation fault" in logs or sys.platform == "win32"
-    assert len(told) == 4
-    assert not any(key[:20] in text for text in (logs, *told))
+    assert len(tracebacks) == 4
+    assert not any(key[:20] in text for text in (logs, *tracebacks))
 
 
 def test_restarts_are_bounded_until_the_next_load(client: EngineClient) -> None:
@@ -364,16 +364,16 @@ LOAD_TOY = protocol.Load(LoadOptions(Path("toy"), context=100))
 @pytest.fixture
 def bare() -> Iterator[Hosted]:
     """A host without a model."""
-    with hosted() as made:
-        made.hear(protocol.Ready)
-        yield made
+    with hosted() as host:
+        host.hear(protocol.Ready)
+        yield host
 
 
 @pytest.fixture
 def loaded() -> Iterator[Hosted]:
-    with hosted(None, LOAD_TOY) as made:
-        made.hear(protocol.Loaded)
-        yield made
+    with hosted(None, LOAD_TOY) as host:
+        host.hear(protocol.Loaded)
+        yield host
 
 
 def asking(text: str, generation: int = 1, tokens: int = 4096) -> protocol.Generate:

@@ -262,9 +262,9 @@ def test_failure_keeps_template_and_values() -> None:
 
 def test_failure_keeps_nested_templates() -> None:
     reason = Translatable("it gave no sign for {seconds:.0f} seconds", seconds=3.2)
-    found = _crossed(DeviceError("{device} refuses it ({reason}).", device="NPU", reason=reason)).values["reason"]
-    assert isinstance(found, Translatable)
-    assert (found, found.template, found.values) == (reason, reason.template, reason.values)
+    value = _crossed(DeviceError("{device} refuses it ({reason}).", device="NPU", reason=reason)).values["reason"]
+    assert isinstance(value, Translatable)
+    assert (value, value.template, value.values) == (reason, reason.template, reason.values)
 
 
 def _crossed(error: HeadstartError) -> Translatable:

@@ -16,7 +16,7 @@ from bench.profile import toy_model
 from bench.toy import PROGRAM
 from headstart import paths
 from headstart.chat.store import open_store
-from headstart.engine.process.watch import Timeouts
+from headstart.engine.process.watchdog import Timeouts
 from headstart.ui.application import SingleInstance, make_application
 from headstart.ui.program import EngineChoice, Program
 

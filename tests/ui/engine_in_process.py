@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from bench.toy import PROGRAM, ToyModels
 from headstart.engine.process.client import Ended, EngineProcess, ProcessEvent
 from headstart.engine.process.host import Host
-from headstart.engine.process.watch import Timeouts
+from headstart.engine.process.watchdog import Timeouts
 from headstart.engine.protocol import Order, Report, decode_report, encode
 from headstart.engine.supervision import Journal
 from headstart.engine_process import serve

@@ -26,9 +26,9 @@ def earning(ledger_ms: float | None) -> Step:
 @pytest.fixture
 def panel(qtbot: QtBot) -> LivePanel:
     """A panel without figures."""
-    made = LivePanel()
-    qtbot.addWidget(made)
-    return made
+    panel = LivePanel()
+    qtbot.addWidget(panel)
+    return panel
 
 
 def label_of(panel: LivePanel, title: str) -> ElidedLabel:
@@ -141,7 +141,7 @@ STATS = Stats(
 
 
 @pytest.mark.parametrize(
-    ("found", "line"),
+    ("stats", "line"),
     [
         (STATS, "20.0 tokens/s, about 2× as fast as without guessing"),
         (replace(STATS, plain_ms=77.0), "20.0 tokens/s, about 1.5× as fast as without guessing"),
@@ -152,14 +152,14 @@ STATS = Stats(
         (replace(STATS, output_tokens=0), ""),
     ],
 )
-def test_statistics_line_has_the_gain(found: Stats, line: str) -> None:
-    assert live_answer.line(live_answer.keep(found, FinishReason.STOP)) == line
+def test_statistics_line_has_the_gain(stats: Stats, line: str) -> None:
+    assert live_answer.line(live_answer.keep(stats, FinishReason.STOP)) == line
 
 
 def test_statistics_lines_have_origins_and_times() -> None:
-    told = live_answer.lines(live_answer.keep(replace(STATS, ledger_ms=1234.0), FinishReason.STOP)).splitlines()
-    assert told[0].startswith("20.0 tokens/s")
-    assert told[1:] == [
+    lines = live_answer.lines(live_answer.keep(replace(STATS, ledger_ms=1234.0), FinishReason.STOP)).splitlines()
+    assert lines[0].startswith("20.0 tokens/s")
+    assert lines[1:] == [
         "2.00× as fast as without guessing, on this computer",
         "75 % of the guesses accepted (60 of 80)",
         "2.50 tokens per step",
@@ -207,9 +207,9 @@ def test_repetitive_answer_has_no_gain() -> None:
     looped = replace(STATS, repeats=4, ledger_ms=0.0)
     assert live_answer.gain(live_answer.keep(STATS, FinishReason.STOP))
     for reason in (FinishReason.REPETITION, FinishReason.LENGTH):  # the other where it was let go on
-        kept = live_answer.keep(looped, reason)
-        assert (live_answer.gain(kept), kept["speedup"]) == ("", None)
-        assert "saved" not in live_answer.lines(kept)
+        figures = live_answer.keep(looped, reason)
+        assert (live_answer.gain(figures), figures["speedup"]) == ("", None)
+        assert "saved" not in live_answer.lines(figures)
 
 
 def test_repetition_takes_the_saved_time_back(panel: LivePanel) -> None:

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 from headstart.engine.engine import Finish, FinishReason, LoadOptions, Request, Step, no_stats
 from headstart.engine.process.client import Ended, EngineProcess, ProcessEvent
 from headstart.engine.process.host import QueuedRequest
-from headstart.engine.process.watch import POLL_S, Activity, Timeouts
+from headstart.engine.process.watchdog import POLL_S, Activity, Timeouts
 from headstart.engine.protocol import (
     Bench,
     Benched,

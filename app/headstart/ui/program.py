@@ -13,7 +13,7 @@ from headstart import intake, paths
 from headstart.chat.reader import Hit
 from headstart.chat.store import Store
 from headstart.engine.memory import free_memory
-from headstart.engine.process.watch import Timeouts
+from headstart.engine.process.watchdog import Timeouts
 from headstart.settings import Settings
 from headstart.ui.chat.chat_controller import ChatController, PromptsController
 from headstart.ui.chat.chat_session import ChatSession

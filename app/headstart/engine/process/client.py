@@ -15,7 +15,7 @@ import psutil
 from headstart import errors
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Event, LoadOptions, Request
-from headstart.engine.process.watch import POLL_S, HangReport, Timeouts, Watch
+from headstart.engine.process.watchdog import POLL_S, HangReport, Timeouts, Watchdog
 from headstart.engine.protocol import (
     Cancel,
     Describe,
@@ -84,7 +84,7 @@ class EngineProcess:
         `on_event` is called on another thread: with each report, with a ProtocolError for a bad one, and last
         with Ended.
         """
-        self._journal, self._on_event, self._watch = journal, on_event, Watch(timeouts)
+        self._journal, self._on_event, self._watchdog = journal, on_event, Watchdog(timeouts)
         self._orders: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
         try:
             self._process = subprocess.Popen(
@@ -107,20 +107,20 @@ class EngineProcess:
 
     def send(self, order: Order) -> None:
         """Send an order. A dead process ignores it; its end is reported."""
-        self._watch.note_order(order)
+        self._watchdog.note_order(order)
         self._orders.put(order)
 
     @property
     def is_idle(self) -> bool:
-        return self._watch.is_idle
+        return self._watchdog.is_idle
 
     def note_report(self, report: Report) -> None:
         """Tell the watchdog about a report that was handled."""
-        self._watch.note_report(report)
+        self._watchdog.note_report(report)
 
     def find_hang(self) -> HangReport | None:
         """Return a report if the process hangs; call it every POLL_S while the process works."""
-        return self._watch.find_hang(self._processor_seconds)
+        return self._watchdog.find_hang(self._processor_seconds)
 
     def end(self) -> None:
         """Close its input, so that it ends."""
@@ -235,11 +235,11 @@ class EngineClient:
         """The model that was loaded last."""
         return self._facts
 
-    def load(self, options: LoadOptions, on_event: Callable[[Loading], None] | None = None) -> Facts:
+    def load(self, options: LoadOptions, on_progress: Callable[[Loading], None] | None = None) -> Facts:
         """Load a model in a new process, so that nothing remains of the previous one. Raises what loading raises."""
         self.close()
         self._start()
-        self._facts = self._ask(Load(options), Loaded, on_event).facts
+        self._facts = self._ask(Load(options), Loaded, on_progress).facts
         self._options = options
         self._budget.reset()
         return self._facts
@@ -253,10 +253,10 @@ class EngineClient:
         if router.end:  # it came before `events` was registered
             events.put(router.end)
         process.send(Generate(generation, request))
-        ended = False
+        has_ended = False
         try:
             for report in self._reports_of(generation, process, router, cancel or CancelEvent()):
-                ended = isinstance(report, Finished | Failed)
+                has_ended = isinstance(report, Finished | Failed)
                 match report:
                     case Prefilled():
                         yield report.progress
@@ -267,7 +267,7 @@ class EngineClient:
                     case Failed():
                         raise self._fault(report, process)
         finally:
-            if not ended and self._process is process:  # the caller left early
+            if not has_ended and self._process is process:  # the caller left early
                 stop = CancelEvent()
                 stop.set()
                 with contextlib.suppress(HeadstartError):
@@ -302,9 +302,7 @@ class EngineClient:
                     yield report
                     if isinstance(report, Finished | Failed):
                         return
-                if (
-                    cancel.is_set() and not begun and len(router.answers) > 1
-                ):  # others are written first, and it ends when its turn comes
+                if cancel.is_set() and not begun and len(router.answers) > 1:  # it ends when its turn comes
                     deadline = time.monotonic() + CANCEL_GRACE
                 if time.monotonic() > deadline:
                     self._drop(0.0, process)
@@ -331,7 +329,7 @@ class EngineClient:
             raise EngineLostError("The engine does not start; see {path}.", path=self._journal.path)
         return process
 
-    def _ask(self, order: Order, report_type: type[_R], on_event: Callable[[Loading], None] | None = None) -> _R:
+    def _ask(self, order: Order, report_type: type[_R], on_progress: Callable[[Loading], None] | None = None) -> _R:
         process = self._alive()
         process.send(order)
         while True:
@@ -341,14 +339,14 @@ class EngineClient:
                     raise EngineLostError(
                         "The engine did not answer in time and was ended; it starts again when needed."
                     )
-                case Loading() as progress if on_event:
-                    on_event(progress)
+                case Loading() as progress if on_progress:
+                    on_progress(progress)
                 case Failed() as report if report.order == type(order).__name__:
                     raise self._fault(report, process)
                 case report if isinstance(report, report_type):
                     return report
 
-    def _next(self, timeout: float | None, process: EngineProcess, events: "EventQueue") -> Report | None:
+    def _next(self, timeout: float | None, process: EngineProcess, events: EventQueue) -> Report | None:
         """Return the next report of a process, or None after `timeout` seconds."""
         while True:
             try:

@@ -91,11 +91,11 @@ class HangReport:
             "The engine gave no sign for {seconds:.0f} seconds while {doing}, so it was ended; "
             "it starts again when it is needed.",
             seconds=self.seconds,
-            activity=self.activity.value,
+            doing=self.activity.value,
         )
 
 
-class Watch:
+class Watchdog:
     """Follows the orders and reports of one process."""
 
     def __init__(self, timeouts: Timeouts | None = None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -151,7 +151,9 @@ class Watch:
 
     def find_hang(self, cpu_seconds: Callable[[], float]) -> HangReport | None:
         """Return a report if the process hangs; call it every POLL_S. `cpu_seconds` returns its processor time."""
-        self._count()
+        now = self._clock()
+        self._silent_s += min(now - self._polled, _MAX_COUNTED)
+        self._polled = now
         if self.is_idle:
             return None
         if self._cpu_seconds_before is None:
@@ -159,14 +161,9 @@ class Watch:
         activity, limit = self._limit()
         if self._silent_s <= limit:
             return None
-        computes = cpu_seconds() - self._cpu_seconds_before >= self._silent_s / 5
-        patient = computes and self._silent_s <= limit * self._timeouts.computing
-        return None if patient else HangReport(activity, self._silent_s)
-
-    def _count(self) -> None:
-        now = self._clock()
-        self._silent_s += min(now - self._polled, _MAX_COUNTED)
-        self._polled = now
+        if cpu_seconds() - self._cpu_seconds_before >= self._silent_s / 5:  # it computes
+            limit *= self._timeouts.computing
+        return HangReport(activity, self._silent_s) if self._silent_s > limit else None
 
     def _restart_clock(self) -> None:
         self._silent_s, self._polled, self._cpu_seconds_before = 0.0, self._clock(), None

@@ -21,7 +21,7 @@ from headstart.engine.engine import (
     Tally,
     Timing,
 )
-from headstart.engine.process.watch import _PASS_TOKENS, POLL_S, Activity, HangReport, Timeouts, Watch
+from headstart.engine.process.watchdog import _PASS_TOKENS, POLL_S, Activity, HangReport, Timeouts, Watchdog
 from headstart.engine.runners.runner import PREFILL_CHUNK
 from headstart.errors import Translatable
 
@@ -39,13 +39,13 @@ class Engine:
     def __init__(self, *messages: Any, share: float = 0.0, facts: protocol.Facts = TOY) -> None:
         self.now = self.used = 0.0
         self.share = share
-        self.watch = Watch(P, lambda: self.now)
+        self.watchdog = Watchdog(P, lambda: self.now)
         self.note(protocol.Ready(1, "1"), protocol.Load(LoadOptions(Path("nowhere"))), protocol.Loaded(facts))
         self.note(*messages)
 
     def note(self, *messages: Any) -> None:
         for message in messages:
-            (self.watch.note_order if isinstance(message, ORDERS) else self.watch.note_report)(message)
+            (self.watchdog.note_order if isinstance(message, ORDERS) else self.watchdog.note_report)(message)
 
     def silent(self, seconds: float = 10**5) -> HangReport | None:
         """Return the verdicts of so many silent seconds."""
@@ -53,23 +53,23 @@ class Engine:
         while self.now < ends:
             self.now += POLL_S
             self.used += POLL_S * self.share
-            if found := self.watch.find_hang(lambda: self.used):
-                return found
+            if hang := self.watchdog.find_hang(lambda: self.used):
+                return hang
         return None
 
 
 def test_idle_engine_may_be_silent() -> None:
     engine = Engine(protocol.CountTokens(1), protocol.Cancel(1))
-    assert engine.watch.is_idle
+    assert engine.watchdog.is_idle
     assert engine.silent() is None
 
 
 def test_silent_round_is_a_hang() -> None:
     engine = Engine(QUESTION, STEP)
     assert engine.silent(P.round) is None
-    found = engine.silent(2 * POLL_S)
-    assert found == HangReport(Activity.WRITE, P.round + POLL_S)
-    assert found.sentence.startswith("The engine gave no sign for 61 seconds while writing the answer, so it was ended")
+    hang = engine.silent(2 * POLL_S)
+    assert hang == HangReport(Activity.WRITE, P.round + POLL_S)
+    assert hang.sentence.startswith("The engine gave no sign for 61 seconds while writing the answer, so it was ended")
 
 
 def test_report_restarts_the_wait() -> None:
@@ -85,14 +85,14 @@ def test_counted_tokens_do_not_restart_the_wait() -> None:
     engine = Engine(QUESTION)
     engine.silent(P.round - POLL_S)
     engine.note(protocol.Counted(1, 2, 3), protocol.Failed("SettingsError", Translatable("No."), order="CountTokens"))
-    found = engine.silent()
-    assert found
-    assert found.seconds == pytest.approx(P.round + POLL_S)
+    hang = engine.silent()
+    assert hang
+    assert hang.seconds == pytest.approx(P.round + POLL_S)
 
 
 def test_answer_of_the_local_server_is_work() -> None:
     engine = Engine(protocol.TurnTaken(Prefill(0, 100)))
-    assert not engine.watch.is_idle
+    assert not engine.watchdog.is_idle
     engine.note(QUESTION)  # which waits for its turn
     for _ in range(5):
         assert engine.silent(P.round) is None
@@ -101,7 +101,7 @@ def test_answer_of_the_local_server_is_work() -> None:
     engine.note(protocol.TurnEnded())
     assert engine.silent(P.round) is None
     engine.note(END)
-    assert engine.watch.is_idle
+    assert engine.watchdog.is_idle
 
 
 @pytest.mark.parametrize(
@@ -113,9 +113,9 @@ def test_answer_of_the_local_server_is_work() -> None:
     ],
 )
 def test_long_prompt_has_more_time(facts: protocol.Facts, reports: tuple[object, ...], seconds: float) -> None:
-    found = Engine(QUESTION, *reports, facts=facts).silent(10**6)
-    assert found
-    assert found.seconds == pytest.approx(seconds + POLL_S, abs=POLL_S)
+    hang = Engine(QUESTION, *reports, facts=facts).silent(10**6)
+    assert hang
+    assert hang.seconds == pytest.approx(seconds + POLL_S, abs=POLL_S)
     assert _PASS_TOKENS >= PREFILL_CHUNK
 
 
@@ -131,7 +131,7 @@ def test_kinds_of_work_have_their_timeouts(tmp_path: Path) -> None:
     race = protocol.Bench(1, protocol.BenchSize(1, 2, 1, with_peer=False))
     assert Engine(race).silent() == HangReport(Activity.MEASURE, P.measuring + POLL_S)
     starting = Engine()
-    starting.watch = Watch(P, lambda: starting.now)
+    starting.watchdog = Watchdog(P, lambda: starting.now)
     starting.note(QUESTION)
     assert starting.silent() == HangReport(Activity.START, P.start + POLL_S)
 
@@ -156,4 +156,4 @@ def test_sleep_and_clock_changes_are_no_hang() -> None:
 def test_failed_order_is_not_waited_for() -> None:
     lost = protocol.Failed("EngineLostError", Translatable("No."), order="Generate", generation=1)
     for failure in (lost, protocol.Failed("ProtocolError", Translatable("Unreadable."))):
-        assert Engine(QUESTION, failure).watch.is_idle
+        assert Engine(QUESTION, failure).watchdog.is_idle
