@@ -6,7 +6,8 @@ import pytest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from headstart.engine.engine import FinishReason, Origin, Round, Stats, Step, Timing, Token, merge_stats
+from headstart.engine.engine import FinishReason, Origin, Round, Stats, Step, Timing, Token
+from headstart.engine.stats import merge_stats
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.live_panel import LiveFigures, LivePanel, Sparkline
 from headstart.ui.program import Program

@@ -49,9 +49,8 @@ from headstart.engine.engine import (
     Message,
     Sampling,
     Tool,
-    merge_stats,
 )
-from headstart.engine.stats import figures
+from headstart.engine.stats import figures, merge_stats
 from headstart.errors import ContextOverflowError, EngineLostError, HeadstartError, ModelNotFoundError, SettingsError
 from headstart.library import Choice
 from headstart.pdf_text import open_pdf, pages

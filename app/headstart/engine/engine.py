@@ -5,13 +5,13 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from headstart import parameters
-from headstart.engine import origins
+from headstart.engine import origins, stats
 from headstart.engine.cancelling import CancelEvent
 from headstart.errors import SettingsError, Translatable
 
@@ -23,6 +23,7 @@ Origin = origins.Origin
 Precision = parameters.Precision
 Sampling = parameters.SamplingParams
 Speculation = parameters.SpeculationParams
+Stats = stats.Stats
 
 MAX_LIKELIEST = 20  # OpenAI's limit
 
@@ -236,55 +237,6 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Stats:
-    """The cost of an answer, and the gain of speculation. Times are milliseconds; rates are None without data."""
-
-    prompt_tokens: int
-    reused_tokens: int  # prompt tokens that were in the cache
-    output_tokens: int
-    rounds: int  # after the first token, which comes with the prompt's pass
-    drafted: int
-    accepted: int
-    ttft_ms: float  # time to first token, prefill included
-    decode_ms: float  # from the first token to the last
-    by_origin: Mapping[str, int]  # emitted tokens by Origin value
-    by_part: Mapping[str, float]  # decode milliseconds by part: draft, verify, other
-    ledger_ms: float  # estimated gain against plain decoding; negative: loss
-    plain_ms: float | None  # estimated time of a token of this answer without guesses
-    context_used: int
-    context_length: int
-    repeats: int = 0  # how often a part of its text stands in a row; 0: no repetition
-
-    @property
-    def tpot_ms(self) -> float | None:
-        """Time per output token after the first."""
-        return self.decode_ms / (self.output_tokens - 1) if self.output_tokens > 1 else None
-
-    @property
-    def tokens_per_second(self) -> float | None:
-        """Decoding speed after the first token."""
-        return 1000.0 / self.tpot_ms if self.tpot_ms else None
-
-    @property
-    def acceptance_rate(self) -> float | None:
-        """Accepted / verified candidates."""
-        return self.accepted / self.drafted if self.drafted else None
-
-    @property
-    def mean_accepted_length(self) -> float | None:
-        """Tokens per round, the target's own token included."""
-        return (self.output_tokens - 1) / self.rounds if self.rounds else None
-
-    @property
-    def speedup(self) -> float | None:
-        """Plain milliseconds per token, measured by this engine on this machine, over those of this answer.
-
-        It is None for an answer that repeated itself: speed at repeating is no gain.
-        """
-        return self.plain_ms / self.tpot_ms if self.plain_ms and self.tpot_ms and not self.repeats else None
-
-
-@dataclass(frozen=True)
 class Finish:
     """The last event of an answer."""
 
@@ -454,31 +406,6 @@ class Tally:
             context_length=context_length,
             repeats=repeats,
         )
-
-
-def merge_stats(stats: Stats, earlier: Mapping[str, object]) -> Stats:
-    """Return the statistics of an answer in parts; `earlier` has the figures of the parts before, by name.
-
-    The time of each later part's first token is missing: it came with the prompt's pass.
-    """
-    if not earlier:
-        return stats
-    counts = ("output_tokens", "rounds", "drafted", "accepted", "decode_ms", "ledger_ms")
-    sums: dict[str, Any] = {name: getattr(stats, name) + (number(earlier, name) or 0) for name in counts}
-    for name in ("by_origin", "by_part"):
-        before, after = earlier.get(name), getattr(stats, name)
-        before = before if isinstance(before, Mapping) else {}
-        sums[name] = {part: before.get(part, 0) + after.get(part, 0) for part in (*before, *after)}
-    plain_ms = stats.plain_ms or number(earlier, "plain_ms")
-    if plain_ms and sums["drafted"] and sums["output_tokens"] > 1:  # see Tally.stats
-        plain_ms = (sums["decode_ms"] + sums["ledger_ms"]) / (sums["output_tokens"] - 1)
-    return replace(stats, ttft_ms=number(earlier, "ttft_ms") or stats.ttft_ms, plain_ms=plain_ms, **sums)
-
-
-def number(stats: Mapping[str, object], name: str) -> int | float | None:
-    """Return a figure by name, or None if it is missing or no number."""
-    value = stats.get(name)
-    return value if isinstance(value, int | float) else None
 
 
 def no_stats() -> Stats:

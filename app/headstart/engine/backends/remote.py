@@ -66,10 +66,7 @@ _REASONS = {"length": FinishReason.LENGTH, "content_filter": FinishReason.CONTEN
 _SAMPLING = tuple(each.field for each in declared(Sampling))
 _NUM_DRAFT, _CONFIDENCE = "num_assistant_tokens", "assistant_confidence_threshold"
 _USUAL_LENGTH = 5  # draft tokens; the default of OpenVINO GenAI
-_MAX_TOKENS, _MAX_COMPLETION_TOKENS = (
-    "max_tokens",
-    "max_completion_tokens",
-)  # OpenAI's newer models know the second only
+_MAX_TOKENS, _MAX_COMPLETION_TOKENS = "max_tokens", "max_completion_tokens"  # newer models of OpenAI: the second
 # Fields that OpenAI's own service lacks, with their neutral value. They are sent unless a server refuses them, because
 # servers have other defaults (a model's own repetition penalty, the forty likeliest tokens).
 _NEUTRAL: _Body = {

@@ -44,15 +44,8 @@ _GIGABYTE = 1e9
 _WEIGHTS = "*.bin"
 _ENDED_BY: dict[type[Report], type[Order]] = {Loaded: Load, Finished: Generate, Benched: Bench, TuneEnded: Tune}
 _WORK_ORDERS = {kind.__name__: kind for kind in _ENDED_BY.values()}
-_SIDE_REPORTS = (
-    Counted,
-    Described,
-    TunedKnown,
-    Serving,
-    Asked,
-    Answered,
-    ServerEnded,
-)  # from other threads than the one that works
+# These come from other threads than the one that works.
+_SIDE_REPORTS = (Counted, Described, TunedKnown, Serving, Asked, Answered, ServerEnded)
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,9 @@ from headstart.chat.conversation import (
 )
 from headstart.chat.store import UNSENT, Store, new_id
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Call, Finish, FinishReason, Keep, Prefill, Request, Step, merge_stats
+from headstart.engine.engine import Call, Finish, FinishReason, Keep, Prefill, Request, Step
 from headstart.engine.protocol import Failed, Load
+from headstart.engine.stats import merge_stats
 from headstart.errors import EngineBusyError, HeadstartError, HistoryError
 from headstart.settings import Settings
 from headstart.tools.loop import REFUSED, Result, ToolLoop, offering, unknown

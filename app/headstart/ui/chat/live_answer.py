@@ -6,9 +6,9 @@ from functools import cached_property
 from typing import Any, overload
 
 from headstart.chat.conversation import Message, Run, extended
-from headstart.engine.engine import FinishReason, Stats, Step, number
+from headstart.engine.engine import FinishReason, Stats, Step
 from headstart.engine.origins import ORIGINS
-from headstart.engine.stats import NoGain, figures, rows, speedup
+from headstart.engine.stats import NoGain, figures, number, rows, speedup
 from headstart.settings import Settings
 from headstart.tools.loop import ToolLoop
 from headstart.ui.chat.message import OriginRun, RoundNote
