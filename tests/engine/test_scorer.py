@@ -52,13 +52,13 @@ def test_logprobs_are_the_softmax_of_the_row() -> None:
     scorer, text = Scorer(spell, 20), AnswerText(decode)
     scorer.note(row, 65)
     text.push([65])
-    (scores,) = scorer.tell(text)
+    (scores,) = scorer.new_scores(text)
     assert (scores.token.spelling, scores.start) == ((65,), 0)
     assert scores.token.logprob == pytest.approx(expected[65], abs=1e-6)
     order = np.argsort(-row, kind="stable")[:20]
     assert [each.spelling for each in scores.likeliest] == [(token,) for token in order]
     assert [each.logprob for each in scores.likeliest] == pytest.approx(list(expected[order]), abs=1e-6)
-    assert scorer.tell(text, ended=True) == ()
+    assert scorer.new_scores(text, ended=True) == ()
 
 
 def test_logprobs_are_given_once_a_token_is_certain() -> None:
@@ -68,13 +68,13 @@ def test_logprobs_are_given_once_a_token_is_certain() -> None:
     for token in "é1 EN. 2END3".encode():
         scorer.note(row, token)
         text.push([token])
-        scores.append([bytes(each.token.spelling) for each in scorer.tell(text)])
+        scores.append([bytes(each.token.spelling) for each in scorer.new_scores(text)])
         if text.ended:
             break
     assert scores[:2] == [[], [b"\xc3", b"\xa9"]]  # half a character is none
     assert scores[4:7] == [[], [], [b"E", b"N", b"."]]  # they might have been the stop string
     assert b"".join(chain(*scores)) == "é1 EN. 2".encode()
-    assert scorer.tell(text, ended=True) == ()
+    assert scorer.new_scores(text, ended=True) == ()
 
 
 @pytest.mark.parametrize("trial", range(10))

@@ -234,7 +234,7 @@ class Scorer:
         ids = largest(row, self._likeliest).tolist() if self._likeliest else []
         self._noted.append((likelihood(token), tuple(map(likelihood, ids))))
 
-    def tell(self, text: AnswerText, *, ended: bool = False) -> tuple[Scored, ...]:
+    def new_scores(self, text: AnswerText, *, ended: bool = False) -> tuple[Scored, ...]:
         """Return the new tokens of `text` that are certain, or all that are left once it has `ended`."""
         known = len(text.token_ids) if ended else text.settled
         fresh, self._scored_count = range(self._scored_count, known), known
@@ -243,7 +243,7 @@ class Scorer:
     def clear(self) -> None:
         self._noted.clear()
 
-    def tell_prompt(self, first: int, texts: Sequence[str]) -> tuple[Scored, ...]:
+    def prompt_scores(self, first: int, texts: Sequence[str]) -> tuple[Scored, ...]:
         """Return the tokens of a prompt whose texts are `texts`; nothing scores the `first` one."""
         unknown: tuple[Likelihood, tuple[Likelihood, ...]] = (Likelihood(tuple(self._token_bytes(first)), math.nan), ())
         starts = accumulate(map(len, texts), initial=0)
@@ -271,7 +271,7 @@ def step_of(done: Round, text: AnswerText, scorer: Scorer | None = None) -> Step
         progress.text,
         replace(done, tokens=tokens, timing=timing),
         tuple(piece for piece in pieces if piece.text),
-        scorer.tell(text) if scorer else (),
+        scorer.new_scores(text) if scorer else (),
     )
 
 
@@ -280,13 +280,13 @@ def echo_of(request: Request, ids: Sequence[int], decode: DecodeMany, scorer: Sc
     detokenizer = Detokenizer(decode)
     texts = detokenizer.push(ids)
     text = request.prompt or "".join(texts) + detokenizer.flush()
-    return Step(text, _NOTHING_RUN, (), scorer.tell_prompt(ids[0], texts) if scorer else ())
+    return Step(text, _NOTHING_RUN, (), scorer.prompt_scores(ids[0], texts) if scorer else ())
 
 
 def rest_of(text: AnswerText, scorer: Scorer | None = None) -> Iterator[Step]:
     """Yield a last step with the text that was held back as a possible stop string, if there is any."""
     rest = text.finish()
-    scored = scorer.tell(text, ended=True) if scorer else ()
+    scored = scorer.new_scores(text, ended=True) if scorer else ()
     if rest or scored:
         yield Step(rest, _NOTHING_RUN, (Piece(rest, Origin.TARGET),) if rest else (), scored)
 
