@@ -300,7 +300,7 @@ def test_printing_library_does_not_disturb_the_pipe(client: EngineClient, tmp_pa
 
 
 def test_log_rotates_and_keeps_the_last_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervision, "_LOG_BYTES", 2000)
+    monkeypatch.setattr(supervision, "_MAX_LOG_BYTES", 2000)
     journal = Journal(tmp_path / "logs" / "engine.log")
     for number in range(1000):
         journal.write(f"line {number}")

@@ -280,7 +280,7 @@ def test_no_fault_that_a_window_may_show_is_a_finished_sentence() -> None:
     assert not finished
 
 
-@pytest.mark.parametrize("doing", Activity)
+@pytest.mark.parametrize("activity", Activity)
 def test_an_engine_that_hangs_is_told_in_the_windows_language(speak: Speak, activity: Activity) -> None:
     sentence = HangReport(activity, 61.0).sentence
     assert translate_error(sentence) == sentence

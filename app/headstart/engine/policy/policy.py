@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from headstart.engine.drafters.base import NO_DRAFT, Draft
-from headstart.engine.engine import Drafter, Mode, Origin, Speculation, Timing
+from headstart.engine.engine import Drafter, Mode, Speculation, Timing
+from headstart.engine.origins import Origin
 from headstart.engine.policy.acceptance import Acceptance, DraftCalibration
 from headstart.engine.policy.cost_model import BULK, Costs, is_figure
 from headstart.engine.policy.loss_budget import Books

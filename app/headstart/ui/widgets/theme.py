@@ -101,7 +101,7 @@ def _origins(theme: str) -> Mapping[str, OriginMark]:
 
 def _mark(look: OriginLook, theme: str) -> OriginMark:
     colours: Colours = getattr(look, theme)
-    return OriginMark(colours.background, colours.line, Underline[look.underline])
+    return OriginMark(colours.background, colours.line, QTextCharFormat.UnderlineStyle[look.underline])
 
 
 def _series(theme: str, target: str, other: str) -> Mapping[str, str]:
