@@ -24,7 +24,7 @@ from headstart.engine.backends.genai import batching
 from headstart.engine.engine import Event, LoadOptions, Message, Mode, Request, Speculation
 from headstart.engine.generation_config import USUAL
 from headstart.errors import BatchError, DeviceError, EngineLostError, SettingsError
-from tests.fakes import RecordingLoad, ScriptedEngine, press_ctrl_c
+from tests.fakes import RecordingLoad, ScriptedEngine, deliver
 from tests.model_folders import write_model, write_pair
 
 Captured = pytest.CaptureFixture[str]
@@ -196,7 +196,7 @@ def test_ctrl_c_ends_after_the_answer_and_twice_at_once(
 ) -> None:
     def press(request: int, number: int) -> None:
         if request == 2 and 1 < number <= 1 + presses:
-            press_ctrl_c()
+            deliver(signal.SIGINT)
 
     engine = ScriptedEngine(before_round=press)
     place.load = RecordingLoad(engine)

@@ -87,7 +87,7 @@ ORDERS: tuple[protocol.Order, ...] = (
 REPORTS: tuple[protocol.Report, ...] = (
     protocol.Ready(1234, "1.0"),
     protocol.Loading(Phase.RUNTIME),
-    protocol.Loaded(protocol.Facts("target", None, "CPU", 8192)),
+    protocol.Loaded(protocol.ModelInfo("target", None, "CPU", 8192)),
     protocol.PromptRead(4),
     protocol.TitleWritten(5, "A title"),
     protocol.TitleWritten(5, None),

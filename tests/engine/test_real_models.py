@@ -27,9 +27,9 @@ from headstart.engine.engine import (
     Speculation,
     Step,
 )
-from headstart.engine.local import LocalEngine, load
+from headstart.engine.local import LocalEngine
 from headstart.errors import MismatchedDraftError
-from tests.engine.answers import PLAIN, Answer, ask, request
+from tests.engine.answers import PLAIN, Answer, ask, load, request
 
 AUTO = Speculation()
 FIXED = Speculation(Mode.FIXED, 5)

@@ -16,7 +16,7 @@ from typing import Any
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from headstart.cli.command import INTERRUPTED, TEXT, YES_OR_NO, Load, flag
-from headstart.cli.options import Settings, find_setting, model_facts, writable_file
+from headstart.cli.options import Selection, Settings, find_setting, writable_file
 from headstart.cli.render import Screen, count, on_ctrl_c
 from headstart.engine import generation_config
 from headstart.engine.cancelling import CancelEvent
@@ -41,7 +41,6 @@ from headstart.errors import (
     HeadstartError,
     SettingsError,
 )
-from headstart.library import Choice
 
 Identity = str | int
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
@@ -334,8 +333,9 @@ def require_no_batch(flags: BatchFlags) -> None:
             raise SettingsError(f"--{name.replace('_', '-')} needs --batch FILE.")
 
 
-def run(flags: BatchFlags, choice: Choice, options: LoadOptions, defaults: Defaults, load: Load) -> int:
+def run(flags: BatchFlags, selection: Selection, defaults: Defaults, load: Load) -> int:
     """Answer the lines without an answer. Return the exit code: 1 if a line failed, 130 after Ctrl+C."""
+    options = selection.options
     engine, size, file = flags.batch_engine or BatchEngine.AUTO, flags.batch_size, flags.batch
     assert file is not None, "there is a batch"
     if engine is BatchEngine.OWN and size not in (None, 1):
@@ -348,7 +348,7 @@ def run(flags: BatchFlags, choice: Choice, options: LoadOptions, defaults: Defau
         raise SettingsError(f"{file} has no prompts; give it one JSON object in each line.")
     with closing(Answers(output)) as answers:
         remaining = [line for line in lines if isinstance(line, BadLine) or line.id not in answers.ids]
-        batch = _Batch(answers, options, model_facts(options, choice), len(lines), len(remaining))
+        batch = _Batch(answers, options, selection.facts, len(lines), len(remaining))
         with batch.bar:
             if len(remaining) < len(lines):
                 batch.remark(f"{count(len(lines) - len(remaining), 'prompt')} answered before and skipped.")

@@ -34,21 +34,22 @@ def load_local(options: LoadOptions) -> Engine:
 
         return server.load(options)
     from headstart.engine import memory  # noqa: PLC0415
-    from headstart.engine.opening import load, load_embedding  # noqa: PLC0415
+    from headstart.engine.load_options import resolve  # noqa: PLC0415
+    from headstart.engine.opening import load  # noqa: PLC0415
 
     try:
-        return load_embedding(options) or load(options)
+        return load(resolve(options))
     except HeadstartError as error:
         raise memory.instead_of(error, loading=True) or error from None
 
 
 def load_measured(options: LoadOptions) -> Engine:
     """Load an engine in the fastest precision. The first time, all precisions are measured."""
+    from headstart.engine.load_options import resolve  # noqa: PLC0415
     from headstart.engine.loading import measure_all  # noqa: PLC0415
-    from headstart.engine.opening import settled  # noqa: PLC0415
     from headstart.engine.validation import Trial  # noqa: PLC0415
 
-    measure_all(settled(options), Trial())
+    measure_all(resolve(options), Trial())
     return load_local(options)
 
 

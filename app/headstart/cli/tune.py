@@ -14,8 +14,8 @@ from headstart.engine.engine import USUAL_DEVICE, LoadOptions
 from headstart.engine.tuning.messages import (
     DEFAULT,
     DRAFTS,
-    LEAST_GAIN,
-    LEAST_SECONDS,
+    MIN_GAIN,
+    MIN_SECONDS,
     TARGET,
     USUAL_SECONDS,
     Findings,
@@ -44,7 +44,7 @@ class TuneFlags:
     draft: str | None = flag(None, "compare only this draft; none: tune the model alone")
     device: str = flag(AS_TUNED, "try only this device")
     seconds: int = flag(
-        USUAL_SECONDS, f"about how long it may take (default: {USUAL_SECONDS})", minimum=LEAST_SECONDS, group="tuning"
+        USUAL_SECONDS, f"about how long it may take (default: {USUAL_SECONDS})", minimum=MIN_SECONDS, group="tuning"
     )
     forget: bool = flag(default=False, help="forget earlier results, and measure nothing")
     output: FiguresFlags = group(FiguresFlags)
@@ -120,7 +120,7 @@ def _shortfall(best: Row) -> str:
     assert best.ratio is not None
     if best.ratio.median <= 1.0:
         return f"was not faster: {_gain(best)}"
-    if best.ratio.median < LEAST_GAIN:
+    if best.ratio.median < MIN_GAIN:
         return f"gained too little to tell: {_gain(best)}"
     return f"was not faster often enough to rule out chance: {_gain(best)}"
 

@@ -145,7 +145,7 @@ class StopServer(Tagged, frozen=True):
 
 
 @dataclass(frozen=True)
-class Facts:
+class ModelInfo:
     """The loaded model."""
 
     model: str
@@ -203,7 +203,7 @@ class Loading(Tagged, frozen=True):
 class Loaded(Tagged, frozen=True):
     """The end of a successful Load."""
 
-    facts: Facts
+    facts: ModelInfo
 
 
 class Prefilled(Tagged, frozen=True):

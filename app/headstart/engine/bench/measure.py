@@ -5,10 +5,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
-from headstart import paths
-from headstart.engine.bench.peers import GenaiModel, GenaiSource, PeerOptions, PeerSource
+from headstart.engine.bench.genai_peer import GenaiModel, GenaiSource, PeerOptions, PeerSource
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.bench.race import AUTO, PLAIN, USUAL, Contestant, Heat, own_modes, playable, race, raise_if_set
 from headstart.engine.bench.result import (
@@ -32,7 +30,7 @@ from headstart.errors import PeerError, SettingsError
 
 TOKENS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 32, 64, 128, 256, 512, 1024)
 CONTEXTS = (16, 64, 256, 512, 1024, 2048, 4096)
-_MOST_CHECKED = 32  # tokens; up to here a pass is a check and gives logits for each, above it reads a prompt
+_MAX_CHECKED = 32  # tokens; up to here a pass is a check and gives logits for each, above it reads a prompt
 _BEFORE = 64  # tokens in the cache while the number of tokens is varied
 
 
@@ -62,32 +60,24 @@ class Progress:
     result: Callable[[BenchResult], None] = lambda _result: None
 
 
-def genai(
-    engine: LocalEngine,
-    load: LoadOptions,
-    lengths: Sequence[int] = (3, 5),
-    thresholds: Sequence[float] = (),
-    lookups: Sequence[int] = (),
-) -> GenaiSource:
-    """OpenVINO GenAI with the models of `engine`, and the static settings to try.
+def genai(engine: LocalEngine, load: LoadOptions) -> GenaiSource:
+    """Return OpenVINO GenAI with the models of `engine`.
 
-    Where Headstart has kernels of its own, OpenVINO takes what is fastest of its own.
+    In place of our own kernels, OpenVINO takes the fastest arithmetic of its own.
     """
 
-    def model(folder: Path, device: str, own: LoadedModel) -> GenaiModel:
-        chosen = own.properties
+    def model(loaded: LoadedModel) -> GenaiModel:
+        chosen = loaded.properties
         if hint_of(chosen) == OWN:
-            chosen = fast_properties(folder, device, paths.measurements_folder(), load.kv_precision)
-        return GenaiModel(folder, chosen)
+            chosen = fast_properties(loaded.source, load.kv_precision)
+        return GenaiModel(loaded.source.folder, chosen)
 
-    target, draft = model(load.target, load.device, engine.target), None
-    if load.draft is not None and engine.draft is not None:
-        draft = model(load.draft, load.draft_device or load.device, engine.draft)
-    return GenaiSource(target, draft, lengths, thresholds, lookups)
+    target, draft = model(engine.target), model(engine.draft) if engine.draft else None
+    return GenaiSource(target, draft)
 
 
 def peer_options(engine: LocalEngine, device: str, tokens: int, context: int) -> PeerOptions:
-    """The conditions of `engine` for peers. `tokens`: of the longest answer."""
+    """Return the conditions of `engine` for peers. `tokens`: of the longest answer."""
     return PeerOptions(
         device=device,
         tokens=tokens,
@@ -182,7 +172,7 @@ def _summed_up(race: BenchResult, results: Sequence[PromptResult], peers: Sequen
 
 
 def _warm_up(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], cancel: CancelEvent) -> int:
-    """Each contestant answers the longest prompt, unmeasured. Returns the most tokens that a cache held."""
+    """Let each contestant answer the longest prompt, unmeasured. Return the most tokens that a cache held."""
     prompt, longest = max(prompts, key=lambda each: sum(len(message.content) for message in each.messages)), 0
     for contestant in contestants:
         raise_if_set(cancel)
@@ -193,7 +183,7 @@ def _warm_up(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], 
 
 @dataclass(frozen=True)
 class ForwardPlan:
-    """The passes to measure; those beyond the models' context are left out."""
+    """The passes to measure. Passes beyond the models' context are left out."""
 
     load: LoadOptions
     tokens: Sequence[int] = TOKENS
@@ -203,7 +193,7 @@ class ForwardPlan:
 
 @dataclass(frozen=True)
 class Timed:
-    """Milliseconds of some passes of one kind."""
+    """The milliseconds of some passes of one kind."""
 
     median: float
     least: float
@@ -211,7 +201,7 @@ class Timed:
 
 @dataclass(frozen=True)
 class ModelForward:
-    """One model."""
+    """The passes of one model."""
 
     name: str
     role: str  # target, draft or eagle
@@ -222,7 +212,7 @@ class ModelForward:
 
 @dataclass(frozen=True)
 class ForwardResult:
-    """Everything that was measured."""
+    """The passes of all models."""
 
     machine: Machine
     models: tuple[ModelForward, ...]
@@ -253,7 +243,7 @@ def _model(loaded: LoadedModel, role: str, plan: ForwardPlan, stage: Callable[[s
         times = []
         for _ in range(plan.repeats + 1):
             started = time.perf_counter()
-            runner.forward(ids, rows=count if count <= _MOST_CHECKED else 1)
+            runner.forward(ids, rows=count if count <= _MAX_CHECKED else 1)
             times.append((time.perf_counter() - started) * 1000.0)
             runner.rollback(length)
         return Timed(statistics.median(times[1:]), min(times[1:]))

@@ -21,7 +21,6 @@ from headstart.engine.protocol import (
     Describe,
     Described,
     Description,
-    Facts,
     Failed,
     Finished,
     Generate,
@@ -30,6 +29,7 @@ from headstart.engine.protocol import (
     Loaded,
     Loading,
     Logged,
+    ModelInfo,
     Order,
     Prefilled,
     Ready,
@@ -223,7 +223,7 @@ class EngineClient:
         self._router = ReportRouter()
         self._starting, self._dropping = threading.Lock(), threading.Lock()
         self._options: LoadOptions | None = None
-        self._facts: Facts | None = None
+        self._facts: ModelInfo | None = None
         self._numbers = itertools.count(1)
 
     @property
@@ -231,11 +231,11 @@ class EngineClient:
         return self._process.pid if self._process else None
 
     @property
-    def facts(self) -> Facts | None:
+    def facts(self) -> ModelInfo | None:
         """The model that was loaded last."""
         return self._facts
 
-    def load(self, options: LoadOptions, on_progress: Callable[[Loading], None] | None = None) -> Facts:
+    def load(self, options: LoadOptions, on_progress: Callable[[Loading], None] | None = None) -> ModelInfo:
         """Load a model in a new process, so that nothing remains of the previous one. Raises what loading raises."""
         self.close()
         self._start()

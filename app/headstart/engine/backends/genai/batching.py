@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from headstart import manifest as manifests
-from headstart import paths
 from headstart.engine import devices, memory
 from headstart.engine.backends.genai.engine import Answer, GenaiEngine
 from headstart.engine.backends.genai.pipelines import NPU, Batch, Blueprint, failing, reason, received, stepped
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Finish, FinishReason, LoadOptions, Mode, Request, Speculation, Step
-from headstart.engine.loading import fast_properties
+from headstart.engine.load_options import ResolvedOptions, resolve
+from headstart.engine.loading import fast_properties, verify_files
 from headstart.engine.runtime import openvino
 from headstart.engine.tokenizer import Tokenizer
 from headstart.errors import ChatTemplateError, ContextOverflowError, DeviceError, SettingsError, Translatable
@@ -31,11 +30,11 @@ class ContinuousBatching:
         `size` shrinks if the memory holds fewer answers of that length. Raises BrokenModelError, DeviceError
         and MemoryBudgetError.
         """
-        options = replace(options, draft=None)
-        manifest = manifests.read_model(options.target)
+        resolved = resolve(replace(options, draft=None))
+        options, manifest = resolved.options, resolved.target.manifest
         context = memory.context_of(manifest, options.context)
-        self.size = _fitting_size(manifest, options, size, min(longest, context))
-        chosen = fast_properties(options.target, options.device, paths.measurements_folder(), options.kv_precision)
+        self.size = _fitting_size(resolved, size, min(longest, context))
+        chosen = fast_properties(verify_files(resolved.target, options.device), options.kv_precision)
         blueprint = Blueprint(options, dict(chosen), {})
         self._engine = GenaiEngine((manifest,), blueprint, Tokenizer(options.target), context)
         try:
@@ -126,7 +125,6 @@ def difference(options: LoadOptions, request: Request, *, seeded: bool) -> str:
     sampling = request.sampling
     penalties = (sampling.repetition_penalty, sampling.presence_penalty, sampling.frequency_penalty)
     differences = {
-        "a trace": options.tracing is not None,
         "the NPU": devices.kind(options.device) == NPU,
         "a seed": seeded and sampling.temperature > 0.0,
         "min-p": sampling.min_p > 0.0,
@@ -137,11 +135,12 @@ def difference(options: LoadOptions, request: Request, *, seeded: bool) -> str:
     return next((words for words, holds in differences.items() if holds), "")
 
 
-def _fitting_size(manifest: manifests.Manifest, options: LoadOptions, size: int, longest: int) -> int:
+def _fitting_size(resolved: ResolvedOptions, size: int, longest: int) -> int:
     """Return how many answers fit into the free memory, at most `size`. Raises MemoryBudgetError if none does."""
+    options = resolved.options
     if options.ignore_memory:
         return size
-    memory.require(manifest, None, replace(options, context=longest))
+    memory.require(replace(resolved, options=replace(options, context=longest)))
     bits = memory.kv_bits(options.kv_precision)
-    fitting = memory.largest_context((manifest,), memory.free_memory(), bits) or longest
+    fitting = memory.largest_context((resolved.target.manifest,), memory.free_memory(), bits) or longest
     return max(1, min(size, fitting // longest))

@@ -4,20 +4,18 @@ import itertools
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from headstart import paths
 from headstart.engine import devices
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import FinishReason, KvPrecision, LoadOptions, Sampling
-from headstart.engine.loading import fast_properties, obstacle
+from headstart.engine.loading import VerifiedModel, fast_properties, unsupported_reason
 from headstart.engine.runtime import openvino, openvino_genai
 from headstart.errors import DeviceError, EngineLostError, Translatable
 from headstart.parameters import declared
@@ -164,14 +162,13 @@ class Blueprint:
             ) from None
 
 
-def make_blueprint(options: LoadOptions, *, eagle: bool, room: int = 0) -> Blueprint:
-    """Return the blueprint with the fastest known arithmetic. Raises BrokenModelError and DeviceError."""
-    target = _properties(options.target, options.device, options.kv_precision)
+def make_blueprint(options: LoadOptions, models: Sequence[VerifiedModel], room: int = 0) -> Blueprint:
+    """Return the blueprint with the fastest known arithmetic. `models`: the target, then the draft."""
+    target = _properties(models[0], options.kv_precision)
     target |= options.properties
-    if options.draft is None or eagle:  # a head shares the target's hidden states and cache
+    if len(models) == 1 or models[1].manifest.is_eagle:  # a head shares the target's hidden states and cache
         return Blueprint(options, target, target, room)
-    place = options.draft_device or options.device
-    draft = _properties(options.draft, place, options.kv_precision)
+    draft = _properties(models[1], options.kv_precision)
     return Blueprint(options, target, draft | dict(options.draft_properties), room)
 
 
@@ -228,10 +225,9 @@ def reason(error: RuntimeError) -> str:
     return str(error).strip().splitlines()[-1].rstrip(".")
 
 
-def _properties(folder: Path, device: str, kv: KvPrecision) -> dict[str, Any]:
-    measured = paths.measurements_folder()
-    if devices.kind(device) == "CPU" and not obstacle(folder, device, measured):
-        return dict(fast_properties(folder, device, measured, kv))
+def _properties(model: VerifiedModel, kv: KvPrecision) -> dict[str, Any]:
+    if devices.kind(model.device) == "CPU" and not unsupported_reason(model):
+        return dict(fast_properties(model, kv))
     return _UNMEASURED | ({} if kv is KvPrecision.AUTO else {"KV_CACHE_PRECISION": kv.value})
 
 
