@@ -18,20 +18,20 @@ from pathlib import Path
 from statistics import fmean
 from typing import Protocol
 
-from bench import llama
+from bench import llama, local_engine
 from bench.peers import LlamaFlags, failures_told, read_lengths
-from headstart import huge_pages, paths
+from headstart import paths
 from headstart.cli.bench import (
     PeerName,
     TableFlags,
     interval_text,
-    keep,
     machine_text,
     precision_text,
     ratio_text,
+    save,
     show,
 )
-from headstart.cli.command import Command, Load, flag, group, load_measured
+from headstart.cli.command import Command, Load, flag, group
 from headstart.cli.options import ModelFlags, select_model, write_json
 from headstart.cli.program import execute
 from headstart.cli.render import Screen
@@ -446,7 +446,7 @@ def time_first_tokens(arguments: FirstTokenFlags, load: Load) -> int:
         if server:
             peers.append(LlamaChats(*server))
         plan = FirstTokenPlan(options, arguments.lengths, arguments.repeats, peers)
-        result = measure_first_token(engine, plan, screen.remark, lambda found: keep(file, to_data(found)))
+        result = measure_first_token(engine, plan, screen.remark, lambda found: save(file, to_data(found)))
     show([first_token_sheet(result)], first_token_remarks(result), markdown=arguments.output.markdown)
     if file:
         write_json(file, to_data(result))
@@ -487,11 +487,11 @@ def first_token_remarks(result: FirstTokenResult) -> list[str]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Return the exit code."""
-    command = Command(time_first_tokens, load_measured)
+    command = Command(time_first_tokens, local_engine.load_measured)
     command.help = __doc__
     return execute(command, "first_token.py", arguments)
 
 
 if __name__ == "__main__":
-    huge_pages.restart()
+    local_engine.restart()
     sys.exit(main())

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from headstart import huge_pages, library
+from bench import local_engine
 from headstart.engine import devices
 from headstart.engine.bench.result import bootstrap_interval, geometric_mean
 from headstart.engine.kernels.fusion import fuse
@@ -29,7 +29,8 @@ from headstart.engine.kernels.selftest import proven
 from headstart.engine.runners.paged import BranchingRunner
 from headstart.engine.runners.precision import OWN, in_32_bits, probe_ids, properties
 from headstart.engine.runtime import core
-from headstart.manifest import read_model
+from headstart.library import library
+from headstart.library.manifest import read_model
 
 _REPEATS = 3  # passes of one size in a turn, of which the first is not counted
 _LLAMA = """
@@ -209,5 +210,5 @@ def _show(times: dict[str, dict[int, list[float]]]) -> None:
 
 
 if __name__ == "__main__":
-    huge_pages.restart()
+    local_engine.restart()
     sys.exit(main())

@@ -8,19 +8,18 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench import llama
-from headstart import huge_pages, library
-from headstart import manifest as manifests
-from headstart.cli.bench import OutputFlags, RaceFlags, run_race
-from headstart.cli.command import Command, Load, flag, group, load_measured
-from headstart.cli.options import ModelFlags, installed_names, select_model
+from bench import llama, local_engine
+from headstart.cli.bench import OutputFlags, RaceFlags, earlier_result, heat_line, remarks, save, sheets, show
+from headstart.cli.command import Command, Load, flag, group
+from headstart.cli.options import ModelFlags, installed_names, select_model, write_json
 from headstart.cli.program import execute
+from headstart.cli.render import Screen
 from headstart.engine.bench.genai_peer import (
     GenaiModel,
     Peer,
@@ -30,11 +29,15 @@ from headstart.engine.bench.genai_peer import (
     genai_mode,
     genai_pipeline,
 )
-from headstart.engine.bench.measure import genai
-from headstart.engine.bench.race import AUTO, PLAIN, SWEPT_LENGTHS, Run
-from headstart.engine.engine import LoadOptions
+from headstart.engine.bench.measure import BenchPlan, Progress, genai, measure
+from headstart.engine.bench.prompts import read_prompts
+from headstart.engine.bench.race import AGAIN, AUTO, PLAIN, SWEPT_LENGTHS, Run
+from headstart.engine.bench.result import as_json
 from headstart.engine.local import LocalEngine
+from headstart.engine.opening import bench_heat
 from headstart.errors import PeerError, SettingsError
+from headstart.library import library
+from headstart.library import manifest as manifests
 
 _NGRAM_SIZE = 3  # of prompt lookup, as in GenAI's own sample
 _LLAMA_LENGTHS = (3, 5)  # of llama.cpp's drafts; 3 is its own default
@@ -264,16 +267,30 @@ def race_peers(arguments: PeersFlags, load: Load) -> int:
     if arguments.eagle is not None:
         head = _head(arguments.eagle, choice.target)
 
-    def sources(engine: LocalEngine, options: LoadOptions) -> Sequence[PeerSource]:
-        found = genai(engine, options)
-        return (
-            GenaiSettings(found.target, found.draft, arguments.genai_lengths),
-            EagleSource(found.target, head, arguments.genai_lengths),
+    race, file, screen = arguments.race, arguments.output.json, Screen()
+    before = earlier_result(arguments.output)
+    prompts = read_prompts(race.prompts, race.classes)
+    plan = BenchPlan(options, prompts, race.tokens, race.repeats, (PLAIN, AUTO, AGAIN), before)
+    progress = Progress(
+        screen.remark,
+        lambda heat: screen.remark(heat_line(bench_heat(0, heat))),
+        result=lambda result: save(file, as_json(result)),
+    )
+    screen.remark("loading the models")
+    with closing(load(options)) as engine:
+        assert isinstance(engine, LocalEngine), "a race needs the models themselves"
+        own = genai(engine, options)
+        sources: Sequence[PeerSource] = (
+            GenaiSettings(own.target, own.draft, arguments.genai_lengths),
+            EagleSource(own.target, head, arguments.genai_lengths),
             AssistedSource(arguments.source, arguments.source_draft),
             LlamaSource(server, gguf, arguments.gguf_draft),
         )
-
-    return run_race(arguments.race, arguments.output, options, load, (PLAIN, AUTO), sources)
+        result = measure(engine, plan, sources, progress)
+    show(sheets(result), remarks(result), markdown=arguments.output.markdown)
+    if file:
+        write_json(file, as_json(result))
+    return 0
 
 
 def _head(name: str, target: library.Model) -> Path:
@@ -288,11 +305,11 @@ def _head(name: str, target: library.Model) -> Path:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Return the exit code."""
-    command = Command(race_peers, load_measured)
+    command = Command(race_peers, local_engine.load_measured)
     command.help = __doc__
     return execute(command, "peers.py", arguments)
 
 
 if __name__ == "__main__":
-    huge_pages.restart()
+    local_engine.restart()
     sys.exit(main())

@@ -8,7 +8,6 @@ import pytest
 
 from bench import peers
 from bench.peers import AssistedSource, LlamaSource
-from headstart.cli import bench
 from headstart.engine.bench.genai_peer import PeerOptions
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.errors import PeerError
@@ -85,7 +84,7 @@ def test_peers_race_and_the_absent_ones_are_named(
     tiny_pair: Path, tiny_source: Path, tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "peers.json"
-    monkeypatch.setattr(bench, "read_prompts", lambda _per_kind, _kinds: (CODE,))  # it fits the context of tiny models
+    monkeypatch.setattr(peers, "read_prompts", lambda _per_kind, _kinds: (CODE,))  # it fits the context of tiny models
     flags = [
         "--tokens",
         "8",

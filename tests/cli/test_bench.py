@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench import chart
+from bench.toy import PROGRAM
 from headstart.cli import bench, main
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.bench.race import Heat, Run
@@ -25,6 +26,10 @@ from headstart.engine.bench.result import (
     standings,
 )
 from headstart.engine.devices import Machine
+from headstart.engine.engine import LoadOptions
+from headstart.engine.process.client import EngineClient
+from headstart.engine.supervision import Journal
+from tests.model_folders import write_model
 
 Captured = pytest.CaptureFixture[str]
 
@@ -139,41 +144,40 @@ def test_remark_says_whether_the_promise_held(
     assert [figures(sentence) for sentence in more] == [["0.88"], *rest]
 
 
-@pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Flags of a short race, with a prompt that fits the context of tiny models."""
-    monkeypatch.setattr(bench, "read_prompts", lambda _per_kind, _kinds: (CODE,))
-    return ["--tokens", "8", "--repeats", "1"]
+def test_race_runs_in_the_engine_process(tmp_path: Path, headstart_home: Path, capsys: Captured) -> None:
+    write_model(headstart_home / "models" / "smol")
+    client, file = EngineClient(PROGRAM, Journal(tmp_path / "log")), tmp_path / "bench.json"
+
+    def load(options: LoadOptions) -> EngineClient:
+        client.load(options)
+        return client
+
+    size = ["--classes", "story", "--prompts", "1", "--tokens", "4", "--repeats", "1", "--contestants", "auto"]
+    assert main(["bench", "--model", "smol", *size, "--json", str(file)], load) == 0
+    shown = capsys.readouterr()
+    assert "An engine without a model" in shown.out
+    assert "· warming up\n" in shown.err
+    assert "· story-1, repeat 1, auto: " in shown.err
+    assert [prompt["id"] for prompt in json.loads(file.read_text(encoding="utf-8"))["prompts"]] == ["story-1"]
+    assert client.pid is None, "its process has ended"
 
 
 @pytest.mark.slow
-def test_race_prints_a_table_and_writes_json(
-    short: list[str], tiny_pair: Path, tmp_path: Path, capsys: Captured
-) -> None:
+def test_race_prints_a_table_and_writes_json(tiny_pair: Path, tmp_path: Path, capsys: Captured) -> None:
     file = tmp_path / "bench.json"
-    more = ["--json", str(file), "--markdown"]
-    assert main(["bench", "--model", str(tiny_pair), *short, *more]) == 0
+    size = ["--classes", "story", "--prompts", "1", "--tokens", "8", "--repeats", "1"]
+    flags = ["--model", str(tiny_pair), *size, "--json", str(file), "--markdown"]
+    assert main(["bench", *flags]) == 0
     shown = capsys.readouterr()
     assert shown.out.startswith("| auto | mean (95 %) | 5th percentile | worst prompt | ")
     assert "\n| genai 5 | " in shown.out
-    assert "code-1, repeat 1, genai 5: " in shown.err
+    assert "story-1, repeat 1, genai 5: " in shown.err
     data = json.loads(file.read_text(encoding="utf-8"))
-    assert main(["bench", "--model", str(tiny_pair), *short, "--resume", *more]) == 0
-    assert "code-1, repeat 1" not in capsys.readouterr().err
+    assert main(["bench", *flags, "--resume"]) == 0
+    assert "story-1, repeat 1" not in capsys.readouterr().err
     assert json.loads(file.read_text(encoding="utf-8"))["prompts"] == data["prompts"]
     assert list(data) == [
         *("machine", "setting", "prompts", "standings", "memory", "schema", "hindsight", "promise", "skipped"),
     ]
     assert [len(score["ms_per_token"]) for score in data["prompts"][0]["scores"].values()] == [1] * 8
     assert data["memory"]["peak_rss"] is None or data["memory"]["beyond"] is not None
-
-
-@pytest.mark.slow
-def test_forward_prints_and_writes_json(tiny_pair: Path, tmp_path: Path, capsys: Captured) -> None:
-    file = tmp_path / "forward.json"
-    sizes = ["--most-tokens", "4", "--most-context", "64", "--repeats", "1"]
-    assert main(["dev", "forward", "--model", str(tiny_pair), *sizes, "--json", str(file)]) == 0
-    shown = capsys.readouterr().out
-    assert "tiny-draft, ms" in shown
-    data = json.loads(file.read_text(encoding="utf-8"))
-    assert [set(model["by_tokens"]) for model in data["models"]] == [{"1", "2", "3", "4"}] * 2

@@ -14,9 +14,9 @@ from headstart.cli import main
 from headstart.cli.program import WindowFlags
 from headstart.engine.engine import LoadOptions
 from headstart.errors import DeviceError
+from tests.chat.test_pdf_text import HELLO_PDF
 from tests.fakes import RecordingLoad, ScriptedEngine, deliver
 from tests.model_folders import write_model
-from tests.test_pdf_text import HELLO_PDF
 
 ROOT = Path(__file__).resolve().parents[2]
 Captured = pytest.CaptureFixture[str]
@@ -62,11 +62,15 @@ def test_help_loads_no_model_library() -> None:
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [(["text", "a.pdf"], "dev text"), (["bench", "forward"], "dev forward")],
+    [
+        (["text", "a.pdf"], "headstart dev text"),
+        (["bench", "forward"], "python app/bench/forward.py"),
+        (["dev", "forward"], "python app/bench/forward.py"),
+    ],
 )
 def test_moved_command_names_its_place(old: list[str], new: str, capsys: Captured) -> None:
     assert main(old) == 2
-    assert capsys.readouterr() == ("", f"headstart: This command is now `headstart {new}`.\n")
+    assert capsys.readouterr() == ("", f"headstart: This command is now `{new}`.\n")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])

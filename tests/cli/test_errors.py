@@ -53,9 +53,9 @@ CHAT: tuple[tuple[str, int, str], ...] = (
     ("--batch|p.jsonl|--output|.", 2, ". cannot be written: name a file in a folder that exists."),
     ("--batch|p.jsonl|--output|diary.txt", 2, "diary.txt holds something else than answers (line 1)"),
     ("--batch|empty.jsonl", 2, "empty.jsonl has no prompts; give it one JSON object in each line."),
-    ("--batch|p.jsonl|--batch-engine|vllm", 2, "batch-engine must be auto, own or genai, not 'vllm'."),
-    ("--batch|p.jsonl|--batch-engine|own|--batch-size|4", 2, "Headstart's own engine answers one after another"),
-    ("--batch-size|4", 2, "--batch-size needs --batch FILE."),
+    ("--batch|p.jsonl|--batch-engine|own", 2, "Leave out --batch-engine: Headstart's own engine writes as many"),
+    ("--batch|p.jsonl|--batch-size=4", 2, "Leave out --batch-size: Headstart's own engine writes as many"),
+    ("--output|a.jsonl", 2, "--output needs --batch FILE."),
 )
 OTHERS: tuple[tuple[str, int, str], ...] = (
     ("bench|--peer|vllm", 2, "peer must be openvino-genai or none, not 'vllm'."),

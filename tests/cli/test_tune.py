@@ -2,22 +2,29 @@
 
 import dataclasses
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from headstart import library
+from bench.toy import PROGRAM
 from headstart.cli import main
+from headstart.cli import tune as tune_command
 from headstart.cli.tune import CUT_SHORT, NOTHING_GAINED, reason
 from headstart.engine.bench.result import Spread
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import LoadOptions
+from headstart.engine.opening import LocalModels
+from headstart.engine.process.client import EngineClient
+from headstart.engine.supervision import Journal
 from headstart.engine.tuning import search
-from headstart.engine.tuning.messages import DEFAULT, Findings, Row, Stage, TuneRequest, TuningStep
+from headstart.engine.tuning.messages import DEFAULT, Findings, Row, Stage, Tune, TuneReport, TuneRequest, TuningStep
 from headstart.engine.tuning.search import Tell, Trial, decided
 from headstart.engine.tuning.store import Tuned
 from headstart.errors import Translatable
-from headstart.library import fitting_drafts
+from headstart.library import library
+from headstart.library.library import fitting_drafts
 from tests.fakes import RecordingLoad
 
 Captured = pytest.CaptureFixture[str]
@@ -41,12 +48,27 @@ WON = Stage(
 )
 
 
+class EngineHere:
+    """Tunes in this process, as the engine's process does."""
+
+    def tune(self, request: TuneRequest, report: Callable[[TuneReport], None]) -> Findings:
+        return LocalModels().tune(Tune(1, request), report, CancelEvent())
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tune_command, "EngineClient", EngineHere)
+
+
 @pytest.fixture
 def plans(monkeypatch: pytest.MonkeyPatch) -> list[TuneRequest]:
     """The requests to a tuner that has its findings ready."""
     asked: list[TuneRequest] = []
 
-    def tune(request: TuneRequest, tell: Tell) -> tuple[Tuned, Findings]:
+    def tune(request: TuneRequest, tell: Tell, _cancel: CancelEvent) -> tuple[Tuned, Findings]:
         asked.append(request)
         tell(TuningStep("target"))
         return Tuned("CPU", ONE_THREAD), findings(WON, Stage("drafts", (KEPT,)))
@@ -70,6 +92,19 @@ def test_tune_prints_tables_and_the_result(plans: list[TuneRequest], tiny_pair: 
     ]
     assert shown.err == "· loading the model\n"
     assert plans == [TuneRequest(LoadOptions(tiny_pair / "target", tiny_pair / "draft"), {}, placed=False, seconds=100)]
+
+
+def test_tune_runs_in_the_engine_process(
+    tiny_pair: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    client = EngineClient(PROGRAM, Journal(tmp_path / "log"))
+    monkeypatch.setattr(tune_command, "EngineClient", lambda: client)
+    assert main(["tune", "--model", str(tiny_pair)]) == 0
+    shown = capsys.readouterr()
+    assert "Chosen for target: target: 1 thread" in shown.out
+    assert shown.err.startswith("· loading the model\n")
+    assert "· Target: 1 thread, because it was 1.33x as fast" in shown.err
+    assert client.pid is None, "its process has ended"
 
 
 def test_tuned_options_are_used_until_forgotten(plans: list[TuneRequest], tiny_pair: Path, capsys: Captured) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart.engine.bench.measure import BenchPlan, ForwardPlan, Progress, genai, measure, measure_forward
+from headstart.engine.bench.measure import BenchPlan, Progress, genai, measure
 from headstart.engine.bench.prompts import KINDS, MAX_PER_KIND, USUAL_KINDS, BenchPrompt, read_kinds, read_prompts
 from headstart.engine.bench.race import (
     EVERYTHING,
@@ -377,22 +377,6 @@ def test_cancelled_race_ends_in_an_answer() -> None:
     with pytest.raises(RaceCancelled):
         plain.answer(CODE)
     assert rounds == [1, 2, 3]
-
-
-@pytest.mark.slow
-def test_forward_times_passes_of_tiny_models(tiny_target: Path, tiny_draft: Path) -> None:
-    options = LoadOptions(tiny_target, tiny_draft, context=256)
-    engine, stages = load(options), list[str]()
-    plan = ForwardPlan(options, tokens=(1, 2, 64, 512), contexts=(100, 16, 256), repeats=2)
-    result = measure_forward(engine, plan, stages.append)
-    assert [model.role for model in result.models] == ["target", "draft"]
-    for model in result.models:
-        assert list(model.by_tokens) == [1, 2, 64]  # 512 do not fit
-        assert list(model.by_context) == [16, 100]
-        assert all(0.0 < timed.least <= timed.median for timed in model.by_tokens.values())
-    assert not engine.target.runner.tokens
-    assert any("number of tokens" in stage for stage in stages)
-    engine.close()
 
 
 @pytest.mark.parametrize(

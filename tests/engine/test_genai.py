@@ -1,6 +1,6 @@
 """OpenVINO GenAI on tiny models: the same texts as ours, stops, limits, refusals, defects of today; a played NPU."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart import manifest as manifests
 from headstart.engine import memory, opening
 from headstart.engine.backends.genai import pipelines
-from headstart.engine.backends.genai.batching import ContinuousBatching, difference
 from headstart.engine.backends.genai.engine import GenaiEngine, Guessing, guessing, load, npu_context
 from headstart.engine.backends.genai.pipelines import StreamedWriter, Way
 from headstart.engine.cancelling import CancelEvent
@@ -34,8 +32,8 @@ from headstart.engine.engine import (
     Speculation,
     Step,
 )
-from headstart.engine.load_options import resolve
 from headstart.engine.local import LocalEngine
+from headstart.engine.opening import resolve
 from headstart.engine.runners.precision import reference
 from headstart.engine.runtime import openvino, openvino_genai
 from headstart.errors import (
@@ -43,9 +41,9 @@ from headstart.errors import (
     ContextOverflowError,
     DeviceError,
     EngineLostError,
-    MemoryBudgetError,
     SettingsError,
 )
+from headstart.library import manifest as manifests
 from tests.openvino_core import CPU, NPU, FakeCore, plug_in
 
 QUESTION = Request((Message("user", "Question 1: what is new?"),), max_new_tokens=24)
@@ -306,7 +304,7 @@ def test_stateful_pipeline_streams_and_can_be_cancelled(
         assert room > 0
         return openvino_genai().LLMPipeline(str(options.target), "CPU", ATTENTION_BACKEND="SDPA", **chosen)
 
-    monkeypatch.setattr(pipelines, "stepped", stateful)
+    monkeypatch.setattr(pipelines, "_stepped", stateful)
     monkeypatch.setattr(pipelines, "SteppedWriter", StreamedWriter)
     engine = load(resolve(LoadOptions(tiny_target)))
     result = result_of(engine)
@@ -463,154 +461,6 @@ def test_failed_answer_rebuilds_the_pipeline(tiny_target: Path, pipeline: Played
     pipeline.fault = ""
     assert result_of(engine).finish.reason is FinishReason.LENGTH
     assert len(pipeline.built) == 2
-
-
-OPTIONS = LoadOptions(Path("target"))
-HELLO = (Message("user", "Hello"),)
-QUESTIONS = tuple((Message("user", f"Question {number}: what is new?"),) for number in range(5))
-
-
-@pytest.fixture(scope="module")
-def batcher(tiny_target: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ContinuousBatching]:
-    """The tiny target, three answers at once."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("HEADSTART_HOME", str(tmp_path_factory.mktemp("home")))
-        batching = ContinuousBatching(LoadOptions(tiny_target), 3, longest=256)
-    yield batching
-    batching.close()
-    batching.close()  # closing again does nothing
-
-
-def texts(reported: Iterable[tuple[int, object]]) -> Mapping[int, tuple[str, Finish]]:
-    parts: dict[int, str] = {}
-    result = {}
-    for key, event in reported:
-        if isinstance(event, Step):
-            parts[key] = parts.get(key, "") + event.text
-        if isinstance(event, Finish):
-            result[key] = (parts.get(key, ""), event)
-    return result
-
-
-def answered(batcher: ContinuousBatching, *requests: Request) -> Mapping[int, tuple[str, Finish]]:
-    return texts(batcher.answers(iter(enumerate(requests)), CancelEvent()))
-
-
-def test_batch_writes_what_the_own_engine_writes(batcher: ContinuousBatching, lone_engine: LocalEngine) -> None:
-    requests = [Request(messages, max_new_tokens=12) for messages in QUESTIONS]
-    ours = texts((key, event) for key, request in enumerate(requests) for event in lone_engine.generate(request))
-    theirs = answered(batcher, *requests)
-    assert theirs.keys() == ours.keys()
-    assert [theirs[key][0] for key in ours] == [text for text, _ in ours.values()]
-    assert [theirs[key][1].token_ids for key in ours] == [finish.token_ids for _, finish in ours.values()]
-    assert {finish.reason for _, finish in theirs.values()} == {FinishReason.LENGTH}
-    stats = theirs[0][1].stats
-    assert (stats.prompt_tokens, stats.output_tokens) == (ours[0][1].stats.prompt_tokens, 12)
-    assert stats.ttft_ms > 0
-    assert stats.decode_ms > 0
-
-
-def test_batch_starts_a_prompt_where_one_ends(batcher: ContinuousBatching) -> None:
-    begun, most, ended = set[int](), 0, 0
-    requests = (Request(QUESTIONS[0], max_new_tokens=length) for length in (2, 9, 9, 3, 3))
-    for key, event in batcher.answers(iter(enumerate(requests)), CancelEvent()):
-        (begun.discard if isinstance(event, Finish) else begun.add)(key)
-        most, ended = max(most, len(begun)), ended + isinstance(event, Finish)
-    assert (most, ended) == (3, 5)
-
-
-def test_batch_answers_end_separately(batcher: ContinuousBatching, hasty: int) -> None:
-    ending = Request(QUESTIONS[0], max_new_tokens=16)
-    whole = replace(ending, stop_on_repetition=False)
-    text = answered(batcher, whole)[0][0]
-    stop = text[len(text) // 2 :][:3]
-    result = answered(batcher, ending, whole, replace(whole, stop=(stop,)))
-    reasons = [FinishReason.REPETITION, FinishReason.LENGTH, FinishReason.STOP]
-    assert [result[key][1].reason for key in range(3)] == reasons
-    assert [len(result[key][1].token_ids) for key in range(2)] == [hasty, 16]
-    assert result[2][0] == text[: text.index(stop)]
-
-
-def test_batch_answer_depends_on_its_seed_alone(batcher: ContinuousBatching) -> None:
-    first, second = (
-        Request(QUESTIONS[0], max_new_tokens=12, sampling=Sampling(temperature=5.0, seed=seed)) for seed in (1, 2)
-    )
-    alone = answered(batcher, first)[0]
-    together = answered(batcher, Request(QUESTIONS[1], 5), second, first)
-    assert together[2][1].token_ids == alone[1].token_ids
-    assert together[1][1].token_ids != alone[1].token_ids
-
-
-def test_batch_refuses_a_long_prompt_alone(batcher: ContinuousBatching) -> None:
-    long = Request((Message("user", "word " * 2000),))
-    events = list(batcher.answers(enumerate([long, Request(QUESTIONS[0], 2)]), CancelEvent()))
-    refused = [event for key, event in events if key == 0]
-    assert [type(event) for event in refused] == [ContextOverflowError]
-    assert texts(events)[1][1].reason is FinishReason.LENGTH
-
-
-def test_batch_answer_ends_with_the_context(tiny_target: Path, lone_engine: LocalEngine) -> None:
-    prompt = len(lone_engine.tokenizer.prompt(QUESTIONS[0]))
-    small = ContinuousBatching(LoadOptions(tiny_target, context=prompt + 4), 1, longest=64)
-    (text, finish) = answered(small, Request(QUESTIONS[0], max_new_tokens=100))[0]
-    small.close()
-    assert text
-    assert finish.reason is FinishReason.CONTEXT
-    assert finish.stats.output_tokens == 5  # the last one need not be read
-
-
-def test_batch_cancel_leaves_a_working_pipeline(batcher: ContinuousBatching) -> None:
-    cancel = CancelEvent()
-    reasons = []
-    for _key, event in batcher.answers(enumerate([Request(QUESTIONS[0], 500)] * 2), cancel):
-        if isinstance(event, Step):
-            cancel.set()
-        if isinstance(event, Finish):
-            reasons.append(event.reason)
-    assert reasons == [FinishReason.CANCELLED] * 2
-    assert answered(batcher, Request(QUESTIONS[1], 3))[0][1].stats.output_tokens == 3
-
-
-def test_batch_size_is_bounded_by_memory(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    manifest, options = manifests.read_model(tiny_target), LoadOptions(tiny_target)
-    free = memory.need([manifest], 256).total
-    monkeypatch.setattr(memory, "free_memory", lambda: free)
-    fitting = (memory.largest_context([manifest], free) or 0) // 256
-    assert ContinuousBatching(options, 2 * fitting, longest=256).size == fitting
-    assert ContinuousBatching(options, 2, longest=256).size == 2
-    monkeypatch.setattr(memory, "free_memory", lambda: 2**20)
-    with pytest.raises(MemoryBudgetError):
-        ContinuousBatching(options, 16, longest=256)
-    assert ContinuousBatching(replace(options, ignore_memory=True), 16, longest=256).size == 16
-
-
-@pytest.mark.parametrize(
-    ("request_", "seeded", "words"),
-    [
-        (Request(HELLO), True, ""),
-        (Request(HELLO, speculation=Speculation(Mode.OFF)), False, ""),
-        (Request(HELLO, sampling=Sampling(temperature=0.8, top_p=0.9)), False, ""),
-        (Request(HELLO, sampling=Sampling(temperature=0.8, top_k=20)), False, ""),
-        (Request(HELLO, sampling=Sampling(temperature=0.8)), True, "a seed"),
-        (Request(HELLO, sampling=Sampling(temperature=0.8, min_p=0.1)), False, "min-p"),
-        (Request(HELLO, sampling=Sampling(temperature=1, top_k=5, top_p=0.5)), False, "top-k together with top-p"),
-        (Request(HELLO, sampling=Sampling(presence_penalty=0.5)), False, "penalties"),
-        (Request(HELLO, speculation=Speculation(acceptance_threshold=0.5)), False, "speculation of their own"),
-    ],
-)
-def test_batch_names_unsupported_options(request_: Request, seeded: bool, words: str) -> None:
-    assert difference(OPTIONS, request_, seeded=seeded) == words
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (LoadOptions(Path("target"), Path("draft")), ""),
-        (LoadOptions(Path("target"), device="npu"), "the NPU"),
-    ],
-)
-def test_batch_names_unsupported_load_options(options: LoadOptions, words: str) -> None:
-    assert difference(options, Request(HELLO), seeded=False) == words
 
 
 # What OpenVINO GenAI does wrong today, and Headstart therefore refuses. Where a release mends it, a test here fails.

@@ -1,9 +1,8 @@
-"""`headstart bench`: races and timed passes."""
+"""`headstart bench`: races between ways to decode."""
 
-import dataclasses
 import json
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,15 +12,10 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from headstart.cli.command import Command, Group, LazyCommand, Load, flag, group, load_measured
-from headstart.cli.options import (
-    FiguresFlags,
-    ModelFlags,
-    select_model,
-    write_json,
-)
+from headstart.cli.command import Command, Group, LazyCommand, Load, flag, group, load_apart
+from headstart.cli.options import FiguresFlags, ModelFlags, select_model, write_json
 from headstart.cli.render import Screen, harmless
-from headstart.engine.bench.prompts import MAX_PER_KIND, USUAL_KINDS, read_kinds, read_prompts
+from headstart.engine.bench.prompts import MAX_PER_KIND, USUAL_KINDS, read_kinds
 from headstart.engine.bench.race import (
     AGAIN,
     AUTO,
@@ -29,7 +23,6 @@ from headstart.engine.bench.race import (
     PLAIN,
     USUAL,
     WORDS,
-    Heat,
     read_contestants,
 )
 from headstart.engine.bench.result import (
@@ -41,30 +34,28 @@ from headstart.engine.bench.result import (
     Spread,
     Standing,
     Summary,
-    as_json,
 )
-from headstart.engine.engine import LoadOptions
+from headstart.engine.engine import Engine, LoadOptions
+from headstart.engine.process.client import EngineClient
+from headstart.engine.protocol import BenchHeat, BenchReport, BenchSize, BenchSoFar, BenchStage
 from headstart.engine.wire import from_data
 from headstart.errors import SettingsError
 
 if TYPE_CHECKING:
-    from headstart.engine.bench.genai_peer import PeerSource
-    from headstart.engine.bench.measure import Timed
     from headstart.engine.devices import Machine
-    from headstart.engine.local import LocalEngine
 
-_PROGRAMS = {  # of a checkout, for what were sub-commands
+_PROGRAMS = {  # programs of a checkout that were sub-commands
+    "forward": "python app/bench/forward.py",
     "peers": "python app/bench/peers.py",
     "prompt": "python app/bench/first_token.py",
     "advice": "python app/bench/advice.py",
 }
-_FILE_WIDTH = 120  # characters, where the output is no terminal
-_NOTHING = "–"
-_Sources = Callable[["LocalEngine", LoadOptions], "Sequence[PeerSource]"]
+_FILE_WIDTH = 120  # width if the output is no terminal
+_NO_VALUE = "–"
 
 
 class PeerName(StrEnum):
-    """Another program that takes part without being named."""
+    """A program that takes part by default."""
 
     GENAI = "openvino-genai"
     NONE = "none"
@@ -88,7 +79,7 @@ class RaceFlags:
 
 @dataclass(frozen=True, kw_only=True)
 class ContestFlags(RaceFlags):
-    """The contestants."""
+    """The contestants of a race."""
 
     contestants: tuple[str, ...] = flag(
         USUAL,
@@ -110,14 +101,14 @@ class ContestFlags(RaceFlags):
 
 @dataclass(frozen=True, kw_only=True)
 class TableFlags(FiguresFlags):
-    """Where the figures go, and the format of the table."""
+    """The file of the figures and the format of the table."""
 
     markdown: bool = flag(default=False, help="print the table as Markdown")
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutputFlags(TableFlags):
-    """The same for a race."""
+    """The output of a race."""
 
     resume: bool = flag(default=False, help="go on with the race in --json FILE, which has each prompt once it is done")
 
@@ -132,116 +123,79 @@ class SpeedFlags:
 
 
 def race_modes(arguments: SpeedFlags, load: Load) -> int:
-    """Race Headstart's own modes. Returns the exit code."""
-
-    def sources(engine: "LocalEngine", options: LoadOptions) -> "Sequence[PeerSource]":
-        from headstart.engine.bench.measure import genai  # noqa: PLC0415 - `headstart --help` need not wait for it
-
-        return (genai(engine, options),) if arguments.race.peer is PeerName.GENAI else ()
-
+    """Race Headstart's own modes. Return the exit code."""
+    race, output, screen = arguments.race, arguments.output, Screen()
     options = select_model(arguments.model).options
-    contestants = EVERYTHING if arguments.race.sweep else arguments.race.contestants
-    return run_race(arguments.race, arguments.output, options, load, contestants, sources)
-
-
-@dataclass(frozen=True, kw_only=True)
-class ForwardFlags:
-    """The flags of `headstart dev forward`."""
-
-    model: ModelFlags = group(ModelFlags)
-    most_tokens: int = flag(1024, "most tokens of a pass (default: 1024)", group="passes")
-    most_context: int = flag(4096, "longest context (default: 4096)")
-    repeats: int = flag(5, "passes of each kind (default: 5)")
-    output: FiguresFlags = group(FiguresFlags)
-
-
-def time_passes(arguments: ForwardFlags, load: Load) -> int:
-    """Time passes by number of tokens and by context. Returns the exit code."""
-    from headstart.engine.bench.measure import CONTEXTS, TOKENS, ForwardPlan, measure_forward  # noqa: PLC0415 - as above
-    from headstart.engine.local import LocalEngine  # noqa: PLC0415
-
-    options, screen = select_model(arguments.model).options, Screen()
-    plan = ForwardPlan(
-        load=options,
-        tokens=[count for count in TOKENS if count <= arguments.most_tokens],
-        contexts=[count for count in CONTEXTS if count <= arguments.most_context],
-        repeats=arguments.repeats,
+    contestants = EVERYTHING if race.sweep else race.contestants
+    size = BenchSize(
+        race.prompts,
+        race.tokens,
+        race.repeats,
+        race.peer is PeerName.GENAI,
+        race.classes,
+        # Plain decoding runs again at the end of a turn, as far from its first run as any contestant.
+        contestants=tuple(dict.fromkeys((*contestants, AGAIN))),
     )
+    before = earlier_result(output)
+
+    def report(progress: BenchReport) -> None:
+        match progress:
+            case BenchStage(_, sentence):
+                screen.remark(sentence)
+            case BenchHeat():
+                screen.remark(heat_line(progress))
+            case BenchSoFar(_, figures):
+                save(output.json, figures)
+
     screen.remark("loading the models")
     with closing(load(options)) as engine:
-        assert isinstance(engine, LocalEngine), "passes need the models themselves"
-        result = measure_forward(engine, plan, screen.remark)
-    print(harmless(result.machine.device))
-    by_tokens = {model.name: model.by_tokens for model in result.models}
-    by_context = {model.name: model.by_context for model in result.models}
-    for table in (_times("tokens", by_tokens), _times("context", by_context)):
-        Console(highlight=False).print(table)
-    if arguments.output.json:
-        write_json(arguments.output.json, dataclasses.asdict(result))
+        assert isinstance(engine, EngineClient), "a race runs in the engine's process"
+        figures = engine.bench(size, report, before)
+    result: BenchResult = from_data(BenchResult, figures)
+    show(sheets(result), remarks(result), markdown=output.markdown)
+    if output.json:
+        write_json(output.json, figures)
     return 0
+
+
+def _load_measured(options: LoadOptions) -> Engine:
+    """Load an engine in the fastest precision. The first time, all precisions are measured."""
+    from headstart.engine.loading import measure_all  # noqa: PLC0415
+    from headstart.engine.opening import resolve  # noqa: PLC0415 - `headstart --help` need not wait for it
+    from headstart.engine.validation import Trial  # noqa: PLC0415
+
+    measure_all(resolve(options), Trial())
+    return load_apart(options)
 
 
 def commands() -> Group:
-    """`headstart bench` and its sub-commands."""
+    """Return `headstart bench` with its sub-commands."""
     race = "Race plain decoding, speculation and OpenVINO GenAI on this machine; the default of `headstart bench`"
-    return Group(
-        {
-            "speed": LazyCommand(race, lambda: Command(race_modes, load_measured)),
-        },
-        race_modes,
-        load_measured,
-        moved={"forward": "headstart dev forward", **_PROGRAMS},
-    )
+    speed = LazyCommand(race, lambda: Command(race_modes, _load_measured))
+    return Group({"speed": speed}, race_modes, _load_measured, moved=_PROGRAMS)
 
 
-def run_race(
-    race: RaceFlags,
-    output: OutputFlags,
-    options: LoadOptions,
-    load: Load,
-    contestants: tuple[str, ...],
-    sources: _Sources,
-) -> int:
-    """Load, race, print the tables, write the files."""
-    from headstart.engine.bench.measure import BenchPlan, Progress, measure  # noqa: PLC0415 - as above
-    from headstart.engine.local import LocalEngine  # noqa: PLC0415
-
-    screen, file = Screen(), output.json
-    if output.resume and file is None:
+def earlier_result(output: OutputFlags) -> BenchResult | None:
+    """Return the result of the race that --resume goes on with; None if it starts anew. Raises SettingsError."""
+    if output.resume and output.json is None:
         raise SettingsError("--resume needs the file of the race that was cut off: add --json FILE.")
-    before = read_result(file) if output.resume and file and file.exists() else None
-    prompts = read_prompts(race.prompts, race.classes)
-    contestants = tuple(dict.fromkeys((*contestants, AGAIN)))  # at the other end of a turn: as far as anyone from plain
-    plan = BenchPlan(options, prompts, race.tokens, race.repeats, contestants, before)
-
-    progress = Progress(
-        screen.remark, lambda heat: screen.remark(_told(heat)), result=lambda found: keep(file, as_json(found))
-    )
-    screen.remark("loading the models")
-    with closing(load(options)) as engine:
-        assert isinstance(engine, LocalEngine), "a race needs the models themselves"
-        result = measure(engine, plan, sources(engine, options), progress)
-    show(sheets(result), remarks(result), markdown=output.markdown)
-    if file:
-        write_json(file, as_json(result))
-    return 0
+    return read_result(output.json) if output.resume and output.json and output.json.exists() else None
 
 
-def keep(file: Path | None, data: Mapping[str, object]) -> None:
-    """Write what there is so far."""
-    if file and (file.is_file() or not file.exists()):  # a pipe gets the end alone
+def save(file: Path | None, data: Mapping[str, object]) -> None:
+    """Write the figures so far."""
+    if file and (file.is_file() or not file.exists()):  # a pipe gets the final figures only
         write_json(file, data)
 
 
-def _told(heat: Heat) -> str:
-    """One heat as a line of progress."""
-    speed = heat.run.ms_per_token
-    figure = "too short for a speed" if speed is None else f"{speed:.1f} ms/token"
-    return f"{heat.prompt.id}, repeat {heat.repeat + 1}, {heat.contestant}: {figure}, {len(heat.run.tokens)} tokens"
+def heat_line(heat: BenchHeat) -> str:
+    """Return a line of progress for one answer."""
+    speed = "too short for a speed" if heat.ms_per_token is None else f"{heat.ms_per_token:.1f} ms/token"
+    return f"{heat.prompt}, repeat {heat.repeat + 1}, {heat.contestant}: {speed}, {heat.tokens} tokens"
 
 
 def show(tables: Sequence[list[list[str]]], sentences: Sequence[str], *, markdown: bool) -> None:
-    """Print tables, whose first line is the head, and sentences below them."""
+    """Print tables with the sentences below them. The first line of a table holds the titles of its columns."""
     if markdown:
         for sheet in tables:
             columns, *lines = sheet
@@ -256,22 +210,15 @@ def show(tables: Sequence[list[list[str]]], sentences: Sequence[str], *, markdow
     if not console.is_terminal:
         console.width = _FILE_WIDTH
     for (name, *figures), *lines in tables:
-        shown = Table(name, box=None, padding=(0, 1, 0, 0))
+        table = Table(name, box=None, padding=(0, 1, 0, 0))
         for column in figures:
-            shown.add_column(column.replace(" with", "\nwith"), justify="right", overflow="fold")
+            table.add_column(column.replace(" with", "\nwith"), justify="right", overflow="fold")
         for line in lines:
-            shown.add_row(*(cell.replace(" (", "\n(") for cell in line))
-        console.print(shown)
+            table.add_row(*(cell.replace(" (", "\n(") for cell in line))
+        console.print(table)
         console.print()
     for sentence in sentences:
         console.print(sentence, markup=False, soft_wrap=True)
-
-
-def _times(title: str, times: Mapping[str, "Mapping[int, Timed]"]) -> Table:
-    shown = Table(title, *(f"{name}, ms" for name in times), box=None, padding=(0, 1, 0, 0))
-    for count in sorted({count for each in times.values() for count in each}):
-        shown.add_row(str(count), *(f"{each[count].median:.1f}" if count in each else "–" for each in times.values()))
-    return shown
 
 
 def read_result(path: Path) -> BenchResult:
@@ -286,46 +233,44 @@ def read_result(path: Path) -> BenchResult:
 
 
 def sheets(result: BenchResult) -> list[list[list[str]]]:
-    """The tables as cells, columns first: auto by class, all contestants, and auto against the peers by class."""
+    """Return the tables as cells, titles first: auto by class, all contestants, auto against the peers by class."""
     figures = ["mean (95 %)", "5th percentile", "worst prompt"]
     figures += [f"{title} with TTFT" for title in figures]
     tables = []
     if auto := result.standings.get(AUTO):
-        tables.append([[AUTO, *figures], *(_row(kind, auto, kind) for kind in _last_all(auto.decoding))])
+        tables.append([[AUTO, *figures], *(_row(kind, auto, kind) for kind in _with_all_last(auto.decoding))])
     others = {name: standing for name, standing in result.standings.items() if name != PLAIN}
     tables.append([["", *figures], *(_row(name, standing, ALL) for name, standing in others.items())])
     if peers := result.hindsight:
         titles = [f"{peer.peer}{more}" for more in ("", " with TTFT") for peer in peers]
         rows = [
             [kind, *(_mean(each[kind]) for each in (*(p.decoding for p in peers), *(p.total for p in peers)))]
-            for kind in _last_all(peers[0].decoding)
+            for kind in _with_all_last(peers[0].decoding)
         ]
         tables.append([["auto against the best of", *titles], *rows])
     return tables
 
 
-def _last_all(kinds: Mapping[str, Summary]) -> list[str]:
+def _with_all_last(kinds: Mapping[str, Summary]) -> list[str]:
     return [*(kind for kind in kinds if kind != ALL), ALL]
 
 
 def _row(title: str, standing: Standing, kind: str) -> list[str]:
     cells = [title]
-    for found in (standing.decoding[kind], standing.total[kind]):
-        worst = (
-            f"{ratio_text(found.worst_ratio.median)}{interval_text(found.worst_ratio)}"
-            if found.worst_ratio
-            else _NOTHING
-        )
-        cells += [_mean(found), ratio_text(found.fifth_percentile), f"{worst} {found.worst}" if found.worst else worst]
+    for summary in (standing.decoding[kind], standing.total[kind]):
+        ratio = summary.worst_ratio
+        worst = f"{ratio_text(ratio.median)}{interval_text(ratio)}" if ratio else _NO_VALUE
+        worst = f"{worst} {summary.worst}" if summary.worst else worst
+        cells += [_mean(summary), ratio_text(summary.fifth_percentile), worst]
     return cells
 
 
-def _mean(found: Summary) -> str:
-    return f"{ratio_text(found.mean)}{interval_text(found.interval)}"
+def _mean(summary: Summary) -> str:
+    return f"{ratio_text(summary.mean)}{interval_text(summary.interval)}"
 
 
-def _verdict(promise: Promise) -> list[str]:
-    """Sentences about the noise and whether auto was never slower."""
+def _promise_remarks(promise: Promise) -> list[str]:
+    """Return sentences about the noise, and about whether auto was never slower."""
     lines = []
     if promise.noise and promise.noise_decoding:
         lines.append(
@@ -334,24 +279,24 @@ def _verdict(promise: Promise) -> list[str]:
         )
     limit = f"below {MIN_RATIO}x outside the noise, time to first token included"
     if promise.kept is None:
-        slow = _listed(promise, is_noise=None)
-        said = f"cannot be judged: too few answers tell slowness from noise on {slow}; use --repeats 3 or more."
+        slow = _prompt_list(promise, is_noise=None)
+        verdict = f"cannot be judged: too few answers tell slowness from noise on {slow}; use --repeats 3 or more."
     elif promise.kept:
-        said = f"held: no prompt was {limit}."
+        verdict = f"held: no prompt was {limit}."
     else:
-        said = f"did not hold: {_listed(promise, is_noise=False)} was {limit}."
-    lines.append(f'The promise "never slower" {said}')
+        verdict = f"did not hold: {_prompt_list(promise, is_noise=False)} was {limit}."
+    lines.append(f'The promise "never slower" {verdict}')
     if promise.limit is not None:
         threshold = min(MIN_RATIO, promise.limit)
         lines.append(f"This noise hides a loss unless every repeat is below {threshold:.2f}x.")
-    if noisy := _listed(promise, is_noise=True):
+    if noisy := _prompt_list(promise, is_noise=True):
         lines.append(f"The noise explains what else was below {MIN_RATIO}x: {noisy}.")
     return lines
 
 
-def _listed(promise: Promise, *, is_noise: bool | None) -> str:
-    found = [each for each in promise.slower if each.is_noise is is_noise]
-    return ", ".join(f"{each.prompt} {ratio_text(each.speedup.median)}{interval_text(each.speedup)}" for each in found)
+def _prompt_list(promise: Promise, *, is_noise: bool | None) -> str:
+    slower = [each for each in promise.slower if each.is_noise is is_noise]
+    return ", ".join(f"{each.prompt} {ratio_text(each.speedup.median)}{interval_text(each.speedup)}" for each in slower)
 
 
 def _range(interval: Interval) -> str:
@@ -359,7 +304,7 @@ def _range(interval: Interval) -> str:
 
 
 def remarks(result: BenchResult) -> list[str]:
-    """Sentences below the tables."""
+    """Return the sentences below the tables."""
     setting, machine, memory = result.setting, result.machine, result.memory
     repeats = f"median of {setting.repeats} and their range; " if setting.repeats > 1 else ""
     lines = [
@@ -370,7 +315,7 @@ def remarks(result: BenchResult) -> list[str]:
     if plain := [ms for prompt in result.prompts for ms in prompt.scores[PLAIN].ms_per_token if ms is not None]:
         lines.append(f"Plain decoding: {statistics.median(plain):.1f} ms a token.")
     if result.promise:
-        lines += _verdict(result.promise)
+        lines += _promise_remarks(result.promise)
     auto = result.standings.get(AUTO)
     if auto and auto.overhead_share is not None:
         lines.append(f"Time outside the models with {AUTO}: {auto.overhead_share:.1%} of decoding.")
@@ -380,7 +325,7 @@ def remarks(result: BenchResult) -> list[str]:
             f"{memory.weights / 2**20:.0f}, keys and values {memory.kv / 2**20:.0f}, everything else "
             f"{memory.beyond / 2**20:.0f}."
         )
-    return [*lines, _texts(result), *result.skipped]
+    return [*lines, _text_differences(result), *result.skipped]
 
 
 def precision_text(properties: Mapping[str, str]) -> str:
@@ -395,15 +340,15 @@ def machine_text(machine: "Machine") -> str:
 
 def ratio_text(value: float | None) -> str:
     """Return a ratio as the tables show it."""
-    return _NOTHING if value is None else f"{value:.2f}x"
+    return _NO_VALUE if value is None else f"{value:.2f}x"
 
 
 def interval_text(interval: Interval | Spread | None) -> str:
-    """Return an interval as it stands behind a mean; empty without one."""
+    """Return an interval as it follows a mean; empty for None."""
     return f" ({interval.low:.2f}–{interval.high:.2f})" if interval else ""
 
 
-def _texts(result: BenchResult) -> str:
+def _text_differences(result: BenchResult) -> str:
     scores = [(name, score) for prompt in result.prompts for name, score in prompt.scores.items() if name != PLAIN]
     differing = [name for name, score in scores if not score.equals_plain]
     if not differing:

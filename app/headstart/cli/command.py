@@ -13,8 +13,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from headstart.engine.engine import Engine, LoadOptions
-from headstart.errors import HeadstartError, MemoryBudgetError, SettingsError
-from headstart.parameters import Declared, declared
+from headstart.errors import MemoryBudgetError, SettingsError
+from headstart.parameters import Parameter, declared
 
 INTERRUPTED = 130  # exit code that shells report after Ctrl+C
 AUTOMATIC = "auto"  # value of a flag that leaves the choice to the model or the program
@@ -22,35 +22,6 @@ MAX_HELP_COLUMNS = 110  # width of a help text
 Load = Callable[[LoadOptions], Engine]
 Run = Callable[[Any, Load], int]
 _Flags = TypeVar("_Flags")
-
-
-def load_local(options: LoadOptions) -> Engine:
-    """Load an engine on this computer, or connect to a server.
-
-    Engine modules are imported here, so that the help need not wait for them.
-    """
-    if options.remote:
-        from headstart.engine.backends import remote as server  # noqa: PLC0415
-
-        return server.load(options)
-    from headstart.engine import memory  # noqa: PLC0415
-    from headstart.engine.load_options import resolve  # noqa: PLC0415
-    from headstart.engine.opening import load  # noqa: PLC0415
-
-    try:
-        return load(resolve(options))
-    except HeadstartError as error:
-        raise memory.instead_of(error, loading=True) or error from None
-
-
-def load_measured(options: LoadOptions) -> Engine:
-    """Load an engine in the fastest precision. The first time, all precisions are measured."""
-    from headstart.engine.load_options import resolve  # noqa: PLC0415
-    from headstart.engine.loading import measure_all  # noqa: PLC0415
-    from headstart.engine.validation import Trial  # noqa: PLC0415
-
-    measure_all(resolve(options), Trial())
-    return load_local(options)
 
 
 def load_apart(options: LoadOptions) -> Engine:
@@ -193,14 +164,14 @@ def given(settings: Iterable[Setting], title: str = "") -> dict[str, Any]:
     return field(default_factory=dict, metadata={"settings": tuple(settings), "title": title})
 
 
-def help_of(parameter: Declared) -> str:
+def help_of(parameter: Parameter) -> str:
     default_text = f"{parameter.default:g}" if isinstance(parameter.default, float) else parameter.default
     if isinstance(default_text, bool):
         default_text = "yes" if default_text else ""
-    own = ", the model's own" if parameter.about.is_models_own else ""
+    own = ", the model's own" if parameter.is_models_own else ""
     default = "" if default_text in ("", ()) else f"default: {AUTOMATIC if default_text is None else default_text}{own}"
-    remarks = "; ".join(filter(None, (parameter.about.detail, parameter.bounds, default)))
-    meaning = parameter.about.meaning.rstrip(".")
+    remarks = "; ".join(filter(None, (parameter.detail, parameter.bounds, default)))
+    meaning = parameter.meaning.rstrip(".")
     return f"{meaning} ({remarks})" if remarks else meaning
 
 
@@ -234,7 +205,7 @@ class Option(click.Option):
 class Command(click.Command):
     """A sub-command. Its flags are the fields of the dataclass that its function takes."""
 
-    def __init__(self, run: Run | None, load: Load = load_local) -> None:
+    def __init__(self, run: Run | None, load: Load = load_apart) -> None:
         """`load` loads a model, unless the program has another function for it.
 
         `run` is None for a group without an action of its own.
@@ -291,7 +262,7 @@ class Group(Command, click.Group):
         self,
         entries: Mapping[str, LazyCommand],
         run: Run | None = None,
-        load: Load = load_local,
+        load: Load = load_apart,
         moved: Mapping[str, str] | None = None,
         aliases: Mapping[str, str] | None = None,
     ) -> None:
@@ -349,11 +320,11 @@ def _parameters(flags: type[Any], group: str = "") -> Iterator[click.Parameter]:
             yield _field_parameter(each.name, hints[each.name], each.metadata["flag"], each.default, group)
 
 
-def _parameter_option(parameter: Declared, default: Any, group: str) -> click.Parameter:
+def _parameter_option(parameter: Parameter, default: Any, group: str) -> click.Parameter:
     """Return the flag of a parameter whose default does not depend on a model."""
     if parameter.kind is bool:
         return _field_parameter(parameter.field, bool, Flag(help_of(parameter)), default, group)
-    kind = whole_number(int(parameter.about.low or 0)) if parameter.kind is int else value_kind(parameter.kind)
+    kind = whole_number(int(parameter.low or 0)) if parameter.kind is int else value_kind(parameter.kind)
     if parameter.may_be_automatic:
         kind = replace(kind.or_automatic(), words=kind.words)
     return _option(parameter.field, kind, group, default=default, help=help_of(parameter))

@@ -12,16 +12,19 @@ import click
 from click.shell_completion import get_completion_class, shell_complete
 
 from headstart import __doc__ as summary
-from headstart import __version__, huge_pages
+from headstart import __version__
 from headstart.cli.command import INTERRUPTED, Command, Group, LazyCommand, Load, flag, group, load_apart, suggestion
-from headstart.computer import window_packages
+from headstart.engine.machine import window_packages
+from headstart.engine.process import huge_pages
 from headstart.errors import HeadstartError, SettingsError, WindowError
 
 FAILED = 1
 _NAME, _COMPLETE = "headstart", "_HEADSTART_COMPLETE"
 _SHELLS = ("bash", "zsh", "fish", "powershell")
-_WITHOUT_ENGINE_PROCESS = ("bench", "dev", "tune")  # their engine runs in this process
 _MOVED = ("text",)  # now a sub-command of `headstart dev`
+_REMOVED_FLAGS = dict.fromkeys(
+    ("--batch-engine", "--batch-size"), "Headstart's own engine writes as many answers at the same time as memory holds"
+)
 _ALIASES = {"list": "models", "pull": "models add", "rm": "models remove"}  # names from similar programs
 
 
@@ -105,8 +108,6 @@ def execute(command: click.Command, name: str, argv: Sequence[str] | None = None
 
 def start() -> int:
     """Run the program as installed, with large pages for the process that loads a model."""
-    if sys.argv[1:2] and sys.argv[1] in _WITHOUT_ENGINE_PROCESS and "--help" not in sys.argv:
-        huge_pages.restart()
     os.environ.update(huge_pages.tunables(os.environ))
     return main()
 
@@ -149,6 +150,8 @@ def _run(root: click.Command, name: str, arguments: list[str], load: Load | None
 
 def _sentence(error: click.UsageError) -> str:
     """Return what is wrong and, for a misspelt word, what may be meant."""
+    if isinstance(error, click.NoSuchOption) and error.option_name in _REMOVED_FLAGS:
+        return f"Leave out {error.option_name}: {_REMOVED_FLAGS[error.option_name]}."
     if isinstance(error, click.NoSuchOption) and error.ctx:
         known = (name for param in error.ctx.command.get_params(error.ctx) for name in param.opts if name[:2] == "--")
         return error.message + suggestion(error.option_name, known)

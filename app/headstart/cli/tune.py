@@ -1,16 +1,17 @@
 """`headstart tune`: its flags, its table and its report."""
 
 import dataclasses
+from contextlib import closing
 from dataclasses import dataclass
 
 from rich.console import Console
 from rich.table import Table
 
-from headstart import library
 from headstart.cli.command import Load, flag, group
 from headstart.cli.options import AS_TUNED, FiguresFlags, installed_names, write_json
 from headstart.cli.render import Screen, harmless
 from headstart.engine.engine import USUAL_DEVICE, LoadOptions
+from headstart.engine.process.client import EngineClient
 from headstart.engine.tuning.messages import (
     DEFAULT,
     DRAFTS,
@@ -21,9 +22,13 @@ from headstart.engine.tuning.messages import (
     Findings,
     Row,
     Stage,
+    TuneDecided,
+    TuneReport,
     TuneRequest,
+    TuneStep,
     TuningStep,
 )
+from headstart.library import library
 
 NOTHING_GAINED = "Nothing could be improved: the defaults are as fast as anything tried here."
 _LOADED = {TARGET: "model", DRAFTS: "drafts"}
@@ -52,7 +57,7 @@ class TuneFlags:
 
 
 def run(arguments: TuneFlags, _load: Load) -> int:
-    """Measure, show and store. Return the exit code."""
+    """Tune the models, and show what was found. Return the exit code."""
     from headstart.engine.tuning import store  # noqa: PLC0415 - `headstart --help` need not wait for it
 
     choice, screen = library.choose(arguments.model, arguments.draft), Screen()
@@ -64,18 +69,22 @@ def run(arguments: TuneFlags, _load: Load) -> int:
             f"{choice.name}: {'what was tuned is forgotten' if removed else 'nothing was tuned'}; the defaults count."
         )
         return 0
-    from headstart.engine.tuning.search import tune  # noqa: PLC0415 - as above
-
     request = TuneRequest(
         load=options,
         drafts=library.fitting_drafts(choice.target) if arguments.draft is None else {},
         placed=arguments.device != AS_TUNED,
         seconds=arguments.seconds,
     )
-    chosen, findings = tune(
-        request, lambda step: screen.remark(_step_text(step) if isinstance(step, TuningStep) else reason(step))
-    )
-    store.keep(options, chosen, findings)
+
+    def report(progress: TuneReport) -> None:
+        match progress:
+            case TuneStep(_, step):
+                screen.remark(_step_text(step))
+            case TuneDecided(_, stage):
+                screen.remark(reason(stage))
+
+    with closing(EngineClient()) as engine:
+        findings = engine.tune(request, report)
     for stage in findings.stages:
         Console(highlight=False).print(_table(stage))
         print()

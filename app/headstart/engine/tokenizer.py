@@ -14,7 +14,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from headstart import vocabulary
 from headstart.engine.engine import (
     Call,
     Finish,
@@ -31,6 +30,7 @@ from headstart.engine.engine import (
 )
 from headstart.engine.runtime import openvino_genai
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError, SettingsError
+from headstart.library import vocabulary
 
 _RENDERING = threading.Lock()  # a process has only one such timer
 _MAX_RENDER_S = 60.0  # for one conversation; the longest ones that fit a context take less than a second
@@ -131,7 +131,7 @@ class ChatTemplate:
 
     @cached_property
     def _supports_tools(self) -> bool:
-        """Whether it shows tools, their calls and results, and calls in the format that answers have."""
+        """Return whether it shows tools, their calls and results, and calls in the format that answers have."""
         call = Call(_PROBE, '{"a": "b"}')
         turns = [Message("user", "?"), Message("assistant", "", (call,)), Message("tool", f"{_PROBE} result")]
         try:

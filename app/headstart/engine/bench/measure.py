@@ -1,8 +1,6 @@
-"""One benchmark of a loaded engine: a race with peers, or timed passes."""
+"""A race of a loaded engine with its peers."""
 
-import statistics
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
@@ -20,18 +18,12 @@ from headstart.engine.bench.result import (
     standings,
 )
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.devices import Machine, describe, peak_rss
+from headstart.engine.devices import describe, peak_rss
 from headstart.engine.engine import LoadOptions
 from headstart.engine.loading import LoadedModel, fast_properties
 from headstart.engine.local import LocalEngine
-from headstart.engine.runners.precision import OWN, hint_of, probe_ids
-from headstart.engine.runners.runner import PREFILL_CHUNK
+from headstart.engine.runners.precision import OWN, hint_of
 from headstart.errors import PeerError, SettingsError
-
-TOKENS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 32, 64, 128, 256, 512, 1024)
-CONTEXTS = (16, 64, 256, 512, 1024, 2048, 4096)
-_MAX_CHECKED = 32  # tokens; up to here a pass is a check and gives logits for each, above it reads a prompt
-_BEFORE = 64  # tokens in the cache while the number of tokens is varied
 
 
 @dataclass(frozen=True)
@@ -179,82 +171,3 @@ def _warm_up(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], 
         run = contestant.answer(prompt)
         longest = max(longest, run.prompt_tokens + len(run.tokens))
     return longest
-
-
-@dataclass(frozen=True)
-class ForwardPlan:
-    """The passes to measure. Passes beyond the models' context are left out."""
-
-    load: LoadOptions
-    tokens: Sequence[int] = TOKENS
-    contexts: Sequence[int] = CONTEXTS
-    repeats: int = 5
-
-
-@dataclass(frozen=True)
-class Timed:
-    """The milliseconds of some passes of one kind."""
-
-    median: float
-    least: float
-
-
-@dataclass(frozen=True)
-class ModelForward:
-    """The passes of one model."""
-
-    name: str
-    role: str  # target, draft or eagle
-    properties: Mapping[str, str]
-    by_tokens: Mapping[int, Timed]
-    by_context: Mapping[int, Timed]
-
-
-@dataclass(frozen=True)
-class ForwardResult:
-    """The passes of all models."""
-
-    machine: Machine
-    models: tuple[ModelForward, ...]
-    schema: int = 1
-
-
-def measure_forward(engine: LocalEngine, plan: ForwardPlan, stage: Callable[[str], None]) -> ForwardResult:
-    """Time passes. Leaves the caches empty."""
-    loaded = {"target": engine.target, **engine.drafting}
-    models = tuple(_model(model, role, plan, stage) for role, model in loaded.items())
-    return ForwardResult(describe(plan.load.device), models)
-
-
-def _model(loaded: LoadedModel, role: str, plan: ForwardPlan, stage: Callable[[str], None]) -> ModelForward:
-    runner, name = loaded.runner, loaded.manifest.name
-
-    def fill(context: int) -> None:
-        """Fill the cache with this many tokens."""
-        ids = probe_ids(runner.vocabulary, context, seed=1)
-        runner.rollback(context)
-        while (done := len(runner.tokens)) < context:
-            runner.forward(ids[done : min(done + PREFILL_CHUNK, context)])
-
-    def timed(count: int) -> Timed:
-        """Passes over `count` tokens after those in the cache, rolled back; the first one is not counted."""
-        length = len(runner.tokens)
-        ids = probe_ids(runner.vocabulary, count, seed=count)
-        times = []
-        for _ in range(plan.repeats + 1):
-            started = time.perf_counter()
-            runner.forward(ids, rows=count if count <= _MAX_CHECKED else 1)
-            times.append((time.perf_counter() - started) * 1000.0)
-            runner.rollback(length)
-        return Timed(statistics.median(times[1:]), min(times[1:]))
-
-    stage(f"{name}: passes by number of tokens")
-    fill(min(_BEFORE, runner.context - 1))
-    by_tokens = {count: timed(count) for count in plan.tokens if count <= runner.context - len(runner.tokens)}
-    by_context = {}
-    for context in sorted(each for each in plan.contexts if each < runner.context):
-        stage(f"{name}: a step behind {context} tokens")
-        fill(context)
-        by_context[context] = timed(1)
-    runner.rollback(0)
-    return ModelForward(name, role, dict(loaded.properties), by_tokens, by_context)

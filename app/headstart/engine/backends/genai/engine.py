@@ -34,7 +34,7 @@ from headstart.engine.engine import (
 from headstart.engine.load_options import ResolvedOptions
 from headstart.engine.tokenizer import Tokenizer, tokens_of
 from headstart.errors import ContextOverflowError, DeviceError, EngineLostError, SettingsError, Translatable
-from headstart.manifest import Manifest
+from headstart.library.manifest import Manifest
 
 _USUAL_LENGTH = 5  # GenAI's default
 _GUESSES = 64  # tokens of room for guesses beyond the context
@@ -180,7 +180,10 @@ class GenaiEngine:
                     yield step
                 if answer.text.ended:
                     break
-        yield from self.end(answer)
+        text = answer.text
+        yield from rest_of(text)
+        stats = answer.tally.stats(plain_ms=None, ledger_ms=0.0, context_length=self.context, repeats=text.repeats)
+        yield Finish(text.ended or answer.reason, stats, text.token_ids)
 
     def close(self) -> None:
         """Free the memory. Closing again does nothing."""
@@ -198,13 +201,6 @@ class GenaiEngine:
         stop_ids = self._stop_ids | self.tokenizer.infill_ends if request.suffix else self._stop_ids
         config = configuration(request.sampling, max(max_tokens, 1), stop_ids, chosen.settings)
         return Answer(prompt, config, max_tokens, limit, chosen, stop_ids, text)
-
-    def end(self, answer: Answer) -> Iterator[Step | Finish]:
-        """Yield the last events of an answer."""
-        text = answer.text
-        yield from rest_of(text)
-        stats = answer.tally.stats(plain_ms=None, ledger_ms=0.0, context_length=self.context, repeats=text.repeats)
-        yield Finish(text.ended or answer.reason, stats, text.token_ids)
 
     def _batches(self, answer: Answer, cancel: CancelEvent) -> Generator[Batch, None, None]:
         """Yield the batches of an answer. A pipeline that failed is dropped: it might silently stop guessing."""

@@ -69,7 +69,7 @@ class SteppedWriter:
                 with failing(self._REMEDY):
                     self._pipeline.step()
                 spent = (time.perf_counter() - started) * 1000.0
-                batch = received(handle, spent, Translatable("load the model with a smaller --context"))
+                batch = _received(handle, spent)
                 end = batch.end
                 yield batch
         finally:
@@ -148,7 +148,7 @@ class Blueprint:
                 chosen["draft_model"] = openvino_genai().draft_model(str(options.draft), place, **self.draft)
             if devices.kind(options.device) == NPU:
                 return StreamedWriter(openvino_genai().LLMPipeline(str(options.target), options.device, **chosen))
-            return SteppedWriter(stepped(options, chosen, room=self.room))
+            return SteppedWriter(_stepped(options, chosen, self.room))
         except RuntimeError as error:
             on_cpu = options.device.upper() == "CPU"
             remedy = Translatable("use --engine headstart") if on_cpu else Translatable("use --device CPU")
@@ -172,12 +172,12 @@ def make_blueprint(options: LoadOptions, models: Sequence[VerifiedModel], room: 
     return Blueprint(options, target, draft | dict(options.draft_properties), room)
 
 
-def stepped(options: LoadOptions, chosen: dict[str, Any], answers: int = 1, room: int = 0) -> Any:
-    """Return a pipeline that is driven step by step and writes `answers` answers at once. `room`: see Blueprint."""
+def _stepped(options: LoadOptions, chosen: dict[str, Any], room: int) -> Any:
+    """Return a pipeline that is driven step by step. `room` is that of its Blueprint."""
     genai = openvino_genai()
     scheduler = genai.SchedulerConfig()
-    scheduler.enable_prefix_caching = True  # conversations grow at the end, and prompts of a batch begin alike
-    scheduler.max_num_seqs = answers
+    scheduler.enable_prefix_caching = True  # conversations grow at the end
+    scheduler.max_num_seqs = 1
     # By default it makes room for one text, and a second chat evicts the first.
     scheduler.num_kv_blocks = devices.genai_blocks(room, options.device)
     return genai.ContinuousBatchingPipeline(str(options.target), scheduler, options.device, chosen)
@@ -195,15 +195,15 @@ def configuration(sampling: Sampling, tokens: int, stop_ids: frozenset[int], gue
     )
 
 
-def received(handle: Any, milliseconds: float, remedy: Translatable) -> Batch:
-    """Return the result of the last step for one answer. Raises EngineLostError if its cache found no memory."""
+def _received(handle: Any, milliseconds: float) -> Batch:
+    """Return the result of the last step. Raises EngineLostError if the cache found no memory."""
     tokens: list[int] = []
     end = None
     while handle.can_read():
         for output in handle.read().values():
             tokens += output.generated_ids
             end = _ENDS.get(output.finish_reason.name, end)
-    with failing(remedy):
+    with failing(Translatable("load the model with a smaller --context")):
         if handle.get_status().name == "IGNORED":
             raise RuntimeError("no memory is left for its cache")
     return Batch(tuple(tokens), milliseconds, end)

@@ -2,10 +2,9 @@
 
 A step reads all weights once; with pages of 4 KiB the processor looks up a third of a million addresses for that. Where
 the system gives large pages only on request (`madvise`), the C library requests them if GLIBC_TUNABLES says so when the
-process starts. A running process must start itself again.
+process starts.
 """
 
-import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,13 +21,6 @@ def tunables(environment: Mapping[str, str], state: Path = _STATE) -> dict[str, 
     if "malloc.hugetlb" in present or "[madvise]" not in _read(state):
         return {}
     return {VARIABLE: f"{present}:{SETTING}" if present else SETTING}
-
-
-def restart() -> None:
-    """Start this program again with large memory pages if that helps; else return. Call it before anything else."""
-    added = tunables(os.environ)
-    if added:
-        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, **added})  # noqa: S606
 
 
 def _read(state: Path) -> str:
