@@ -131,9 +131,13 @@ class Drafter(StrEnum):
 
     ANY = "any"  # the one that promises most
     DRAFT = "draft"  # the draft model alone
-    EAGLE = "eagle"  # the head alone, be it of EAGLE-3 or Hydra
+    HEAD = "head"  # the head alone
     NGRAM = "ngram"  # the text itself alone
     TABLE = "table"  # the table of usual words alone
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Drafter | None":
+        return cls.HEAD if value == "eagle" else None  # its former name
 
 
 class EngineKind(StrEnum):

@@ -77,6 +77,10 @@ def test_every_flag_reaches_the_request() -> None:
     )
 
 
+def test_drafter_head_has_a_former_name() -> None:
+    assert requested("--drafter", "eagle") == requested("--drafter", "head")
+
+
 @pytest.mark.parametrize(
     ("name", "text", "shown"),
     [

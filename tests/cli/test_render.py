@@ -16,8 +16,9 @@ from rich.console import Console
 from rich.text import Text
 
 from headstart.cli.answer_view import AnswerView
-from headstart.cli.render import Screen, gain, harmless, stats_json, stats_line, stats_lines
+from headstart.cli.render import Screen, gain, harmless, stats_line, stats_lines
 from headstart.engine.engine import Origin, Piece, Prefill, Round, Stats, Step, Timing
+from headstart.engine.stats import figures
 from tests.junk import fuzz
 from tests.waiting import PATIENCE
 
@@ -326,7 +327,7 @@ def test_statistics_of_an_empty_answer() -> None:
 
 
 def test_json_has_every_field_and_derived_figures() -> None:
-    data = json.loads(json.dumps(stats_json(STATS)))
+    data = json.loads(json.dumps(figures(STATS)))
     derived = {"tpot_ms", "tokens_per_second", "acceptance_rate", "mean_accepted_length", "speedup"}
     assert data.keys() == {field.name for field in dataclasses.fields(Stats)} | derived
     assert data["by_origin"] == {"target": 41, "draft": 50, "n-gram": 10}

@@ -39,8 +39,8 @@ class Hosted:
 @contextmanager
 def hosted(models: ToyModels | None = None, *orders: protocol.Order) -> Iterator[Hosted]:
     """A host that has heard these orders, until the test is over."""
-    made = Hosted(models or ToyModels(0.01))
-    made.say(*orders)
-    yield made
-    made.host.close()
-    made.serving.join(PATIENCE)
+    process = Hosted(models or ToyModels(0.01))
+    process.say(*orders)
+    yield process
+    process.host.close()
+    process.serving.join(PATIENCE)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headstart.engine.detokenizer import (
-    LEAST_ITEMS,
-    LONGEST_PERIOD,
+    MAX_PERIOD,
+    MIN_ITEMS,
     AnswerText,
     DecodeMany,
     Detokenizer,
@@ -161,14 +161,14 @@ def test_token_cost_does_not_grow_with_the_answer(pattern: Sequence[int]) -> Non
 @settings(deadline=None, max_examples=200)
 @given(text=st.text("abc", max_size=20), stops=stop_lists, sizes=st.lists(st.integers(0, 4), max_size=12))
 def test_stop_strings_cut_the_same_for_any_runs(text: str, stops: list[str], sizes: list[int]) -> None:
-    stop_strings, seen, shown, found = StopStrings(stops), "", "", False
+    stop_strings, seen, shown, has_ended = StopStrings(stops), "", "", False
     for run in chunks(text, sizes):
-        emitted, found = stop_strings.push(run)
+        emitted, has_ended = stop_strings.push(run)
         seen, shown = seen + run, shown + emitted
-        if found:
+        if has_ended:
             break
         assert seen == shown or any(stop.startswith(seen.removeprefix(shown)) for stop in stops)
-    assert (shown if found else shown + stop_strings.flush(), found) == cut(text, stops)
+    assert (shown if has_ended else shown + stop_strings.flush(), has_ended) == cut(text, stops)
 
 
 @settings(deadline=None, max_examples=150)
@@ -259,7 +259,7 @@ def found_after(tokens: list[int]) -> tuple[int, int] | None:
 
 @pytest.mark.parametrize(
     ("period", "tokens", "repeats"),
-    [(1, 128, 128), (3, 128, 42), (4, 64, 16), (16, 64, 4), (17, 68, 4), (LONGEST_PERIOD, 800, 4)],
+    [(1, 128, 128), (3, 128, 42), (4, 64, 16), (16, 64, 4), (17, 68, 4), (MAX_PERIOD, 800, 4)],
 )
 def test_repetition_bounds(period: int, tokens: int, repeats: int) -> None:
     before = [1000 + token for token in range(37)]
@@ -278,8 +278,8 @@ def test_other_token_restarts_the_repetition_count() -> None:
 def test_counting_list_is_a_repetition(name: str) -> None:
     repetition = Repetition()
     items = [COUNTED[name].format(n=number, even=2 * number, odd=2 * number + 1) for number in range(95, 195)]
-    found = (number for number, item in enumerate(items, start=1) for sign in item if repetition.add(number, sign))
-    assert next(found) == LEAST_ITEMS
+    counts = (number for number, item in enumerate(items, start=1) for sign in item if repetition.add(number, sign))
+    assert next(counts) == MIN_ITEMS
 
 
 @pytest.mark.parametrize(
@@ -294,21 +294,23 @@ def test_varied_lines_are_no_repetition(line: str) -> None:
 @pytest.mark.parametrize("name", LOOPS)
 def test_loop_is_found_soon(name: str, byte_level: Tokenizer) -> None:
     unit = len(byte_level.encode(LOOPS[name]))
-    if unit > LONGEST_PERIOD:
+    if unit > MAX_PERIOD:
         pytest.skip("too long in the tokens of this tiny tokenizer")
     beginning = byte_level.encode("Here is what you asked for:\n\n")
     tokens = [*beginning, *byte_level.encode(LOOPS[name] * 200)]
-    found = found_after(tokens)
-    assert found is not None
+    repetition = found_after(tokens)
+    assert repetition is not None
     bound = max(4 * unit, 64 if unit > 3 else 128)
-    assert found[0] <= len(beginning) + bound + 2  # the first unit may be cut otherwise
-    assert found[1] >= 4
+    assert repetition[0] <= len(beginning) + bound + 2  # the first unit may be cut otherwise
+    assert repetition[1] >= 4
 
 
 def test_good_text_is_not_cut(byte_level: Tokenizer) -> None:
     texts = dict(good_texts.texts())
     assert len(texts) >= 200
-    assert {name: found for name, text in texts.items() if (found := found_after(byte_level.encode(text)))} == {}
+    assert {
+        name: repetition for name, text in texts.items() if (repetition := found_after(byte_level.encode(text)))
+    } == {}
     lists = {name: Repetition() for name in texts}
     assert not [
         (name, line)

@@ -51,7 +51,7 @@ LOOKUP = Speculation(drafter=Drafter.NGRAM)
 
 
 @dataclass(frozen=True)
-class Told:
+class Result:
     """An answer with its events."""
 
     text: str
@@ -59,7 +59,7 @@ class Told:
     finish: Finish
 
 
-def told(engine: Engine, request: Request = QUESTION) -> Told:
+def result_of(engine: Engine, request: Request = QUESTION) -> Result:
     first, *rest = engine.generate(request)
     assert isinstance(first, Prefill)
     steps = [event for event in rest if isinstance(event, Step)]
@@ -67,7 +67,7 @@ def told(engine: Engine, request: Request = QUESTION) -> Told:
     assert isinstance(finish, Finish)
     assert finish.token_ids == tuple(token.id for step in steps for token in step.round.tokens)[: len(finish.token_ids)]
     assert all("".join(piece.text for piece in step.pieces) == step.text for step in steps)
-    return Told("".join(step.text for step in steps), steps, finish)
+    return Result("".join(step.text for step in steps), steps, finish)
 
 
 def opened(target: Path, draft: Path | None = None) -> Iterator[GenaiEngine]:
@@ -96,7 +96,7 @@ def either(request: pytest.FixtureRequest) -> GenaiEngine:
 
 
 def test_genai_writes_what_the_own_engine_writes(plain: GenaiEngine, lone_engine: LocalEngine) -> None:
-    ours, theirs = told(lone_engine), told(plain)
+    ours, theirs = result_of(lone_engine), result_of(plain)
     assert theirs.text == ours.text
     assert theirs.finish.token_ids == ours.finish.token_ids
     stats = theirs.finish.stats
@@ -130,13 +130,13 @@ def test_genai_with_little_memory_caches_one_text(
     monkeypatch.setattr(memory, "free_memory", lambda: free)
     engine = load(resolve(LoadOptions(tiny_target)))
     for question in (QUESTION, replace(QUESTION, messages=(Message("user", "word " * 200),)), QUESTION):
-        assert told(engine, question).text == told(lone_engine, question).text
+        assert result_of(engine, question).text == result_of(lone_engine, question).text
     engine.close()
 
 
 def test_genai_answer_without_tokens_reads_the_prompt(either: GenaiEngine) -> None:
-    usual = told(either)
-    alone = told(either, replace(QUESTION, max_new_tokens=0))
+    usual = result_of(either)
+    alone = result_of(either, replace(QUESTION, max_new_tokens=0))
     assert (alone.text, alone.finish.token_ids, alone.finish.reason) == ("", (), FinishReason.LENGTH)
     assert (alone.finish.stats.prompt_tokens, alone.finish.stats.output_tokens) == (usual.finish.stats.prompt_tokens, 0)
     cancel = CancelEvent()
@@ -144,41 +144,41 @@ def test_genai_answer_without_tokens_reads_the_prompt(either: GenaiEngine) -> No
     *_, finish = either.generate(replace(QUESTION, max_new_tokens=0), cancel)
     assert isinstance(finish, Finish)
     assert finish.reason is FinishReason.CANCELLED
-    assert told(either).text == usual.text
+    assert result_of(either).text == usual.text
 
 
 def test_genai_answer_ends_with_a_repetition(either: GenaiEngine, lone_engine: LocalEngine, hasty: int) -> None:
-    ours, theirs = told(lone_engine), told(either)
+    ours, theirs = result_of(lone_engine), result_of(either)
     assert (theirs.finish.reason, theirs.finish.stats.repeats) == (FinishReason.REPETITION, 4)
     assert len(theirs.finish.token_ids) == hasty
     assert (theirs.text, theirs.finish.token_ids) == (ours.text, ours.finish.token_ids)
-    whole = told(either, replace(QUESTION, stop_on_repetition=False)).finish
+    whole = result_of(either, replace(QUESTION, stop_on_repetition=False)).finish
     assert (whole.reason, len(whole.token_ids)) == (FinishReason.LENGTH, QUESTION.max_new_tokens)
 
 
 def test_genai_open_parameters_are_those_of_the_model(plain: GenaiEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     own = Sampling(temperature=0.9, seed=99)
     monkeypatch.setattr(plain, "sampling", own)
-    left = told(plain, replace(QUESTION, sampling=Sampling(seed=3, automatic=("temperature",))))
-    assert left.text == told(plain, replace(QUESTION, sampling=replace(own, seed=3))).text
-    assert left.text != told(plain).text
+    left = result_of(plain, replace(QUESTION, sampling=Sampling(seed=3, automatic=("temperature",))))
+    assert left.text == result_of(plain, replace(QUESTION, sampling=replace(own, seed=3))).text
+    assert left.text != result_of(plain).text
 
 
 @pytest.mark.parametrize("length", [None, 1, 3])
 def test_genai_reports_draft_tokens(drafting: GenaiEngine, lone_engine: LocalEngine, length: int | None) -> None:
-    found = told(drafting, replace(QUESTION, speculation=Speculation(num_assistant_tokens=length)))
-    assert found.text == told(lone_engine).text
-    stats = found.finish.stats
+    result = result_of(drafting, replace(QUESTION, speculation=Speculation(num_assistant_tokens=length)))
+    assert result.text == result_of(lone_engine).text
+    stats = result.finish.stats
     assert 0 < stats.accepted < stats.drafted
     assert stats.by_origin == {"draft": stats.accepted, "target": stats.rounds + 1}
-    for step in (step for step in found.steps[1:] if step.round.tokens):
+    for step in (step for step in result.steps[1:] if step.round.tokens):
         assert len(step.round.tokens) == step.round.accepted + 1
         assert step.round.accepted <= step.round.drafted <= (length or 5)
-    assert found.steps[0].round.drafted == 0  # the prompt's own pass gives the first token
+    assert result.steps[0].round.drafted == 0  # the prompt's own pass gives the first token
 
 
 def test_genai_draft_counts_are_those_of_genai(drafting: GenaiEngine) -> None:
-    stats = told(drafting, replace(QUESTION, speculation=Speculation(num_assistant_tokens=3))).finish.stats
+    stats = result_of(drafting, replace(QUESTION, speculation=Speculation(num_assistant_tokens=3))).finish.stats
     config = openvino_genai().GenerationConfig(
         max_new_tokens=24, do_sample=False, ignore_eos=False, stop_token_ids={2, 0}, num_assistant_tokens=3
     )
@@ -190,22 +190,22 @@ def test_genai_draft_counts_are_those_of_genai(drafting: GenaiEngine) -> None:
 
 
 def test_genai_prompt_lookup_drafts(drafting: GenaiEngine, lone_engine: LocalEngine) -> None:
-    copying = tuple(told(lone_engine).finish.token_ids)
+    copying = tuple(result_of(lone_engine).finish.token_ids)
     question = replace(
         QUESTION,
         messages=(Message("user", lone_engine.tokenizer.decode(copying)), *QUESTION.messages),
         speculation=LOOKUP,
     )
-    found = told(drafting, question)
-    assert found.text == told(lone_engine, replace(question, speculation=Speculation())).text
-    stats = found.finish.stats
+    result = result_of(drafting, question)
+    assert result.text == result_of(lone_engine, replace(question, speculation=Speculation())).text
+    stats = result.finish.stats
     assert set(stats.by_origin) <= {"n-gram", "target"}
     assert stats.by_origin.get("n-gram", 0) == stats.accepted
 
 
 def test_genai_prompt_lookup_keeps_the_seed(plain: GenaiEngine) -> None:
     def drawn(seed: int, speculation: Speculation) -> str:
-        return told(
+        return result_of(
             plain, replace(QUESTION, sampling=Sampling(temperature=3.0, seed=seed), speculation=speculation)
         ).text
 
@@ -220,22 +220,22 @@ def test_genai_gets_the_sampling_filters(plain: GenaiEngine) -> None:
         Sampling(temperature=1.0, min_p=0.999),
         Sampling(),
     )
-    assert len({told(plain, replace(QUESTION, sampling=sampling)).text for sampling in narrow}) == 1
+    assert len({result_of(plain, replace(QUESTION, sampling=sampling)).text for sampling in narrow}) == 1
 
 
 def test_genai_repetition_penalty_is_the_own_one(plain: GenaiEngine, lone_engine: LocalEngine) -> None:
     wary = replace(QUESTION, sampling=Sampling(repetition_penalty=1.7))
-    assert told(plain, wary).text == told(lone_engine, wary).text != told(plain).text
+    assert result_of(plain, wary).text == result_of(lone_engine, wary).text != result_of(plain).text
 
 
 def test_genai_stop_string_ends_one_answer(either: GenaiEngine, lone_engine: LocalEngine) -> None:
-    text = told(lone_engine).text
+    text = result_of(lone_engine).text
     stopped = replace(QUESTION, stop=(text[10:13],))
-    found = told(either, stopped)
-    assert found.text == text[: text.index(text[10:13])]
-    assert found.finish.reason is FinishReason.STOP
-    assert found.finish.token_ids == told(lone_engine, stopped).finish.token_ids
-    assert told(either).text == text
+    result = result_of(either, stopped)
+    assert result.text == text[: text.index(text[10:13])]
+    assert result.finish.reason is FinishReason.STOP
+    assert result.finish.token_ids == result_of(lone_engine, stopped).finish.token_ids
+    assert result_of(either).text == text
 
 
 def cancelled_midway(engine: GenaiEngine) -> Finish:
@@ -253,7 +253,7 @@ def cancelled_midway(engine: GenaiEngine) -> Finish:
 
 def test_genai_cancel_ends_the_answer(either: GenaiEngine) -> None:
     cancelled_midway(either)
-    assert told(either).finish.reason is FinishReason.LENGTH
+    assert result_of(either).finish.reason is FinishReason.LENGTH
 
 
 def test_genai_cancel_ends_a_long_prompt(plain: GenaiEngine) -> None:
@@ -267,17 +267,17 @@ def test_genai_abandoned_answer_ends(plain: GenaiEngine) -> None:
     events = plain.generate(replace(QUESTION, max_new_tokens=500))
     assert [type(next(events)) for _ in range(2)] == [Prefill, Step]
     events.close()  # type: ignore[attr-defined]
-    assert told(plain).finish.reason is FinishReason.LENGTH
+    assert result_of(plain).finish.reason is FinishReason.LENGTH
 
 
 def test_genai_context_bounds_prompt_and_answer(tiny_target: Path, lone_engine: LocalEngine) -> None:
     prompt = len(lone_engine.tokenizer.prompt(QUESTION.messages))
     small = load(resolve(LoadOptions(tiny_target, context=prompt + 4)))
-    found = told(small, replace(QUESTION, max_new_tokens=100))
-    assert found.finish.reason is FinishReason.CONTEXT
-    assert found.finish.stats.output_tokens == 5  # the last one need not be read
+    result = result_of(small, replace(QUESTION, max_new_tokens=100))
+    assert result.finish.reason is FinishReason.CONTEXT
+    assert result.finish.stats.output_tokens == 5  # the last one need not be read
     with pytest.raises(ContextOverflowError, match=rf"but the context holds {prompt + 4}"):
-        told(small, replace(QUESTION, messages=(Message("user", "word " * 50),)))
+        result_of(small, replace(QUESTION, messages=(Message("user", "word " * 50),)))
 
 
 def test_absent_device_is_refused(tiny_target: Path) -> None:
@@ -307,13 +307,13 @@ def test_stateful_pipeline_streams_and_can_be_cancelled(
     monkeypatch.setattr(pipelines, "_stepped", stateful)
     monkeypatch.setattr(pipelines, "SteppedWriter", StreamedWriter)
     engine = load(resolve(LoadOptions(tiny_target)))
-    found = told(engine)
-    assert found.text == told(lone_engine).text
-    assert found.finish.stats.by_origin == {Origin.TARGET.value: 24}
-    text = found.text
-    assert told(engine, replace(QUESTION, stop=(text[10:13],))).text == text[: text.index(text[10:13])]
+    result = result_of(engine)
+    assert result.text == result_of(lone_engine).text
+    assert result.finish.stats.by_origin == {Origin.TARGET.value: 24}
+    text = result.text
+    assert result_of(engine, replace(QUESTION, stop=(text[10:13],))).text == text[: text.index(text[10:13])]
     assert len(cancelled_midway(engine).token_ids) == 1
-    assert told(engine).text == text
+    assert result_of(engine).text == text
 
 
 FIVE, LOOKING = {"num_assistant_tokens": 5}, {"num_assistant_tokens": 5, "max_ngram_size": 3}
@@ -396,7 +396,7 @@ def test_npu_compiles_the_longest_prompt(tiny_target: Path, pipeline: PlayedPipe
     assert engine.context == 1024
     assert isinstance(engine, GenaiEngine)
     assert engine.reason.endswith(" NPU.")
-    finish = told(engine).finish
+    finish = result_of(engine).finish
     assert finish.reason is FinishReason.LENGTH
     assert finish.stats.by_origin == {"target": 24}
 
@@ -405,21 +405,21 @@ def test_npu_refuses_a_longer_prompt(tiny_target: Path, pipeline: PlayedPipeline
     engine = opening.load(resolve(LoadOptions(tiny_target, device="npu", context=300)))
     assert pipeline.built[0][2] == {"MAX_PROMPT_LEN": 128, "MIN_RESPONSE_LEN": 172}
     with pytest.raises(ContextOverflowError, match="at most 128"):
-        told(engine, replace(QUESTION, messages=(Message("user", "word " * 50),)))
+        result_of(engine, replace(QUESTION, messages=(Message("user", "word " * 50),)))
 
 
 def test_npu_tokens_have_no_origin(tiny_target: Path, tiny_draft: Path, pipeline: PlayedPipeline) -> None:
     engine = opening.load(resolve(LoadOptions(tiny_target, tiny_draft, "NPU")))
     assert "draft_model" in pipeline.built[0][2]
-    stats = told(engine).finish.stats
+    stats = result_of(engine).finish.stats
     assert stats.by_origin == {"unknown": 24}
     assert stats.acceptance_rate is None
     with pytest.raises(SettingsError, match="garbles sampled answers"):
-        told(engine, replace(QUESTION, sampling=Sampling(temperature=1.0)))
+        result_of(engine, replace(QUESTION, sampling=Sampling(temperature=1.0)))
     with pytest.raises(SettingsError, match="An NPU takes no guesses from the text"):
-        told(engine, replace(QUESTION, speculation=Speculation(drafter=Drafter.NGRAM)))
+        result_of(engine, replace(QUESTION, speculation=Speculation(drafter=Drafter.NGRAM)))
     with pytest.raises(SettingsError, match="cannot bound its guesses under a confidence threshold"):
-        told(engine, replace(QUESTION, speculation=Speculation(assistant_confidence_threshold=0.5)))
+        result_of(engine, replace(QUESTION, speculation=Speculation(assistant_confidence_threshold=0.5)))
 
 
 @pytest.mark.parametrize(
@@ -457,9 +457,9 @@ def test_failed_answer_rebuilds_the_pipeline(tiny_target: Path, pipeline: Played
     engine = opening.load(resolve(LoadOptions(tiny_target, device="NPU")))
     pipeline.fault = "device lost"
     with pytest.raises(EngineLostError, match=r"\(device lost\)"):
-        told(engine)
+        result_of(engine)
     pipeline.fault = ""
-    assert told(engine).finish.reason is FinishReason.LENGTH
+    assert result_of(engine).finish.reason is FinishReason.LENGTH
     assert len(pipeline.built) == 2
 
 

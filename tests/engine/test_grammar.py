@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from headstart.engine import grammar
 from headstart.engine.engine import Mode, Origin, Request, Sampling, Speculation, Tool, Tools
-from headstart.engine.grammar import Spelling
+from headstart.engine.grammar import TokenBytes
 from headstart.engine.local import LocalEngine
 from headstart.errors import SettingsError
 from tests.engine.answers import LIST, ask, request
@@ -42,19 +42,19 @@ def formed(sampling: Sampling = SAMPLINGS[0], schema: str = SCHEMA) -> Request:
 
 @pytest.mark.parametrize("sampling", SAMPLINGS, ids=["greedy", "sampled", "cut"])
 def test_answer_keeps_to_its_schema_with_any_drafter(pair_engine: LocalEngine, sampling: Sampling) -> None:
-    wanted = formed(sampling)
-    plain = ask(pair_engine, wanted)
-    assert ask(pair_engine, replace(wanted, speculation=FIXED)).essence == plain.essence
-    said = json.loads(plain.text)
-    assert said["colour"] in {"red", "green", "blue"}
-    assert all(0 <= size <= 99 for size in said["sizes"])
-    assert len(said["sizes"]) <= 4
+    query = formed(sampling)
+    plain = ask(pair_engine, query)
+    assert ask(pair_engine, replace(query, speculation=FIXED)).essence == plain.essence
+    written = json.loads(plain.text)
+    assert written["colour"] in {"red", "green", "blue"}
+    assert all(0 <= size <= 99 for size in written["sizes"])
+    assert len(written["sizes"]) <= 4
 
 
 def test_acceptance_threshold_keeps_to_the_schema(pair_engine: LocalEngine) -> None:
     tolerant = replace(FIXED, acceptance_threshold=0.01)
-    said = json.loads(ask(pair_engine, replace(formed(SAMPLINGS[1]), speculation=tolerant)).text)
-    assert said.keys() == {"colour", "sizes"}
+    written = json.loads(ask(pair_engine, replace(formed(SAMPLINGS[1]), speculation=tolerant)).text)
+    assert written.keys() == {"colour", "sizes"}
 
 
 def test_answer_without_a_schema_is_free(lone_engine: LocalEngine) -> None:
@@ -71,7 +71,7 @@ def test_unsupported_schema_is_refused(lone_engine: LocalEngine, schema: str) ->
 
 
 @pytest.mark.parametrize(
-    ("schema", "kept", "refused"),
+    ("schema", "accepted", "refused"),
     [
         ({"type": "integer"}, "-123456789012345678", "12345678901234567890"),
         ({"type": ["integer", "null"], "minimum": 0}, "7", "12345678901234567890"),
@@ -87,9 +87,9 @@ def test_unsupported_schema_is_refused(lone_engine: LocalEngine, schema: str) ->
         ({"properties": {"enum": {"type": "integer"}}}, '{"enum": 1}', '{"enum": 12345678901234567890}'),
     ],
 )
-def test_numbers_have_a_maximum_length(spelt: Spelling, schema: Any, kept: str, refused: str) -> None:
-    for text, fits in ((kept, True), (refused, False)):
-        assert reads(grammar.form(json.dumps(schema), spelt), spelt, text) is fits
+def test_numbers_have_a_maximum_length(token_bytes: TokenBytes, schema: Any, accepted: str, refused: str) -> None:
+    for text, fits in ((accepted, True), (refused, False)):
+        assert reads(grammar.schema_constraint(json.dumps(schema), token_bytes), token_bytes, text) is fits
 
 
 @pytest.mark.parametrize("schema", ['{"items": ' * 600 + "{}" + "}" * 600, '{"type": "integer", "minimum": "a"}'])
@@ -105,19 +105,19 @@ PAINTED = f"<tool_call>\n{PAINT}\n</tool_call>"
 
 @pytest.mark.parametrize("sampling", SAMPLINGS, ids=["greedy", "sampled", "cut"])
 def test_tool_call_keeps_to_its_schema_with_any_drafter(pair_engine: LocalEngine, sampling: Sampling) -> None:
-    wanted = replace(formed(sampling, ""), tools=replace(TOOLS, required=True, only="paint"))
-    plain = ask(pair_engine, wanted)
-    assert ask(pair_engine, replace(wanted, speculation=FIXED)).essence == plain.essence
+    query = replace(formed(sampling, ""), tools=replace(TOOLS, required=True, only="paint"))
+    plain = ask(pair_engine, query)
+    assert ask(pair_engine, replace(query, speculation=FIXED)).essence == plain.essence
     head, tail = '<tool_call>\n{"name": "paint", "arguments": ', "}\n</tool_call>"
-    said = json.loads(plain.text.removeprefix(head).removesuffix(tail))
-    assert said["colour"] in {"red", "green", "blue"}
+    written = json.loads(plain.text.removeprefix(head).removesuffix(tail))
+    assert written["colour"] in {"red", "green", "blue"}
 
 
 def test_answer_with_tools_may_be_text(pair_engine: LocalEngine) -> None:
-    wanted = replace(formed(SAMPLINGS[1], ""), tools=TOOLS, max_new_tokens=20)
-    plain = ask(pair_engine, wanted)
+    query = replace(formed(SAMPLINGS[1], ""), tools=TOOLS, max_new_tokens=20)
+    plain = ask(pair_engine, query)
     assert plain.text
-    assert ask(pair_engine, replace(wanted, speculation=FIXED)).essence == plain.essence
+    assert ask(pair_engine, replace(query, speculation=FIXED)).essence == plain.essence
 
 
 @pytest.mark.parametrize(
@@ -137,19 +137,19 @@ def test_answer_with_tools_may_be_text(pair_engine: LocalEngine) -> None:
         (replace(TOOLS, required=True, only="wait"), PAINTED, False),
     ],
 )
-def test_tool_calls_have_one_format(spelt: Spelling, tools: Tools, text: str, fits: bool) -> None:
-    assert reads(grammar.form_of_calls(tools, spelt), spelt, text) is fits
+def test_tool_calls_have_one_format(token_bytes: TokenBytes, tools: Tools, text: str, fits: bool) -> None:
+    assert reads(grammar.tool_constraint(tools, token_bytes), token_bytes, text) is fits
 
 
-def test_numbers_of_a_tool_call_have_a_maximum_length(spelt: Spelling) -> None:
+def test_numbers_of_a_tool_call_have_a_maximum_length(token_bytes: TokenBytes) -> None:
     tools = Tools((Tool("scale", '{"type": "object", "properties": {"by": {"type": "number"}}}'),))
     text = f'{"3" * 40}: <tool_call>\n{{"name": "scale", "arguments": {{"by": 0.{"3" * 20}'
     for added, fits in (("", True), ("3", False), ("}", True)):
-        assert reads(grammar.form_of_calls(tools, spelt), spelt, text + added) is fits
+        assert reads(grammar.tool_constraint(tools, token_bytes), token_bytes, text + added) is fits
 
 
-def test_own_grammar_has_no_maximum_of_digits(spelt: Spelling) -> None:
-    assert reads(grammar.form_of_grammar("start: /[0-9]+/", spelt), spelt, "7" * 40)
+def test_own_grammar_has_no_maximum_of_digits(token_bytes: TokenBytes) -> None:
+    assert reads(grammar.grammar_constraint("start: /[0-9]+/", token_bytes), token_bytes, "7" * 40)
 
 
 @pytest.mark.parametrize(
@@ -165,31 +165,31 @@ def test_own_grammar_has_no_maximum_of_digits(spelt: Spelling) -> None:
         (PAINTED.replace("red", "grey"), False),
     ],
 )
-def test_hidden_tools_forbid_calls_only(spelt: Spelling, text: str, fits: bool) -> None:
-    assert reads(grammar.form_of_calls(replace(TOOLS, hidden=True), spelt), spelt, text) is fits
+def test_hidden_tools_forbid_calls_only(token_bytes: TokenBytes, text: str, fits: bool) -> None:
+    assert reads(grammar.tool_constraint(replace(TOOLS, hidden=True), token_bytes), token_bytes, text) is fits
 
 
-def test_unsupported_strict_tool_is_named(spelt: Spelling) -> None:
+def test_unsupported_strict_tool_is_named(token_bytes: TokenBytes) -> None:
     with pytest.raises(SettingsError, match="parameters of the tool wait cannot be kept to"):
-        grammar.form_of_calls(Tools((replace(TOOLS.offered[1], strict=True),)), spelt)
+        grammar.tool_constraint(Tools((replace(TOOLS.offered[1], strict=True),)), token_bytes)
 
 
-def reads(form: grammar.Form, spelt: Spelling, text: str) -> bool:
+def reads(constraint: grammar.GrammarConstraint, token_bytes: TokenBytes, text: str) -> bool:
     """Return whether an answer may begin with the text."""
-    for token in spelt.native.tokenize_str(text):
-        allowed = form.allowed([])
+    for token in token_bytes.native.tokenize_str(text):
+        allowed = constraint.allowed([])
         assert allowed is not None
         if not allowed[token]:
             return False
-        form.commit(token)
+        constraint.commit(token)
     return True
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS[:2], ids=["greedy", "sampled"])
 def test_prediction_is_copied_and_changes_no_token(lone_engine: LocalEngine, sampling: Sampling) -> None:
-    wanted = request(LIST, sampling=sampling, tokens=60)
-    plain = ask(lone_engine, wanted)
-    guessed = replace(wanted, speculation=FIXED)
+    query = request(LIST, sampling=sampling, tokens=60)
+    plain = ask(lone_engine, query)
+    guessed = replace(query, speculation=FIXED)
     without = ask(lone_engine, guessed)
     foretold = ask(lone_engine, replace(guessed, prediction=plain.text))
     wrong = ask(lone_engine, replace(guessed, prediction="Something else altogether, and more of it."))
@@ -229,30 +229,32 @@ class Counting:
         self._matcher.rollback(count)
 
 
-def spelling(engine: LocalEngine) -> Spelling:
-    return Spelling(engine.tokenizer.folder, engine.target.runner.vocabulary, engine.target.manifest.tokenizer.stop_ids)
+def read_token_bytes(engine: LocalEngine) -> TokenBytes:
+    return TokenBytes(
+        engine.tokenizer.folder, engine.target.runner.vocabulary, engine.target.manifest.tokenizer.stop_ids
+    )
 
 
-def a_text(form: grammar.Form, length: int) -> list[int]:
+def a_text(constraint: grammar.GrammarConstraint, length: int) -> list[int]:
     """Tokens that the form allows from where it is."""
     run: list[int] = []
     while len(run) < length:
-        allowed = form.allowed(run)
+        allowed = constraint.allowed(run)
         assert allowed is not None
         run.append(int(np.flatnonzero(allowed)[0]))
     return run
 
 
 def test_masks_are_computed_once(lone_engine: LocalEngine) -> None:
-    spelt = spelling(lone_engine)
-    counting = Counting(grammar.form(SCHEMA, spelt)._matcher)
-    form = grammar.Form(counting, spelt.stop_ids)
-    guessed = a_text(form, 8)  # a draft
+    token_bytes = read_token_bytes(lone_engine)
+    counting = Counting(grammar.schema_constraint(SCHEMA, token_bytes)._matcher)
+    constraint = grammar.GrammarConstraint(counting, token_bytes.stop_ids)
+    guessed = a_text(constraint, 8)  # a draft
     for count in range(9):  # the target checks all of it
-        form.allowed(guessed[:count])
+        constraint.allowed(guessed[:count])
     for token in guessed:
-        form.commit(token)
-    form.allowed([])  # the next round begins where the check ended
+        constraint.commit(token)
+    constraint.allowed([])  # the next round begins where the check ended
     assert (counting.read, counting.masks) == (8, 9)
 
 
@@ -261,24 +263,24 @@ STEPS = st.lists(st.tuples(st.sampled_from(["ask", "wrong", "commit"]), st.integ
 
 @settings(max_examples=30, deadline=None)
 @given(STEPS)
-def test_masks_equal_those_of_a_fresh_matcher(spelt: Spelling, steps: Sequence[tuple[str, int]]) -> None:
-    form, written = grammar.form(SCHEMA, spelt), list[int]()
+def test_masks_equal_those_of_a_fresh_matcher(token_bytes: TokenBytes, steps: Sequence[tuple[str, int]]) -> None:
+    constraint, written = grammar.schema_constraint(SCHEMA, token_bytes), list[int]()
     guessed: list[int] = []
     for kind, count in steps:
-        guessed = guessed or a_text(form, 6)
+        guessed = guessed or a_text(constraint, 6)
         if kind == "commit":
             for token in guessed[:count]:
-                form.commit(token)
+                constraint.commit(token)
             written, guessed = written + guessed[:count], guessed[count:]
         run = [*guessed[:count], *([0] if kind == "wrong" else [])]
-        fresh = grammar.form(SCHEMA, spelt)
+        fresh = grammar.schema_constraint(SCHEMA, token_bytes)
         for token in written:
             fresh.commit(token)
-        got, expected = form.allowed(run), fresh.allowed(run)
+        got, expected = constraint.allowed(run), fresh.allowed(run)
         assert (got is None) == (expected is None)
         assert got is None or expected is None or np.array_equal(got, expected)
 
 
 @pytest.fixture(scope="module")
-def spelt(lone_engine: LocalEngine) -> Spelling:
-    return spelling(lone_engine)
+def token_bytes(lone_engine: LocalEngine) -> TokenBytes:
+    return read_token_bytes(lone_engine)

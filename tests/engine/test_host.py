@@ -17,10 +17,10 @@ from tests.waiting import PATIENCE
 LOAD = protocol.Load(LoadOptions(Path("toy")))
 
 
-class Told:
+class RecordingHost:
     """A host in this process, and what happened in it, in order."""
 
-    def __init__(self, store_one: Callable[["Told"], bool]) -> None:
+    def __init__(self, store_one: Callable[["RecordingHost"], bool]) -> None:
         self.events: list[str] = []
         self._ended = threading.Event()
 
@@ -64,32 +64,32 @@ def ask(generation: int) -> protocol.Generate:
 
 
 def test_host_stores_parts_while_no_order_waits() -> None:
-    def store_one(told: Told) -> bool:
-        if len(told.events) == 2:
-            told.say(ask(1), ask(2), protocol.Forget(("chat",)))
-        if len(told.events) == 7:
-            told.end()
-        return len(told.events) < 7
+    def store_one(host: RecordingHost) -> bool:
+        if len(host.events) == 2:
+            host.say(ask(1), ask(2), protocol.Forget(("chat",)))
+        if len(host.events) == 7:
+            host.end()
+        return len(host.events) < 7
 
-    events = Told(store_one).run(LOAD)
+    events = RecordingHost(store_one).run(LOAD)
     assert events == ["stored", "stored", "Finished", "Finished", "forgot ['chat']", "stored", "stored"]
 
 
 def test_forget_without_a_model_does_nothing() -> None:
-    def store_one(told: Told) -> bool:
-        told.end()
+    def store_one(host: RecordingHost) -> bool:
+        host.end()
         return False
 
-    assert Told(store_one).run(protocol.Forget(("chat",)), protocol.Forget(), LOAD) == ["stored"]
+    assert RecordingHost(store_one).run(protocol.Forget(("chat",)), protocol.Forget(), LOAD) == ["stored"]
 
 
 def test_failed_store_leaves_the_engine_running(caplog: pytest.LogCaptureFixture) -> None:
-    def store_one(told: Told) -> bool:
-        if len(told.events) == 1:
-            told.say(ask(1))
+    def store_one(host: RecordingHost) -> bool:
+        if len(host.events) == 1:
+            host.say(ask(1))
             raise MemoryError
-        told.end()
+        host.end()
         return False
 
-    assert Told(store_one).run(LOAD) == ["stored", "Finished", "stored"]
+    assert RecordingHost(store_one).run(LOAD) == ["stored", "Finished", "stored"]
     assert "what was read cannot be kept" in caplog.text

@@ -131,19 +131,19 @@ class TestBesideOthers:
 class TestTwoModels:
     """A draft model and an EAGLE-3 head."""
 
-    BOTH = replace(BEGIN, uncached_tokens={Origin.DRAFT: 1, Origin.EAGLE: 2})
+    BOTH = replace(BEGIN, uncached_tokens={Origin.DRAFT: 1, Origin.HEAD: 2})
 
     def a_policy(self, head_ms: float = 5.0, speculation: Speculation | None = None) -> Policy:
         curves: dict[str, Curve] = {
             Origin.DRAFT: Curve(DRAFT_MS, switch_ms=0.0),
-            Origin.EAGLE: Curve({1: head_ms}, switch_ms=0.0),
+            Origin.HEAD: Curve({1: head_ms}, switch_ms=0.0),
         }
         policy = Policy(Costs(Curve(TARGET_MS, switch_ms=0.0), curves))
         policy.begin_answer(speculation or Speculation())
         return policy
 
     def test_cheaper_of_two_new_drafters_drafts(self) -> None:
-        assert self.a_policy().plan(self.BOTH).drafter == Origin.EAGLE
+        assert self.a_policy().plan(self.BOTH).drafter == Origin.HEAD
         assert self.a_policy(head_ms=40.0).plan(self.BOTH).drafter == Origin.DRAFT
 
     def test_failing_drafter_leaves_drafting_to_the_other(self) -> None:
@@ -151,11 +151,11 @@ class TestTwoModels:
         for _ in range(20):
             policy.begin_answer(Speculation())
             plan = policy.plan(self.BOTH)
-            if plan.drafter == Origin.EAGLE:
+            if plan.drafter == Origin.HEAD:
                 policy.observe(outcome(plan, 1, 0, (0.9,), ms=Timing(5.0, 72.0, 0.7)))
         policy.begin_answer(Speculation())
         assert policy.plan(self.BOTH).drafter == Origin.DRAFT
-        assert drafted(policy).predict(0.9) > policy.acceptance.models[Origin.EAGLE].predict(0.9)
+        assert drafted(policy).predict(0.9) > policy.acceptance.models[Origin.HEAD].predict(0.9)
 
     def test_failing_drafter_is_seldom_tried_again(self) -> None:
         policy, chosen = self.a_policy(), []
@@ -166,10 +166,10 @@ class TestTwoModels:
             chosen.append(plan.drafter)
             held, confidence, ms = (1 + number % 2, 0.8, 48.0) if plan.drafter == Origin.DRAFT else (0, 0.4, 10.0)
             policy.observe(outcome(plan, 2, held, (confidence,) * 2, ms=Timing(ms, 73.0, 0.7)))
-        assert 1 <= chosen[20:].count(Origin.EAGLE) <= 15
-        assert set(chosen) == {Origin.DRAFT, Origin.EAGLE}
+        assert 1 <= chosen[20:].count(Origin.HEAD) <= 15
+        assert set(chosen) == {Origin.DRAFT, Origin.HEAD}
 
-    @pytest.mark.parametrize(("drafter", "name"), [(Drafter.DRAFT, Origin.DRAFT), (Drafter.EAGLE, Origin.EAGLE)])
+    @pytest.mark.parametrize(("drafter", "name"), [(Drafter.DRAFT, Origin.DRAFT), (Drafter.HEAD, Origin.HEAD)])
     @pytest.mark.parametrize("mode", [Mode.AUTO, Mode.FIXED])
     def test_drafter_option_excludes_the_other(self, drafter: Drafter, name: Origin, mode: Mode) -> None:
         policy = self.a_policy(speculation=Speculation(mode, 3, drafter=drafter))
@@ -177,10 +177,10 @@ class TestTwoModels:
 
     def test_price_includes_the_tokens_that_a_head_reads(self) -> None:
         dear = Curve({1: 5.0, 4: 300.0}, switch_ms=0.0)
-        policy = Policy(Costs(Curve(TARGET_MS, switch_ms=0.0), {Origin.EAGLE: dear}))
-        learn(policy, replace(BEGIN, uncached_tokens={Origin.EAGLE: 1}), 1, 1, (0.9,))
-        assert policy.plan(replace(BEGIN, uncached_tokens={Origin.EAGLE: 1})).drafter == Origin.EAGLE
-        assert policy.plan(replace(BEGIN, uncached_tokens={Origin.EAGLE: 4})).drafter == Origin.TARGET
+        policy = Policy(Costs(Curve(TARGET_MS, switch_ms=0.0), {Origin.HEAD: dear}))
+        learn(policy, replace(BEGIN, uncached_tokens={Origin.HEAD: 1}), 1, 1, (0.9,))
+        assert policy.plan(replace(BEGIN, uncached_tokens={Origin.HEAD: 1})).drafter == Origin.HEAD
+        assert policy.plan(replace(BEGIN, uncached_tokens={Origin.HEAD: 4})).drafter == Origin.TARGET
 
     def test_state_of_both_drafters_is_stored(self) -> None:
         policy = self.a_policy()
@@ -546,10 +546,10 @@ FLAT = Costs(Curve({1: STEP_MS, 16: STEP_MS}, SWITCH_MS), {Origin.DRAFT: Curve({
 
 def test_deferred_gain_pays_for_a_change_of_size() -> None:
     step_ms, change_ms = 60.0, 50.0  # a guess that holds every other time earns less than a change, but soon more
-    policy = Policy(Costs(Curve({1: step_ms, 16: step_ms}, change_ms), {Origin.EAGLE: Curve({1: 8.0}, switch_ms=0.0)}))
+    policy = Policy(Costs(Curve({1: step_ms, 16: step_ms}, change_ms), {Origin.HEAD: Curve({1: 8.0}, switch_ms=0.0)}))
     sizes = [1]
     for place in range(24):
-        session = policy.begin_round(RoundState(context=place, remaining=100, uncached_tokens={Origin.EAGLE: 1}))
+        session = policy.begin_round(RoundState(context=place, remaining=100, uncached_tokens={Origin.HEAD: 1}))
         confidences = (0.5,)[: int(session.plan.is_drafted)]
         selection = session.select(guessed(confidences))
         chosen = range(selection.checked.size + 1) if place % 2 else [999]  # every other guess is right

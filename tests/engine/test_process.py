@@ -35,7 +35,7 @@ from headstart.engine.engine import (
 from headstart.engine.opening import LoadedEngine, Tell
 from headstart.engine.process import client as process_client
 from headstart.engine.process.client import EngineClient
-from headstart.engine.process.watch import Patience
+from headstart.engine.process.watchdog import Timeouts
 from headstart.engine.supervision import Journal, RestartBudget, program
 from headstart.errors import BrokenModelError, EngineLostError, HeadstartError, ProtocolError, Translatable
 from tests.engine.hosted import Hosted, hosted
@@ -190,7 +190,7 @@ def test_engine_deaf_to_cancel_is_killed(client: EngineClient) -> None:
 
 def impatient(tmp_path: Path) -> EngineClient:
     """Waits for a round not at all, for the rest as usual."""
-    return EngineClient((*PROGRAM, "--pace", "0.005"), Journal(tmp_path / "log"), Patience(round=2.0, token=0.0))
+    return EngineClient((*PROGRAM, "--pace", "0.005"), Journal(tmp_path / "log"), Timeouts(round=2.0, token=0.0))
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no way to freeze a process")
@@ -234,18 +234,18 @@ def test_crash_is_an_error_and_the_engine_restarts(client: EngineClient, tmp_pat
 
 
 def test_key_is_in_no_log_and_no_error(client: EngineClient, tmp_path: Path) -> None:
-    key, told = "5a" * 64, list[str]()
+    key, tracebacks = "5a" * 64, list[str]()
     for text in ("refuse", "bug", "memory", "print", "segfault"):
         request = replace(ask(f"toy: {text}"), keep=Keep("chat", 1, key))
         try:
             list(client.generate(request))
         except HeadstartError as error:
-            told.append("".join(traceback.format_exception(error)))
+            tracebacks.append("".join(traceback.format_exception(error)))
     logs = "".join(path.read_text(encoding="utf-8") for path in (tmp_path / "logs").iterdir())
     assert "Traceback" in logs
     assert "Segmentation fault" in logs or sys.platform == "win32"
-    assert len(told) == 4
-    assert not any(key[:20] in text for text in (logs, *told))
+    assert len(tracebacks) == 4
+    assert not any(key[:20] in text for text in (logs, *tracebacks))
 
 
 def test_restarts_are_bounded_until_the_next_load(client: EngineClient) -> None:
@@ -300,7 +300,7 @@ def test_printing_library_does_not_disturb_the_pipe(client: EngineClient, tmp_pa
 
 
 def test_log_rotates_and_keeps_the_last_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervision, "_LOG_BYTES", 2000)
+    monkeypatch.setattr(supervision, "_MAX_LOG_BYTES", 2000)
     journal = Journal(tmp_path / "logs" / "engine.log")
     for number in range(1000):
         journal.write(f"line {number}")
@@ -364,16 +364,16 @@ LOAD_TOY = protocol.Load(LoadOptions(Path("toy"), context=100))
 @pytest.fixture
 def bare() -> Iterator[Hosted]:
     """A host without a model."""
-    with hosted() as made:
-        made.hear(protocol.Ready)
-        yield made
+    with hosted() as host:
+        host.hear(protocol.Ready)
+        yield host
 
 
 @pytest.fixture
 def loaded() -> Iterator[Hosted]:
-    with hosted(None, LOAD_TOY) as made:
-        made.hear(protocol.Loaded)
-        yield made
+    with hosted(None, LOAD_TOY) as host:
+        host.hear(protocol.Loaded)
+        yield host
 
 
 def asking(text: str, generation: int = 1, tokens: int = 4096) -> protocol.Generate:
@@ -448,23 +448,23 @@ def test_title_does_not_delay_parallel_answers() -> None:
 def test_idle_marker_does_not_delay_new_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     with hosted(TwoToys(0.01), LOAD_TOY) as both:
         both.hear(protocol.Loaded)
-        places = both.host._places  # its own: an answer of an earlier test may just be ending
-        give_back, ending = places.give_back, list[threading.Thread]()
+        pool = both.host._pool  # its own: an answer of an earlier test may just be ending
+        release, ending = pool.release, list[threading.Thread]()
 
-        def asking_meanwhile(place: int) -> bool:
-            are_free = give_back(place)
-            if are_free:
+        def release_and_ask(number: int) -> bool:
+            is_free = release(number)
+            if is_free:
                 ending.append(threading.current_thread())
                 both.say(asking("toy: words 5000", 2, 5000))
-                wait_until(lambda: not places.are_free)
-            return are_free
+                wait_until(lambda: not pool.is_free)
+            return is_free
 
-        monkeypatch.setattr(places, "give_back", asking_meanwhile)
+        monkeypatch.setattr(pool, "release", release_and_ask)
         both.say(asking("toy: words 3", 1))
         reports = both.hear(protocol.Finished)
         while not (isinstance(reports[-1], protocol.Stepped) and reports[-1].generation == 2):
             reports += both.hear()
-        monkeypatch.setattr(places, "give_back", give_back)
+        monkeypatch.setattr(pool, "release", release)
         ending[0].join(PATIENCE)  # it has told the end of all
         both.say(asking("toy: words 3", 3))
         reports += both.hear(protocol.Finished)

@@ -255,7 +255,7 @@ def test_endless_line_takes_no_memory() -> None:
     chunk = b"x" * 2**20
     for _ in range(40):
         assert not list(splitter.push(chunk))
-        assert len(splitter._rest) <= protocol.LONGEST_LINE + 1
+        assert len(splitter._rest) <= protocol.MAX_LINE + 1
     long, good = splitter.push(b"\n" + protocol.encode(protocol.Cancel(2)))
     with pytest.raises(ProtocolError, match="16 MiB"):
         protocol.decode_order(long)
@@ -272,9 +272,9 @@ def test_failure_keeps_template_and_values() -> None:
 
 def test_failure_keeps_nested_templates() -> None:
     reason = Translatable("it gave no sign for {seconds:.0f} seconds", seconds=3.2)
-    found = _crossed(DeviceError("{device} refuses it ({reason}).", device="NPU", reason=reason)).values["reason"]
-    assert isinstance(found, Translatable)
-    assert (found, found.template, found.values) == (reason, reason.template, reason.values)
+    value = _crossed(DeviceError("{device} refuses it ({reason}).", device="NPU", reason=reason)).values["reason"]
+    assert isinstance(value, Translatable)
+    assert (value, value.template, value.values) == (reason, reason.template, reason.values)
 
 
 def _crossed(error: HeadstartError) -> Translatable:

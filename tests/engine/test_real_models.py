@@ -54,21 +54,21 @@ def test_smollm2_copies_what_it_was_given(smollm2: LocalEngine) -> None:
 
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.8, top_p=0.95, seed=4)])
 def test_head_of_smollm2_drafts_and_changes_no_text(real_smollm2: Path, sampling: Sampling) -> None:
-    by_head = [Speculation(drafter=Drafter.EAGLE), Speculation(Mode.FIXED, 3, drafter=Drafter.EAGLE)]
+    by_head = [Speculation(drafter=Drafter.HEAD), Speculation(Mode.FIXED, 3, drafter=Drafter.HEAD)]
     with closing(load(LoadOptions(real_smollm2))) as engine:
         for question in (EDIT, "Write a Python function that merges two sorted lists."):
             plain = ask(engine, request(question, speculation=PLAIN, sampling=sampling, tokens=64))
             for speculation in by_head:
                 answer = ask(engine, request(question, speculation=speculation, sampling=sampling, tokens=64))
                 assert answer.ids == plain.ids
-            assert answer.stats.by_origin[Origin.EAGLE] > 5
+            assert answer.stats.by_origin[Origin.HEAD] > 5
 
 
 def test_forward_times_smollm2_and_its_head(smollm2: LocalEngine, real_smollm2: Path) -> None:
     plan = ForwardPlan(LoadOptions(real_smollm2), tokens=(1, 4), contexts=(16,), repeats=1)
     target, head = measure_forward(smollm2, plan, lambda _: None).models
     assert [target.role, *target.by_tokens, *target.by_context] == ["target", 1, 4, 16]
-    assert [head.role, *head.by_tokens] == [Origin.EAGLE, 1]  # it reads one token at a time, behind no others
+    assert [head.role, *head.by_tokens] == [Origin.HEAD, 1]  # it reads one token at a time, behind no others
     assert not head.by_context
 
 

@@ -141,9 +141,9 @@ def test_open_parameters_are_left_to_the_server(connect: Open, script: Script) -
 def test_fixed_speculation_continues_an_answer(connect: Open, script: Script) -> None:
     fixed = Speculation(num_assistant_tokens=3)
     list(connect().generate(Request((*ASKED.messages, Message("assistant", "Hel")), speculation=fixed)))
-    (asked,) = script.asked
-    assert (asked["continue_final_message"], asked["add_generation_prompt"]) == (True, False)
-    assert asked["num_assistant_tokens"] == 3
+    (body,) = script.asked
+    assert (body["continue_final_message"], body["add_generation_prompt"]) == (True, False)
+    assert body["num_assistant_tokens"] == 3
 
 
 @pytest.mark.parametrize("more", [{"grammar": 'start: "yes"'}, {"messages": (), "prompt": "Once"}])
@@ -197,9 +197,9 @@ def test_tools_calls_and_results_are_sent(connect: Open, script: Script) -> None
         {"role": "tool", "content": "noon", "tool_call_id": "call00001"},
     ]
     parameters = {"type": "object", "properties": {"city": {"type": "string"}}}
-    told = {"name": "weather", "parameters": parameters, "description": "The weather of a city"}
+    function = {"name": "weather", "parameters": parameters, "description": "The weather of a city"}
     assert many["tools"] == [
-        {"type": "function", "function": told},
+        {"type": "function", "function": function},
         {"type": "function", "function": {"name": "clock", "parameters": {"type": "object"}, "strict": True}},
     ]
     assert (many["parallel_tool_calls"], "tool_choice" in many) == (True, False)
@@ -251,9 +251,9 @@ def test_malformed_tool_call_is_told(connect: Open, script: Script, tools: Any, 
 def test_schema_is_sent(connect: Open, script: Script) -> None:
     schema = {"type": "object", "properties": {"age": {"type": "integer"}}}
     list(connect().generate(replace(ASKED, schema=json.dumps(schema))))
-    (asked,) = script.asked
-    wanted = {"name": "answer", "schema": schema, "strict": True}
-    assert asked["response_format"] == {"type": "json_schema", "json_schema": wanted}
+    (body,) = script.asked
+    form = {"name": "answer", "schema": schema, "strict": True}
+    assert body["response_format"] == {"type": "json_schema", "json_schema": form}
 
 
 def test_logprobs_are_read(connect: Open, script: Script) -> None:
@@ -271,10 +271,10 @@ def test_logprobs_are_read(connect: Open, script: Script) -> None:
     script.raw += [scored(" E", (" E", None)), scored("ND", ("ND", None)), chunk(finish="stop"), DONE]
     events = list(connect().generate(replace(ASKED, likeliest=1, stop=("END",))))
     assert text_of(events) == "Hi there 🐸 "
-    told = [each for event in events if isinstance(event, Step) for each in event.scored]
-    assert b"".join(bytes(each.token.spelling) for each in told) == "Hi there 🐸 E".encode()
-    assert [each.start for each in told] == [0, 2, 8, 9, 10, 10]
-    assert {(each.token.logprob, each.likeliest) for each in told} == {(-0.5, (Likelihood((120,), -1.0),))}
+    scores = [each for event in events if isinstance(event, Step) for each in event.scored]
+    assert b"".join(bytes(each.token.spelling) for each in scores) == "Hi there 🐸 E".encode()
+    assert [each.start for each in scores] == [0, 2, 8, 9, 10, 10]
+    assert {(each.token.logprob, each.likeliest) for each in scores} == {(-0.5, (Likelihood((120,), -1.0),))}
     assert (script.asked[0]["logprobs"], script.asked[0]["top_logprobs"]) == (True, 1)
 
 
@@ -466,8 +466,8 @@ def test_broken_answer_keeps_its_part_and_is_not_retried(
 ) -> None:
     for name, value in change.items():
         setattr(script, name, value)
-    kept, error = heard(connect())
-    assert kept == part
+    text, error = heard(connect())
+    assert text == part
     assert fragment in str(error)
     assert len(script.asked) == 1
 
@@ -551,9 +551,9 @@ def test_redirect_is_not_followed(connect: Open, script: Script) -> None:
 
 def test_tls_certificate_is_checked(connect: Open, script: Script, tmp_path: Path) -> None:
     authority, certificate = tmp_path / "authority.pem", tmp_path / "server.pem"
-    made = trustme.CA()
-    made.cert_pem.write_to_path(authority)
-    made.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(certificate)
+    ca = trustme.CA()
+    ca.cert_pem.write_to_path(authority)
+    ca.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(certificate)
     with serving(script, certificate) as url:
         with pytest.raises(RemoteError, match="--certificate FILE"):
             connect(url=url)
@@ -571,14 +571,14 @@ def test_server_without_tls_is_told(connect: Open, address: str) -> None:
 def test_engine_process_loads_a_remote_model(tmp_path: Path) -> None:
     script = Script(key="secret", models=({"id": "small", "max_model_len": 512},))
     api_keys.keep("office", "secret")
-    client, told = EngineClient(journal=Journal(tmp_path / "engine.log")), list[Loading]()
+    client, phases = EngineClient(journal=Journal(tmp_path / "engine.log")), list[Loading]()
     with serving(script) as url:
         server = Remote("office", url)
-        assert client.load(remotes.load_options(server), told.append) == ModelInfo("small", None, "", 512, "office")
-        assert told == [Loading(Phase.SERVER)]
+        assert client.load(remotes.load_options(server), phases.append) == ModelInfo("small", None, "", 512, "office")
+        assert phases == [Loading(Phase.SERVER)]
         events = list(client.generate(ASKED))
         assert "".join(event.text for event in events if isinstance(event, Step)) == "Hello there!"
-        opened = LocalModels().open(remotes.load_options(server), told.append)
+        opened = LocalModels().open(remotes.load_options(server), phases.append)
         with closing(opened.engine), pytest.raises(RemoteError, match="count"):
             opened.count(None, "Hi")
         script.pause = 2 * PATIENCE

@@ -12,7 +12,7 @@ from scipy.special import log_softmax
 
 from headstart.engine.detokenizer import AnswerText, Scorer
 from headstart.engine.engine import Mode, Origin, Request, Sampling, Scored, Speculation
-from headstart.engine.grammar import Spelling
+from headstart.engine.grammar import TokenBytes
 from headstart.engine.local import LocalEngine
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.sampling import Row
@@ -38,8 +38,8 @@ def decode(batch: list[list[int]]) -> list[str]:
     return [bytes(ids).decode("utf-8", "replace") for ids in batch]
 
 
-def scored(wanted: Request) -> Request:
-    return replace(wanted, likeliest=BESIDE)
+def scored(query: Request) -> Request:
+    return replace(query, likeliest=BESIDE)
 
 
 def tokens_of(given: Answer) -> list[Scored]:
@@ -52,29 +52,29 @@ def test_logprobs_are_the_softmax_of_the_row() -> None:
     scorer, text = Scorer(spell, 20), AnswerText(decode)
     scorer.note(row, 65)
     text.push([65])
-    (told,) = scorer.tell(text)
-    assert (told.token.spelling, told.start) == ((65,), 0)
-    assert told.token.logprob == pytest.approx(expected[65], abs=1e-6)
+    (scores,) = scorer.new_scores(text)
+    assert (scores.token.spelling, scores.start) == ((65,), 0)
+    assert scores.token.logprob == pytest.approx(expected[65], abs=1e-6)
     order = np.argsort(-row, kind="stable")[:20]
-    assert [each.spelling for each in told.likeliest] == [(token,) for token in order]
-    assert [each.logprob for each in told.likeliest] == pytest.approx(list(expected[order]), abs=1e-6)
-    assert scorer.tell(text, ended=True) == ()
+    assert [each.spelling for each in scores.likeliest] == [(token,) for token in order]
+    assert [each.logprob for each in scores.likeliest] == pytest.approx(list(expected[order]), abs=1e-6)
+    assert scorer.new_scores(text, ended=True) == ()
 
 
 def test_logprobs_are_given_once_a_token_is_certain() -> None:
     row: Row = np.zeros(256, np.float32)
     scorer, text = Scorer(spell, 0), AnswerText(decode, ("END",))
-    told: list[list[bytes]] = []
+    scores: list[list[bytes]] = []
     for token in "é1 EN. 2END3".encode():
         scorer.note(row, token)
         text.push([token])
-        told.append([bytes(each.token.spelling) for each in scorer.tell(text)])
+        scores.append([bytes(each.token.spelling) for each in scorer.new_scores(text)])
         if text.ended:
             break
-    assert told[:2] == [[], [b"\xc3", b"\xa9"]]  # half a character is none
-    assert told[4:7] == [[], [], [b"E", b"N", b"."]]  # they might have been the stop string
-    assert b"".join(chain(*told)) == "é1 EN. 2".encode()
-    assert scorer.tell(text, ended=True) == ()
+    assert scores[:2] == [[], [b"\xc3", b"\xa9"]]  # half a character is none
+    assert scores[4:7] == [[], [], [b"E", b"N", b"."]]  # they might have been the stop string
+    assert b"".join(chain(*scores)) == "é1 EN. 2".encode()
+    assert scorer.new_scores(text, ended=True) == ()
 
 
 @pytest.mark.parametrize("trial", range(10))
@@ -103,41 +103,41 @@ def test_on_logits_gets_the_row_of_each_token(trial: int, *, branches: bool) -> 
 def test_scores_are_the_logprobs_of_the_model(
     pair_engine: LocalEngine, sampling: Sampling, speculation: Speculation
 ) -> None:
-    wanted = request(LIST, sampling=sampling, speculation=speculation)
-    unscored = ask(forget(pair_engine), wanted)
-    given = ask(forget(pair_engine), scored(wanted))
+    query = request(LIST, sampling=sampling, speculation=speculation)
+    unscored = ask(forget(pair_engine), query)
+    given = ask(forget(pair_engine), scored(query))
     assert given.essence == unscored.essence
     assert not tokens_of(unscored)
-    told = tokens_of(given)
-    expected = single_passes(pair_engine, wanted, given.ids)
-    assert [each.token.logprob for each in told] == pytest.approx(
+    scores = tokens_of(given)
+    expected = single_passes(pair_engine, query, given.ids)
+    assert [each.token.logprob for each in scores] == pytest.approx(
         [rows[token] for rows, token in zip(expected, given.ids, strict=True)], abs=NOISE
     )
-    for each, rows in zip(told, expected, strict=True):
+    for each, rows in zip(scores, expected, strict=True):
         assert [other.logprob for other in each.likeliest] == pytest.approx(sorted(rows)[: -BESIDE - 1 : -1], abs=NOISE)
 
 
-def single_passes(engine: LocalEngine, wanted: Request, ids: tuple[int, ...]) -> list[NDArray[np.float64]]:
+def single_passes(engine: LocalEngine, query: Request, ids: tuple[int, ...]) -> list[NDArray[np.float64]]:
     """The logarithms of all probabilities before each token, from passes over one token each."""
     runner = forget(engine).target.runner
-    parts = [engine.tokenizer.prompt(wanted.messages), *([token] for token in ids[:-1])]
+    parts = [engine.tokenizer.prompt(query.messages), *([token] for token in ids[:-1])]
     rows = [log_softmax(runner.forward(part)[0].astype(np.float64)) for part in parts]
     runner.rollback(0)
     return rows
 
 
-@pytest.mark.parametrize("asked", [LIST, CODE, "Größe 你好 🚀"])
-def test_bytes_join_to_the_text_and_starts_point_into_it(pair_engine: LocalEngine, asked: str) -> None:
-    given = ask(forget(pair_engine), scored(request(asked, sampling=Sampling(temperature=1.5, seed=4))))
-    told = tokens_of(given)
-    assert len(told) == len(given.ids)
+@pytest.mark.parametrize("question", [LIST, CODE, "Größe 你好 🚀"])
+def test_bytes_join_to_the_text_and_starts_point_into_it(pair_engine: LocalEngine, question: str) -> None:
+    given = ask(forget(pair_engine), scored(request(question, sampling=Sampling(temperature=1.5, seed=4))))
+    scores = tokens_of(given)
+    assert len(scores) == len(given.ids)
     control = {token for token in given.ids if not pair_engine.tokenizer.decode([token])}
-    shown = [each for each, token in zip(told, given.ids, strict=True) if token not in control]
+    shown = [each for each, token in zip(scores, given.ids, strict=True) if token not in control]
     assert b"".join(bytes(each.token.spelling) for each in shown).decode("utf-8", "replace") == given.text
     for each in shown:
-        spelt = bytes(each.token.spelling)
-        if spelt.isascii():  # before it there may be half a character, which is one only now
-            assert given.text[each.start :].lstrip("\N{REPLACEMENT CHARACTER}").startswith(spelt.decode())
+        data = bytes(each.token.spelling)
+        if data.isascii():  # before it there may be half a character, which is one only now
+            assert given.text[each.start :].lstrip("\N{REPLACEMENT CHARACTER}").startswith(data.decode())
 
 
 def test_tokens_of_a_stop_string_have_no_logprobs(pair_engine: LocalEngine) -> None:
@@ -150,7 +150,7 @@ def test_tokens_of_a_stop_string_have_no_logprobs(pair_engine: LocalEngine) -> N
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_token_bytes_of_every_tokenizer_kind(tokenizer_folders: Path, kind: str) -> None:
-    tokenizer, spelling = Tokenizer(tokenizer_folders / kind), Spelling(tokenizer_folders / kind, 900, [2])
+    tokenizer, spelling = Tokenizer(tokenizer_folders / kind), TokenBytes(tokenizer_folders / kind, 900, [2])
     for text in SAMPLES:
-        spelt = b"".join(map(spelling.spell, tokenizer.encode(text)))
-        assert spelt.removeprefix(b" ") == text.encode().removeprefix(b" ")
+        data = b"".join(map(spelling.decode, tokenizer.encode(text)))
+        assert data.removeprefix(b" ") == text.encode().removeprefix(b" ")

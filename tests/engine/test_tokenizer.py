@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from headstart.engine import tokenizer as tokenizers_module
 from headstart.engine.engine import Call, Message, Request, Tool, Tools
-from headstart.engine.tokenizer import Seams, Tokenizer
+from headstart.engine.tokenizer import SpecialTokenEscaper, Tokenizer
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError, SettingsError
 from headstart.library import vocabulary
 from tests.engine import tiny_tokenizers
@@ -258,7 +258,7 @@ def test_endless_template_ends_only_its_process(tokenizer_folders: Path, tmp_pat
         "import sys; from pathlib import Path\n"
         "from headstart.engine import tokenizer; from headstart.engine.engine import Message\n"
         "from headstart.engine.tokenizer import Tokenizer\n"
-        "tokenizer._LONGEST = 1.0\n"
+        "tokenizer._MAX_RENDER_S = 1.0\n"
         "Tokenizer(Path(sys.argv[1])).prompt([Message('user', 'hi')])"
     )
     done = subprocess.run(
@@ -285,9 +285,9 @@ class Slow:
 
 def main() -> None:
     """Two threads render, and the one that ends must not call off the guard of the other."""
-    tokenizers_module._LONGEST = 1.0
+    tokenizers_module._MAX_RENDER_S = 1.0
     slow = Slow()
-    template = tokenizers_module.ChatTemplate(slow, "any", Seams(()), Seams(()))
+    template = tokenizers_module.ChatTemplate(slow, "any", SpecialTokenEscaper(()), SpecialTokenEscaper(()))
 
     def render(content: str) -> None:
         template._render([{"role": "user", "content": content}], [], add_generation_prompt=False)

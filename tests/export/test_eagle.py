@@ -42,7 +42,7 @@ from tests.export import tiny_head
 from tests.export.conftest import Offline, Outcome
 from tests.export.test_end_to_end import with_layers
 
-FIXED = Speculation(mode=Mode.FIXED, drafter=Drafter.EAGLE, num_assistant_tokens=3)
+FIXED = Speculation(mode=Mode.FIXED, drafter=Drafter.HEAD, num_assistant_tokens=3)
 EXACT = reference()
 QUESTION = Request((Message("user", "Question 1: what is new?"),), max_new_tokens=48)
 MISFITS = {
@@ -167,7 +167,7 @@ def test_exported_head_equals_its_source(exports: Exports) -> None:
 
 @pytest.mark.parametrize("length", [1, 2, 6])
 def test_both_engines_draft_alike(engines: Mapping[EngineKind, Engine], plain: tuple[int, ...], length: int) -> None:
-    own = Speculation(mode=Mode.FIXED, drafter=Drafter.EAGLE, num_assistant_tokens=length)
+    own = Speculation(mode=Mode.FIXED, drafter=Drafter.HEAD, num_assistant_tokens=length)
     ours = finished(engines[EngineKind.HEADSTART], replace(QUESTION, speculation=own))
     theirs = finished(
         engines[EngineKind.GENAI], replace(QUESTION, speculation=Speculation(num_assistant_tokens=length))
@@ -178,7 +178,7 @@ def test_both_engines_draft_alike(engines: Mapping[EngineKind, Engine], plain: t
     assert ours.stats.by_origin["eagle"] == ours.stats.accepted
 
 
-@pytest.mark.parametrize("speculation", [Speculation(), Speculation(drafter=Drafter.EAGLE), FIXED])
+@pytest.mark.parametrize("speculation", [Speculation(), Speculation(drafter=Drafter.HEAD), FIXED])
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.9, top_p=0.95, seed=7)])
 def test_head_changes_no_text_of_a_chat(
     own: LocalEngine, alone: LocalEngine, speculation: Speculation, sampling: Sampling

@@ -16,7 +16,7 @@ from tests.export.conftest import Offline, Outcome
 from tests.export.same_texts import chats_as_without
 from tests.export.test_end_to_end import with_layers
 
-THREE = Speculation(Mode.FIXED, 3, drafter=Drafter.EAGLE)
+THREE = Speculation(Mode.FIXED, 3, drafter=Drafter.HEAD)
 
 
 def test_training_and_test_texts_are_disjoint() -> None:
@@ -101,7 +101,7 @@ def test_trained_head_is_stored_with_its_learning_curve(headed: tuple[Outcome, .
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("speculation", [Speculation(), Speculation(drafter=Drafter.EAGLE), THREE])
+@pytest.mark.parametrize("speculation", [Speculation(), Speculation(drafter=Drafter.HEAD), THREE])
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.9, top_p=0.95, seed=7)])
 def test_trained_head_drafts_and_changes_no_text(
     headed: tuple[Outcome, ...],

@@ -16,7 +16,7 @@ from bench.profile import toy_model
 from bench.toy import PROGRAM
 from headstart import paths
 from headstart.chat.store import open_store
-from headstart.engine.process.watch import Patience
+from headstart.engine.process.watchdog import Timeouts
 from headstart.ui.application import SingleInstance, make_application
 from headstart.ui.program import EngineChoice, Program
 
@@ -91,13 +91,13 @@ def _after() -> Qt.ConnectionType:
 def main() -> int:
     """Until somebody ends it."""
     seed, pace = int(sys.argv[1]), sys.argv[2]
-    patience = Patience(round=float(sys.argv[3]), token=0.0) if len(sys.argv) > 3 else None
+    timeouts = Timeouts(round=float(sys.argv[3]), token=0.0) if len(sys.argv) > 3 else None
     application = make_application()
     instance = SingleInstance(paths.data_folder())
     if not instance.claim():
         return TAKEN
-    toy = EngineChoice((*PROGRAM, "--pace", pace), toy_model, patience)
-    engine = toy if pace else EngineChoice(patience=patience)
+    toy = EngineChoice((*PROGRAM, "--pace", pace), toy_model, timeouts)
+    engine = toy if pace else EngineChoice(timeouts=timeouts)
     opened = Program(application, open_store(paths.history_folder()), engine)
     opened.start()
     opened.window.show()

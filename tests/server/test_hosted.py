@@ -106,11 +106,11 @@ def test_error_is_sent_to_the_client(process: Hosted, ask: Callable[[str], str])
         ask("toy: refuse")
     with pytest.raises(openai.APIStatusError, match="The engine failed"):
         ask("toy: bug")
-    assert process.hear(Failed)[-1].order == "Turn"
+    assert process.hear(Failed)[-1].order == "QueuedRequest"
     with pytest.raises(openai.APIStatusError, match="Memory ran out"):
         ask("toy: memory")
     failed = process.hear(Failed)[-1]
-    assert (failed.kind, failed.order) == ("OutOfMemoryError", "Turn")
+    assert (failed.kind, failed.order) == ("OutOfMemoryError", "QueuedRequest")
     assert ask("next") == "You wrote: next "
 
 

@@ -5,9 +5,9 @@ import threading
 from collections.abc import Callable, Sequence
 
 from bench.toy import PROGRAM, ToyModels
-from headstart.engine.process.client import Ended, EngineProcess, Told
+from headstart.engine.process.client import Ended, EngineProcess, ProcessEvent
 from headstart.engine.process.host import Host
-from headstart.engine.process.watch import Patience
+from headstart.engine.process.watchdog import Timeouts
 from headstart.engine.protocol import Order, Report, decode_report, encode
 from headstart.engine.supervision import Journal
 from headstart.engine_process import serve
@@ -16,13 +16,13 @@ _PIDS = itertools.count(2**22 + 1)  # beyond what Linux gives to processes: whoe
 
 
 def engine_process(
-    command: Sequence[str], journal: Journal, tell: Callable[[Told], None], patience: Patience | None = None
+    command: Sequence[str], journal: Journal, on_event: Callable[[ProcessEvent], None], timeouts: Timeouts | None = None
 ) -> "EngineProcess | EngineInProcess":
     """Stands where EngineProcess is made: a toy lives in this process, any other program in its own."""
     if tuple(command[: len(PROGRAM)]) != PROGRAM:
-        return EngineProcess(command, journal, tell, patience)
+        return EngineProcess(command, journal, on_event, timeouts)
     pace = command[command.index("--pace") + 1] if "--pace" in command else 0.0
-    return EngineInProcess(ToyModels(float(pace)), tell)
+    return EngineInProcess(ToyModels(float(pace)), on_event)
 
 
 class EngineInProcess:
@@ -30,10 +30,10 @@ class EngineInProcess:
 
     is_idle = True
 
-    def __init__(self, models: ToyModels, tell: Callable[[Told], None]) -> None:
+    def __init__(self, models: ToyModels, on_event: Callable[[ProcessEvent], None]) -> None:
         """Serve in threads."""
         self.pid = next(_PIDS)
-        self._tell = tell
+        self._on_event = on_event
         self._listens = True
         self._lock = threading.Lock()
         self._host = Host(models, self._send, "", serve)
@@ -43,9 +43,9 @@ class EngineInProcess:
         """Send one order."""
         self._host.receive(encode(order))
 
-    def note(self, report: Report) -> None: ...
+    def note_report(self, report: Report) -> None: ...
 
-    def look(self) -> None: ...
+    def find_hang(self) -> None: ...
 
     def end(self) -> None:
         """End it; Ended follows."""
@@ -54,7 +54,7 @@ class EngineInProcess:
     def kill(self) -> None:
         """End it; Ended follows."""
         self.close()
-        self._tell(Ended(0))
+        self._on_event(Ended(0))
 
     def close(self) -> None:
         """End it. Tells nothing more."""
@@ -66,4 +66,4 @@ class EngineInProcess:
         """Send on a thread of the host."""
         with self._lock:
             if self._listens:
-                self._tell(decode_report(encode(report)))
+                self._on_event(decode_report(encode(report)))

@@ -36,17 +36,17 @@ class Heard:
     """The signals of an engine link, in order."""
 
     def __init__(self, link: EngineLink) -> None:
-        self.said: list[tuple[Any, ...]] = []
+        self.received: list[tuple[Any, ...]] = []
         for name in ("loading", "loaded", "unloaded", "steps", "finished", "failed", "crashed", "restarted"):
-            getattr(link, name).connect(lambda *values, name=name: self.said.append((name, *values)))
+            getattr(link, name).connect(lambda *values, name=name: self.received.append((name, *values)))
 
     def names(self) -> list[str]:
         """The signals' names."""
-        return [each[0] for each in self.said]
+        return [each[0] for each in self.received]
 
     def text(self, generation: int) -> str:
         """Return the text shown of an answer."""
-        steps = [each[2] for each in self.said if each[0] == "steps" and each[1] == generation]
+        steps = [each[2] for each in self.received if each[0] == "steps" and each[1] == generation]
         return "".join(step.text for batch in steps for step in batch)
 
 
@@ -81,8 +81,8 @@ def test_link_loads_and_answers(qtbot: QtBot, link: EngineLink, heard: Heard) ->
     qtbot.waitUntil(lambda: link.generation is None, timeout=WAIT)
     assert heard.text(generation) == "You wrote: one two three "
     assert heard.names()[:3] == ["loading", "loading", "loaded"]
-    assert [each[1] for each in heard.said[:2]] == [None, Loading(Phase.MODEL)]
-    name, finished, finish = heard.said[-1]
+    assert [each[1] for each in heard.received[:2]] == [None, Loading(Phase.MODEL)]
+    name, finished, finish = heard.received[-1]
     assert (name, finished, finish.reason) == ("finished", generation, FinishReason.STOP)
 
 
@@ -153,7 +153,7 @@ def test_cancel_while_loading_does_not_wait(qtbot: QtBot, link: EngineLink, hear
     assert heard.names() == ["loading", "finished"]
     answer(qtbot, link, "next")
     assert heard.text(1) == ""
-    assert [each[1] for each in heard.said if each[0] == "finished"] == [1, 2]
+    assert [each[1] for each in heard.received if each[0] == "finished"] == [1, 2]
     assert heard.text(2) == "You wrote: next "
 
 
@@ -164,7 +164,7 @@ def test_late_reports_are_dropped(qtbot: QtBot, link: EngineLink, heard: Heard) 
     link.generate(ask("toy: words 2000"))  # goes out at once, to a process that is still loading
     link.cancel()
     answer(qtbot, link, "next")
-    assert [each[1] for each in heard.said if each[0] == "finished"] == [2, 3]
+    assert [each[1] for each in heard.received if each[0] == "finished"] == [2, 3]
 
 
 @pytest.mark.engine_process
@@ -186,7 +186,7 @@ def test_engine_deaf_to_cancel_is_killed_and_replaced(qtbot: QtBot, loaded_link:
 def test_crash_is_told_and_the_engine_restarts(qtbot: QtBot, loaded_link: EngineLink, heard: Heard) -> None:
     with qtbot.waitSignals([loaded_link.crashed, loaded_link.restarted], timeout=WAIT, order="strict"):
         generation = loaded_link.generate(ask("toy: segfault"))
-    crash = next(each for each in heard.said if each[0] == "crashed")
+    crash = next(each for each in heard.received if each[0] == "crashed")
     assert crash[1:] == ("The engine stopped unexpectedly (SIGSEGV).", generation)
     assert any("Segmentation fault" in line for line in loaded_link.journal.tail)
     assert "Segmentation fault" in loaded_link.journal.path.read_text(encoding="utf-8")
@@ -316,43 +316,43 @@ def test_orders_do_not_wait_for_a_mute_engine(qtbot: QtBot) -> None:
 
 def reports(link: EngineLink) -> list[Any]:
     """The reports of a benchmark or a tuning."""
-    said: list[Any] = []
-    link.benched.connect(said.append)
-    link.tuned.connect(said.append)
-    return said
+    received: list[Any] = []
+    link.benched.connect(received.append)
+    link.tuned.connect(received.append)
+    return received
 
 
 def test_benchmark_runs_after_the_load(qtbot: QtBot, link: EngineLink) -> None:
-    said = reports(link)
+    received = reports(link)
     link.load(TOY)
     ticket = link.bench(SIZE)
-    qtbot.waitUntil(lambda: bool(said) and isinstance(said[-1], Benched), timeout=WAIT)
-    assert [type(report) for report in said] == [BenchStage, BenchPlanned, *[BenchHeat] * 20, Benched]
-    assert {report.ticket for report in said} == {ticket}
+    qtbot.waitUntil(lambda: bool(received) and isinstance(received[-1], Benched), timeout=WAIT)
+    assert [type(report) for report in received] == [BenchStage, BenchPlanned, *[BenchHeat] * 20, Benched]
+    assert {report.ticket for report in received} == {ticket}
     assert link.bench(SIZE) != ticket
 
 
 def test_benchmark_cancelled_early_has_no_result(qtbot: QtBot, link: EngineLink) -> None:
-    said = reports(link)
+    received = reports(link)
     link.load(TOY)
     ticket = link.bench(SIZE)
     link.stop_job()
-    qtbot.waitUntil(lambda: Benched(ticket, None) in said, timeout=WAIT)
-    assert not any(isinstance(report, BenchHeat) for report in said)
+    qtbot.waitUntil(lambda: Benched(ticket, None) in received, timeout=WAIT)
+    assert not any(isinstance(report, BenchHeat) for report in received)
 
 
 @pytest.mark.parametrize("job", ["benchmark", "tuning"])
 def test_another_model_ends_a_job(qtbot: QtBot, link: EngineLink, job: str) -> None:
-    said = reports(link)
+    received = reports(link)
     if job == "tuning":
         last: object = TuneEnded(link.tune(TuneRequest(TOY)), None)
     else:
         link.load(TOY)
         last = Benched(link.bench(BenchSize(prompts=3, tokens=400, repeats=9, with_peer=False)), None)
-    qtbot.waitUntil(lambda: bool(said), timeout=WAIT)
+    qtbot.waitUntil(lambda: bool(received), timeout=WAIT)
     with qtbot.waitSignal(link.loaded, timeout=WAIT):
         link.load(LoadOptions(Path("other")))
-    assert said[-1] == last
+    assert received[-1] == last
 
 
 def test_benchmark_without_a_model_fails(qtbot: QtBot, link: EngineLink) -> None:
@@ -365,18 +365,18 @@ def test_benchmark_without_a_model_fails(qtbot: QtBot, link: EngineLink) -> None
 
 
 def test_tuning_reports_stages_and_stores_the_result(qtbot: QtBot, link: EngineLink) -> None:
-    said = reports(link)
+    received = reports(link)
     ticket = link.tune(TuneRequest(TOY))
-    qtbot.waitUntil(lambda: bool(said) and isinstance(said[-1], TuneEnded), timeout=WAIT)
-    assert [type(report) for report in said] == [*[TuneStep, TuneStep, TuneDecided] * 2, TuneEnded]
-    assert {report.ticket for report in said} == {ticket}
-    found = said[-1].findings
-    assert [stage.chosen.name for stage in found.stages] == ["1 thread", "as it is"]
+    qtbot.waitUntil(lambda: bool(received) and isinstance(received[-1], TuneEnded), timeout=WAIT)
+    assert [type(report) for report in received] == [*[TuneStep, TuneStep, TuneDecided] * 2, TuneEnded]
+    assert {report.ticket for report in received} == {ticket}
+    findings = received[-1].findings
+    assert [stage.chosen.name for stage in findings.stages] == ["1 thread", "as it is"]
     tuning = link.pid
     link.load(TOY)  # in another process
     link.recall(TOY)
-    qtbot.waitUntil(lambda: isinstance(said[-1], TunedKnown), timeout=WAIT)
+    qtbot.waitUntil(lambda: isinstance(received[-1], TunedKnown), timeout=WAIT)
     assert link.pid != tuning
-    assert said[-1].findings == found
+    assert received[-1].findings == findings
     link.forget(TOY)
-    qtbot.waitUntil(lambda: said[-1] == TunedKnown(said[-1].ticket, None), timeout=WAIT)
+    qtbot.waitUntil(lambda: received[-1] == TunedKnown(received[-1].ticket, None), timeout=WAIT)

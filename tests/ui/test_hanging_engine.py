@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from bench.toy import PROGRAM
 from headstart.engine.engine import LoadOptions
-from headstart.engine.process.watch import Patience
+from headstart.engine.process.watchdog import Timeouts
 from headstart.engine.protocol import Serving, StartServer
 from headstart.server import keys
 from headstart.ui import engine_link
@@ -25,7 +25,7 @@ from tests.ui.test_engine_link import TOY, Heard, answer, ask
 @pytest.fixture
 def impatient(qtbot: QtBot) -> Iterator[EngineLink]:
     """Waits two seconds for a round."""
-    link = EngineLink((*PROGRAM, "--pace", "0.01"), patience=Patience(round=2.0, token=0.0))
+    link = EngineLink((*PROGRAM, "--pace", "0.01"), timeouts=Timeouts(round=2.0, token=0.0))
     with qtbot.waitSignal(link.loaded, timeout=WAIT):
         link.load(TOY)
     yield link
@@ -37,7 +37,7 @@ def test_hanging_engine_is_replaced(qtbot: QtBot, impatient: EngineLink) -> None
     heard = Heard(impatient)
     with qtbot.waitSignal(impatient.restarted, timeout=WAIT):
         generation = impatient.generate(ask("toy: hang"))
-    sentence, ended = next(each[1:] for each in heard.said if each[0] == "crashed")
+    sentence, ended = next(each[1:] for each in heard.received if each[0] == "crashed")
     assert "while reading the message, so it was ended; it starts again when it is needed." in sentence
     assert ended == generation
     answer(qtbot, impatient, "next")
@@ -46,7 +46,7 @@ def test_hanging_engine_is_replaced(qtbot: QtBot, impatient: EngineLink) -> None
 @pytest.mark.engine_process
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no way to freeze a process")
 def test_hanging_load_is_not_repeated(qtbot: QtBot) -> None:
-    link = EngineLink(PROGRAM, patience=Patience(load=2.0))
+    link = EngineLink(PROGRAM, timeouts=Timeouts(load=2.0))
     with qtbot.waitSignal(link.described, timeout=WAIT):
         link.describe()
     os.kill(link.pid, signal.SIGSTOP)
@@ -81,7 +81,7 @@ def test_out_of_memory_replaces_the_engine(qtbot: QtBot, loaded_link: EngineLink
     before, heard = loaded_link.pid, Heard(loaded_link)
     with qtbot.waitSignal(loaded_link.restarted, timeout=WAIT):
         generation = loaded_link.generate(ask("toy: memory"))
-    sentence, failed = next(each[1:] for each in heard.said if each[0] == "failed")
+    sentence, failed = next(each[1:] for each in heard.received if each[0] == "failed")
     assert sentence.startswith("Memory ran out, so the engine starts again")
     assert failed.generation == generation
     assert "crashed" not in heard.names()
@@ -103,10 +103,10 @@ def test_out_of_memory_in_the_local_server_replaces_the_engine(qtbot: QtBot, loa
                 return str(error)
 
     with ThreadPoolExecutor(1) as pool:
-        told = pool.submit(ask_server)
+        reply = pool.submit(ask_server)
         with qtbot.waitSignals([loaded_link.crashed, loaded_link.restarted], timeout=WAIT):
             pass
-        assert "Memory ran out" in told.result()
+        assert "Memory ran out" in reply.result()
     answer(qtbot, loaded_link, "next")
 
 

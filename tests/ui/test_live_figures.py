@@ -6,7 +6,8 @@ import pytest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from headstart.engine.engine import FinishReason, Origin, Round, Stats, Step, Timing, Token, joined
+from headstart.engine.engine import FinishReason, Origin, Round, Stats, Step, Timing, Token
+from headstart.engine.stats import merge_stats
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.live_panel import LiveFigures, LivePanel, Sparkline
 from headstart.ui.program import Program
@@ -26,9 +27,9 @@ def earning(ledger_ms: float | None) -> Step:
 @pytest.fixture
 def panel(qtbot: QtBot) -> LivePanel:
     """A panel without figures."""
-    made = LivePanel()
-    qtbot.addWidget(made)
-    return made
+    panel = LivePanel()
+    qtbot.addWidget(panel)
+    return panel
 
 
 def label_of(panel: LivePanel, title: str) -> ElidedLabel:
@@ -141,7 +142,7 @@ STATS = Stats(
 
 
 @pytest.mark.parametrize(
-    ("found", "line"),
+    ("stats", "line"),
     [
         (STATS, "20.0 tokens/s, about 2× as fast as without guessing"),
         (replace(STATS, plain_ms=77.0), "20.0 tokens/s, about 1.5× as fast as without guessing"),
@@ -152,16 +153,16 @@ STATS = Stats(
         (replace(STATS, output_tokens=0), ""),
     ],
 )
-def test_statistics_line_has_the_gain(found: Stats, line: str) -> None:
-    assert live_answer.summary(live_answer.stored_stats(found, FinishReason.STOP)) == line
+def test_statistics_line_has_the_gain(stats: Stats, line: str) -> None:
+    assert live_answer.summary(live_answer.stored_stats(stats, FinishReason.STOP)) == line
 
 
 def test_statistics_lines_have_origins_and_times() -> None:
-    told = live_answer.report(
+    lines = live_answer.report(
         live_answer.stored_stats(replace(STATS, ledger_ms=1234.0), FinishReason.STOP)
     ).splitlines()
-    assert told[0].startswith("20.0 tokens/s")
-    assert told[1:] == [
+    assert lines[0].startswith("20.0 tokens/s")
+    assert lines[1:] == [
         "2.00× as fast as without guessing, on this computer",
         "75 % of the guesses accepted (60 of 80)",
         "2.50 tokens per step",
@@ -186,13 +187,13 @@ def test_continued_answer_is_counted_whole() -> None:
         STATS, output_tokens=50, rounds=10, drafted=20, accepted=10, ttft_ms=9.0, decode_ms=1000.0, ledger_ms=-100.0
     )
     second = replace(second, by_origin={"draft": 10, "n-gram": 1}, by_part={"verify": 5.0})
-    whole = joined(second, first)
+    whole = merge_stats(second, first)
     assert (whole.output_tokens, whole.rounds, whole.drafted, whole.accepted) == (151, 50, 100, 70)
     assert (whole.ttft_ms, whole.decode_ms, whole.ledger_ms) == (1500.0, 6000.0, 400.0)
     assert whole.by_origin == {"draft": 70, "target": 41, "n-gram": 1}
     assert whole.by_part == {"draft": 10.0, "verify": 5.0}
     assert whole.speedup == pytest.approx(6400.0 / 6000.0)  # what it would have taken without guesses
-    assert joined(STATS, {}) == STATS
+    assert merge_stats(STATS, {}) == STATS
 
 
 def test_final_figures_are_those_of_the_answer(panel: LivePanel) -> None:
@@ -209,9 +210,9 @@ def test_repetitive_answer_has_no_gain() -> None:
     looped = replace(STATS, repeats=4, ledger_ms=0.0)
     assert live_answer.gain(live_answer.stored_stats(STATS, FinishReason.STOP))
     for reason in (FinishReason.REPETITION, FinishReason.LENGTH):  # the other where it was let go on
-        kept = live_answer.stored_stats(looped, reason)
-        assert (live_answer.gain(kept), kept["speedup"]) == ("", None)
-        assert "saved" not in live_answer.report(kept)
+        stored = live_answer.stored_stats(looped, reason)
+        assert (live_answer.gain(stored), stored["speedup"]) == ("", None)
+        assert "saved" not in live_answer.report(stored)
 
 
 def test_repetition_takes_the_saved_time_back(panel: LivePanel) -> None:

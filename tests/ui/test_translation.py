@@ -22,7 +22,7 @@ from headstart.engine.backends.genai.engine import guessing
 from headstart.engine.backends.genai.pipelines import Way
 from headstart.engine.backends.remote import refusal
 from headstart.engine.engine import EngineKind, LoadOptions, Remote, Request, Sampling
-from headstart.engine.process.watch import Doing, Silence
+from headstart.engine.process.watchdog import Activity, HangReport
 from headstart.errors import HeadstartError, HistoryError, MismatchedDraftError, Translatable, listed
 from headstart.library import library
 from headstart.server import server
@@ -283,9 +283,9 @@ def test_no_fault_that_a_window_may_show_is_a_finished_sentence() -> None:
     assert not finished
 
 
-@pytest.mark.parametrize("doing", Doing)
-def test_an_engine_that_hangs_is_told_in_the_windows_language(speak: Speak, doing: Doing) -> None:
-    sentence = Silence(doing, 61.0).sentence
+@pytest.mark.parametrize("activity", Activity)
+def test_an_engine_that_hangs_is_told_in_the_windows_language(speak: Speak, activity: Activity) -> None:
+    sentence = HangReport(activity, 61.0).sentence
     assert translate_error(sentence) == sentence
     speak("zh_CN")
     told = translate_error(sentence)

@@ -101,7 +101,7 @@ class Replay:
             draft_ms=machine.drafting(self.text.drafter, context, drafted, context - self._read),
         )
         if drafted:  # of its own candidates a draft model has read all but the last, and forgets the wrong ones
-            keeps = self.text.drafter != Origin.EAGLE  # a head reads them again, with the target's hidden states
+            keeps = self.text.drafter != Origin.HEAD  # a head reads them again, with the target's hidden states
             self._read = context + (min(drafted - 1, held) if keeps else 0)
         self.at += len(chosen)
         self.ms += timing.total_ms
@@ -223,8 +223,8 @@ class _Foreseeing(Policy):
     def begin_answer(self, speculation: Speculation, expected_tokens: int | None = None) -> None:
         super().begin_answer(speculation, expected_tokens)
         self._budget.pace = _Steady(self.pace / self.plain_ms)
-        self._budget.used.update((Origin.DRAFT, Origin.EAGLE))
-        for name in (Origin.DRAFT, Origin.EAGLE, Origin.NGRAM, Origin.TABLE):
+        self._budget.used.update((Origin.DRAFT, Origin.HEAD))
+        for name in (Origin.DRAFT, Origin.HEAD, Origin.NGRAM, Origin.TABLE):
             self._budget.accounts[name].balance = math.inf
 
 

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from headstart.cli.command import INTERRUPTED, TEXT, YES_OR_NO, Load, flag
 from headstart.cli.options import Selection, Settings, facts, find_setting, writable_file
-from headstart.cli.render import Screen, count, on_ctrl_c, stats_json
+from headstart.cli.render import Screen, count, on_ctrl_c
 from headstart.engine import generation_config
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
@@ -31,6 +31,7 @@ from headstart.engine.engine import (
     Sampling,
     Step,
 )
+from headstart.engine.stats import figures
 from headstart.errors import (
     BatchError,
     ChatTemplateError,
@@ -424,7 +425,7 @@ class _Batch:
         system = next((message.content for message in task.messages if message.role == "system"), None)
         settings = {**self._model_facts, **task.settings.values, "parallel": self._parallel, "system": system}
         line = {"id": task.id, "text": text, "finish_reason": finish.reason, "token_ids": finish.token_ids}
-        self._answers.add(line | {"stats": stats_json(finish.stats), "settings": settings})
+        self._answers.add(line | {"stats": figures(finish.stats), "settings": settings})
         self._num_answered += 1
         self._advance()
 

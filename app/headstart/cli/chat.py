@@ -34,7 +34,7 @@ from headstart.cli.options import (
     select_model,
     set_last_used,
 )
-from headstart.cli.render import Answer, Screen, answer, count, harmless, on_ctrl_c, stats_json, stats_line, stats_lines
+from headstart.cli.render import Answer, Screen, answer, count, harmless, on_ctrl_c, stats_line, stats_lines
 from headstart.engine import prompt_cache_files
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
@@ -46,8 +46,8 @@ from headstart.engine.engine import (
     Message,
     Sampling,
     Tool,
-    joined,
 )
+from headstart.engine.stats import figures, merge_stats
 from headstart.errors import ContextOverflowError, EngineLostError, HeadstartError, ModelNotFoundError, SettingsError
 from headstart.library import library, manifest
 from headstart.tools.loop import REFUSED, Result, ToolLoop, engine_turns, offering, unknown
@@ -429,7 +429,7 @@ def _answer_json(session: "Session", result: Answer, selection: Selection) -> di
         **calls,
         "token_ids": result.token_ids,
         "finish_reason": result.reason,
-        "stats": stats_json(result.stats),
+        "stats": figures(result.stats),
         "settings": model | {"system": session.system} | session.settings.with_model_defaults(session.own).values,
     }
 
@@ -655,7 +655,7 @@ class Session:
             if cancel.is_set():
                 return replace(result, text=loop.text, reason=FinishReason.CANCELLED, call=None)
             next_part = answer(self.engine, loop, self.screen)
-            stats = joined(next_part.stats, stats_json(result.stats))
+            stats = merge_stats(next_part.stats, figures(result.stats))
             result = replace(next_part, token_ids=result.token_ids + next_part.token_ids, stats=stats)
         return replace(result, text=loop.text)
 

@@ -1,9 +1,8 @@
 """Output: answers on standard output, remarks and figures on standard error, tables and progress."""
 
-import dataclasses
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -27,9 +26,11 @@ from headstart.engine.engine import (
     Prefill,
     Stats,
     Step,
-    nothing,
+    no_stats,
 )
+from headstart.engine.origins import MARKED, ORIGINS
 from headstart.engine.protocol import Loading
+from headstart.engine.stats import NoGain, figures, rows, speedup
 from headstart.errors import EngineLostError
 from headstart.tools import calls
 from headstart.tools.loop import ToolLoop
@@ -76,21 +77,9 @@ def print_rows(rows: Sequence[Sequence[str]]) -> None:
         print(line.rstrip())
 
 
-# Underlines and weight as well as colour, because colour alone excludes readers.
 STYLES = {
-    Origin.TARGET: Style(),
-    Origin.DRAFT: Style(color="green", underline=True),
-    Origin.EAGLE: Style(color="blue", bold=True, underline=True),
-    Origin.NGRAM: Style(color="magenta", bold=True, underline=True),
-    Origin.TABLE: Style(color="cyan", italic=True, underline=True),
-    Origin.UNKNOWN: Style(),
-}
-_LEGEND = {
-    Origin.TARGET: "the model itself",
-    Origin.DRAFT: "draft model, underlined",
-    Origin.EAGLE: "head, bold and underlined",
-    Origin.NGRAM: "n-gram, bold and underlined",
-    Origin.TABLE: "table, italic and underlined",
+    origin: Style.parse(" ".join((*look.emphasis, "underline", look.colour))) if look.colour else Style()
+    for origin, look in ORIGINS.items()
 }
 
 
@@ -163,7 +152,11 @@ class Screen:
     def legend(self) -> None:
         """Print the meanings of the styles of `origins`."""
         if self._origins and self.text and self._out.is_terminal:
-            words = [Text(meaning, style=STYLES[origin]) for origin, meaning in _LEGEND.items()]
+            words = [Text(ORIGINS[Origin.TARGET].label)]
+            for origin in MARKED:
+                look = ORIGINS[origin]
+                marks = " and ".join((*look.emphasis, "underlined"))
+                words.append(Text(f"{look.label}, {marks}", style=STYLES[origin]))
             self.remarks.print(Text("· tokens by origin: ") + Text(", ").join(words))
 
     def _write(self, pieces: tuple[Piece, ...]) -> None:
@@ -239,7 +232,7 @@ def answer(engine: Engine, loop: ToolLoop, screen: Screen) -> Answer:
     except EngineLostError as error:
         if not any(text):
             raise
-        return Answer("".join(text), (), FinishReason.CANCELLED, nothing(), str(error))
+        return Answer("".join(text), (), FinishReason.CANCELLED, no_stats(), str(error))
     finally:
         screen.end_answer()
     raise AssertionError("an engine ends every answer with Finish")
@@ -289,33 +282,30 @@ def stats_line(stats: Stats) -> str:
 
 def stats_lines(stats: Stats) -> list[str]:
     """The statistics of one answer, a line for each subject; the last line is the gain of speculation."""
-    rounds = [] if _is_untold(stats) else [_origins(stats), _time(stats)]
+    is_reported = speedup(figures(stats)) is not NoGain.NOT_REPORTED
+    rounds = [_origins(stats), _time(stats)] if is_reported else []
     return [_speed(stats), _acceptance(stats), *rounds, _context(stats), gain(stats)]
+
+
+_NO_GAIN = {
+    NoGain.NOT_REPORTED: "another program wrote this answer and does not report what guessing gave",
+    NoGain.NO_GUESSES: "plain decoding: nothing was guessed ahead",
+    NoGain.REPETITION: "no comparison with plain decoding: the model repeats itself, and speed at that is no gain",
+    NoGain.NOT_MEASURED: "no comparison with plain decoding yet: too little was measured",
+}
 
 
 def gain(stats: Stats) -> str:
     """One sentence on the gain of speculation for this answer."""
-    if _is_untold(stats):
-        return "another program wrote this answer and does not report what guessing gave"
-    if not stats.drafted:
-        return "plain decoding: nothing was guessed ahead"
-    if stats.repeats:
-        return "no comparison with plain decoding: the model repeats itself, and speed at that is no gain"
-    if stats.speedup is None:
-        return "no comparison with plain decoding yet: too little was measured"
-    shown = round(stats.speedup, 2)
+    factor = speedup(figures(stats))
+    if isinstance(factor, NoGain):
+        return _NO_GAIN[factor]
+    shown = round(factor, 2)
     if shown == 1.0:
         return "as fast as plain decoding: what guessing saved, it cost"
     if shown > 1.0:
         return f"{shown:.2f}x plain decoding on this machine"
-    return f"speculation did not pay on this text: {stats.speedup:.2f}x plain decoding"
-
-
-def stats_json(stats: Stats) -> dict[str, object]:
-    """Every field of the statistics and everything derived from them."""
-    fields = {field.name: getattr(stats, field.name) for field in dataclasses.fields(stats)}
-    derived = {name: getattr(stats, name) for name, value in vars(Stats).items() if isinstance(value, property)}
-    return {name: dict(value) if isinstance(value, Mapping) else value for name, value in (fields | derived).items()}
+    return f"speculation did not pay on this text: {factor:.2f}x plain decoding"
 
 
 def _speed(stats: Stats) -> str:
@@ -324,26 +314,23 @@ def _speed(stats: Stats) -> str:
 
 
 def _acceptance(stats: Stats) -> str:
-    if stats.acceptance_rate is None and _is_untold(stats):
+    known = rows(figures(stats))
+    if "acceptance" in known and "tokens per round" in known:
+        rate, accepted, drafted = known["acceptance"]
+        return (
+            f"acceptance {rate:.0%} ({accepted} of {drafted} guesses), "
+            f"mean accepted length {known['tokens per round']:.2f} over {count(stats.rounds, 'round')}"
+        )
+    if known["speedup"] is NoGain.NOT_REPORTED:
         return "guesses are not reported"
-    if stats.acceptance_rate is None or stats.mean_accepted_length is None:
-        return f"nothing guessed in {count(stats.rounds, 'round')}"
-    return (
-        f"acceptance {stats.acceptance_rate:.0%} ({stats.accepted} of {stats.drafted} guesses), "
-        f"mean accepted length {stats.mean_accepted_length:.2f} over {count(stats.rounds, 'round')}"
-    )
-
-
-def _is_untold(stats: Stats) -> bool:
-    """Whether another program wrote the answer and does not report how."""
-    return Origin.UNKNOWN in stats.by_origin
+    return f"nothing guessed in {count(stats.rounds, 'round')}"
 
 
 def _origins(stats: Stats) -> str:
     total = sum(stats.by_origin.values()) or 1
-    rare = (Origin.EAGLE, Origin.TABLE, Origin.UNKNOWN)  # few have those
-    shown = [origin for origin in Origin if origin not in rare or stats.by_origin.get(origin)]
-    shares = [f"{origin} {stats.by_origin.get(origin, 0) / total:.0%}" for origin in shown]
+    usual = (Origin.TARGET, Origin.DRAFT, Origin.NGRAM)
+    shown = [origin for origin in Origin if origin in usual or stats.by_origin.get(origin)]
+    shares = [f"{ORIGINS[origin].name} {stats.by_origin.get(origin, 0) / total:.0%}" for origin in shown]
     return f"tokens by origin: {', '.join(shares)}"
 
 

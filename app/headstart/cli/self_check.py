@@ -11,7 +11,7 @@ from pathlib import Path
 
 from headstart import paths
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Event, Finish, FinishReason, Origin, Request, Round, Step, Timing, Token, nothing
+from headstart.engine.engine import Event, Finish, FinishReason, Origin, Request, Round, Step, Timing, Token, no_stats
 from headstart.engine.protocol import StartServer
 from headstart.errors import HeadstartError
 from headstart.library import library, vocabulary
@@ -67,7 +67,7 @@ class EchoEngine:
     def generate(self, request: Request, _cancel: CancelEvent | None = None) -> Iterator[Event]:
         token = Token(0, Origin.UNKNOWN)
         yield Step(request.messages[-1].content, Round((token,), 0, 0, Origin.TARGET, Timing()))
-        yield Finish(FinishReason.STOP, nothing(), (token.id,))
+        yield Finish(FinishReason.STOP, no_stats(), (token.id,))
 
     def close(self) -> None:
         """Nothing to free."""
@@ -109,12 +109,12 @@ def _serving() -> Iterator[tuple[str, str]]:
 def _keep_to_schema() -> None:
     """Check that in a vocabulary of letters only one letter may follow, and then only the end."""
     from headstart.engine import grammar  # noqa: PLC0415
-    from headstart.engine.grammar import Spelling  # noqa: PLC0415
+    from headstart.engine.grammar import TokenBytes  # noqa: PLC0415
 
     ids = {text: number for number, text in enumerate((*_LETTERS, _END))}
     with tempfile.TemporaryDirectory(prefix="headstart-check-") as folder:
         (Path(folder) / vocabulary.FILE_NAME).write_text(json.dumps(_tokenizer(ids)), encoding="utf-8")
-        form = grammar.form('{"enum": [7]}', Spelling(Path(folder), len(ids), [ids[_END]]))
+        form = grammar.schema_constraint('{"enum": [7]}', TokenBytes(Path(folder), len(ids), [ids[_END]]))
     for expected in ("7", _END):
         allowed = form.allowed([])
         actual = [] if allowed is None else [text for text, number in ids.items() if allowed[number]]

@@ -9,13 +9,12 @@ class CancelEvent(threading.Event):
     """An event with callbacks, so that a waiting call need not poll it."""
 
     def __init__(self) -> None:
-        """Not set."""
         super().__init__()
         self._callbacks: list[Callable[[], object]] = []
         self._calling = threading.RLock()  # a signal handler may set it while its own thread is in here
 
     def set(self) -> None:
-        """Set it, and run the callbacks."""
+        """Set the event and run the callbacks."""
         with self._calling:
             super().set()
             for callback in self._callbacks:
@@ -23,7 +22,7 @@ class CancelEvent(threading.Event):
 
     @contextmanager
     def calling(self, callback: Callable[[], object]) -> Iterator[None]:
-        """While inside, setting it calls `callback`, on the thread that sets it; at once where it is set already."""
+        """Call `callback` on the thread that sets the event, or at once if it is set already."""
         with self._calling:
             if self.is_set():
                 callback()

@@ -1,4 +1,4 @@
-"""How a model's author recommends to sample it: `generation_config.json` of its folder, the hub's own file."""
+"""The author's sampling values of a model: `generation_config.json` in its folder, a file of the Hugging Face hub."""
 
 import json
 import logging
@@ -10,19 +10,19 @@ from headstart.errors import SettingsError
 from headstart.parameters import declared
 
 FILE_NAME = "generation_config.json"
-USUAL = Sampling(0.7, 0.8, 20, repetition_penalty=1.1)  # of a model whose author says nothing
+USUAL = Sampling(0.7, 0.8, 20, repetition_penalty=1.1)  # for a model without values of its author
 _KINDS = {each.field: each.kind for each in declared(Sampling) if each.is_models_own}
 _log = logging.getLogger(__name__)
 
 
 def read(folder: Path) -> Sampling:
-    """The author's values. What the file leaves out changes nothing, as the hub's libraries have it."""
+    """Return the author's values. A value that is missing in the file is neutral, as in the hub's libraries."""
     try:
-        found: dict[str, Any] = json.loads((folder / FILE_NAME).read_text(encoding="utf-8"))
-        values = {name: kind(found[name]) for name, kind in _KINDS.items() if found.get(name) is not None}
-        if found.get("do_sample") is False:
+        data: dict[str, Any] = json.loads((folder / FILE_NAME).read_text(encoding="utf-8"))
+        values = {name: kind(data[name]) for name, kind in _KINDS.items() if data.get(name) is not None}
+        if data.get("do_sample") is False:
             values["temperature"] = 0.0
-        elif not values and not found.get("do_sample"):
+        elif not values and not data.get("do_sample"):
             return USUAL
         return Sampling(**{"temperature": 1.0, **values})
     except FileNotFoundError:

@@ -30,7 +30,7 @@ from headstart.engine.engine import (
     Round,
     Tally,
 )
-from headstart.engine.grammar import Spelling
+from headstart.engine.grammar import TokenBytes
 from headstart.engine.load_options import ResolvedOptions
 from headstart.engine.loading import LoadedModel, RunnerConfig, Watcher, load_head, load_model
 from headstart.engine.measurements import Measurements
@@ -73,7 +73,7 @@ class LocalEngine:
         `learned` keeps the policy's costs and calibrations of this pair; a recording does not change them.
         `reload` loads the target again, in the best arithmetic that is left.
         """
-        drafting = {Origin.DRAFT.value: draft, Origin.EAGLE.value: head}
+        drafting = {Origin.DRAFT.value: draft, Origin.HEAD.value: head}
         self.drafting = {name: model for name, model in drafting.items() if model}
         learned = learned or _learned(target, self.drafting)
         self.target = target
@@ -86,13 +86,13 @@ class LocalEngine:
         if draft and not draft.runner.can_branch:  # other caches get holes when tokens are read again
             passes[Origin.DRAFT] = 1
         if head:  # it reads each token once
-            passes[Origin.EAGLE] = 1
+            passes[Origin.HEAD] = 1
         self._prefixes = [_prefixes(model) for model in (target, draft) if model]
         self._answers = _answers(target)
         self._decoder = self._new_decoder()
         self._stop_ids = frozenset(target.manifest.tokenizer.stop_ids)
         self.sampling = generation_config.read(tokenizer.folder)
-        self._spelling = Spelling(tokenizer.folder, target.runner.vocabulary, target.manifest.tokenizer.stop_ids)
+        self._token_bytes = TokenBytes(tokenizer.folder, target.runner.vocabulary, target.manifest.tokenizer.stop_ids)
         runners = target.runner.others if isinstance(target.runner, PagedRunner) else ()
         self.others: list[LocalEngine] = []
         self._is_one_of_several = bool(runners)
@@ -136,8 +136,8 @@ class LocalEngine:
     def _generate(self, request: Request, cancel: CancelEvent | None) -> Iterator[Event]:
         tally = Tally()
         text = AnswerText(self.tokenizer.decode_many, request.stop, stop_on_repetition=request.stop_on_repetition)
-        scorer = None if request.likeliest is None else Scorer(self._spelling.spell, request.likeliest)
-        prompt = Scorer(self._spelling.spell, request.likeliest or 0) if request.echo and scorer else None
+        scorer = None if request.likeliest is None else Scorer(self._token_bytes.decode, request.likeliest)
+        prompt = Scorer(self._token_bytes.decode, request.likeliest or 0) if request.echo and scorer else None
         is_echoed = not request.echo
         reason = FinishReason.STOP  # unless the decoder or the text gives another reason
         for event in self._events(request, scorer, prompt, cancel or CancelEvent()):
@@ -262,7 +262,7 @@ class LocalEngine:
 
     def _new_decoder(self) -> Decoder:
         """Return a decoder for the models as they are loaded now."""
-        target, draft, head = self.target, self.draft, self.drafting.get(Origin.EAGLE)
+        target, draft, head = self.target, self.draft, self.drafting.get(Origin.HEAD)
         sources = Sources(target.runner, self.tokenizer.folder, target.manifest, answers=self._answers)
         if draft:
             reads = self.policy.costs.pass_of(Origin.DRAFT)
@@ -286,7 +286,7 @@ class LocalEngine:
             request.sampling.settled(self.sampling),
             request.speculation,
             tuple(self.tokenizer.encode(request.prediction)),
-            grammar.form_of(request, self._spelling),
+            grammar.constraint_for(request, self._token_bytes),
             scorer.note if scorer else None,
             written,
             request.keep,
@@ -394,7 +394,7 @@ def _restored_policy(target: LoadedModel, drafting: Mapping[str, LoadedModel], l
     """Return the stored policy, or a new one. Prices that a trial measured replace the shipped ones once."""
     models = {Origin.TARGET.value: target, **drafting}
     trials = {name: validation.find_verdict(model.measurements, model.properties) for name, model in models.items()}
-    is_measured = all(trial and trial.ms for name, trial in trials.items() if name != Origin.EAGLE)
+    is_measured = all(trial and trial.ms for name, trial in trials.items() if name != Origin.HEAD)
     policy = Policy.from_json(learned.get(_POLICY))
     if policy is None or (is_measured and not learned.get(_PRICES)):
         curves = {name: _curve(model, trials[name]) for name, model in models.items()}

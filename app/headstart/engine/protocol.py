@@ -1,7 +1,7 @@
 """The messages between the engine's process and its user, as JSON lines.
 
 A line is an object with `v` (VERSION), `is` (the name of the message's class) and the fields of the class. The user
-sends orders, the engine's process answers with reports. A generation numbers an answer, a ticket any other order; no
+sends orders; the engine's process answers with reports. A generation numbers an answer, a ticket any other order; no
 number is used twice.
 """
 
@@ -36,47 +36,47 @@ from headstart.engine.wire import Tagged, from_data, to_data
 from headstart.errors import HeadstartError, ProtocolError, ProtocolVersionError, SettingsError, Translatable
 
 VERSION = 1
-LONGEST_LINE = 16 * 2**20  # bytes; the longest chats are far below, so more means that something else writes here
+MAX_LINE = 16 * 2**20  # bytes; far more than the longest chat, so a longer line comes from something else
 
 
 class Load(Tagged, frozen=True):
-    """Load a model; the one loaded before is freed first."""
+    """Load a model. The previous model is freed first."""
 
     options: LoadOptions
 
 
 class Generate(Tagged, frozen=True):
-    """Answer a request; several are answered one after the other."""
+    """Answer a request. Several requests are answered one after the other."""
 
     generation: int
     request: Request
 
 
 class Cancel(Tagged, frozen=True):
-    """End an answer, a benchmark or a tuning within one round, or before it began; an unknown one is left alone.
+    """End an answer, a benchmark or a tuning within one round, or before it begins. An unknown number does nothing.
 
-    `number` is its generation or ticket. An answer of a peer in a benchmark is written to its end.
+    A peer's answer in a benchmark is written to its end.
     """
 
-    number: int
+    number: int  # generation or ticket
 
 
 class ReadAhead(Tagged, frozen=True):
-    """Read the prompt of a request that may come. Any other order ends that. PromptRead follows if it was not ended."""
+    """Read the prompt of a request that may come. Any other order ends this; else PromptRead follows."""
 
     ticket: int
     request: Request
 
 
 class WriteTitle(Tagged, frozen=True):
-    """Write a short answer while nothing else is to be done. Any other order ends that. TitleWritten follows."""
+    """Write a short answer while there is nothing else to do. Any other order ends this. TitleWritten follows."""
 
     ticket: int
     request: Request
 
 
 class CountTokens(Tagged, frozen=True):
-    """Count the tokens of what a request has the model read, and of a plain text beside it."""
+    """Count the tokens of a request's prompt and of a plain text beside it."""
 
     ticket: int
     request: Request | None = None
@@ -84,7 +84,7 @@ class CountTokens(Tagged, frozen=True):
 
 
 class Forget(Tagged, frozen=True):
-    """Drop what was read of chats that were deleted; without any, of all that are kept on disk. Nothing follows."""
+    """Drop the prompts of deleted chats; without any, all that are on disk. No report follows."""
 
     chats: tuple[str, ...] = ()
 
@@ -97,28 +97,25 @@ class Describe(Tagged, frozen=True):
 
 @dataclass(frozen=True)
 class BenchSize:
-    """The size of a race: prompts of each class, the longest answer, repeats, and whether OpenVINO GenAI takes part.
+    """The size of a benchmark."""
 
-    `sweep`: every length and every drafter, for advice that compares them.
-    """
-
-    prompts: int
-    tokens: int
+    prompts: int  # of each class
+    tokens: int  # of the longest answer
     repeats: int
-    with_peer: bool
+    with_peer: bool  # OpenVINO GenAI takes part
     kinds: tuple[str, ...] = USUAL_KINDS
-    sweep: bool = False
+    sweep: bool = False  # every length and every drafter, for advice that compares them
     contestants: tuple[str, ...] = ()  # ways to decode; empty: the usual ones, or those of `sweep`
 
     def __post_init__(self) -> None:
-        """Refuse a race without a result."""
+        """Raise SettingsError for a benchmark without a result."""
         if self.prompts < 1 or self.repeats < 1 or self.tokens < 2:
             raise SettingsError("A benchmark needs at least one prompt, one repeat and answers of two tokens.")
         read_kinds(",".join(self.kinds))
 
 
 class Bench(Tagged, frozen=True):
-    """Race the loaded model's ways to decode. The Bench reports below follow, then Benched or Failed."""
+    """Race the loaded model's ways to decode. Bench reports follow, then Benched or Failed."""
 
     ticket: int
     size: BenchSize
@@ -126,27 +123,23 @@ class Bench(Tagged, frozen=True):
 
 
 class StartServer(Tagged, frozen=True):
-    """Serve the loaded model to other programs, beside other work. The reports below follow, or Failed.
-
-    `keys` are digests. `beyond`: other computers may connect, too. `hosts` and `origins` are allowed beside the usual
-    ones. The rest is for what a request leaves open; `seed` None: another one for each request, `length` 0: half the
-    context.
-    """
+    """Serve the loaded model to other programs, beside other work. Server reports follow, or Failed."""
 
     model: str  # what clients call it; empty: they name one
-    keys: tuple[str, ...]
+    keys: tuple[str, ...]  # digests
     host: str
     port: int
-    beyond: bool = False
-    hosts: tuple[str, ...] = ()
-    origins: tuple[str, ...] = ()
+    beyond: bool = False  # other computers may connect, too
+    hosts: tuple[str, ...] = ()  # allowed beside the usual ones
+    origins: tuple[str, ...] = ()  # allowed beside the usual ones
     waiting: int = 16  # requests that may wait
     answer_seconds: float = 1800.0
     idle_seconds: float | None = None  # without a request, after which models are freed; None: never
+    # Defaults of what a request leaves open:
     sampling: Sampling = Sampling()
     speculation: Speculation = Speculation()
-    seed: int | None = None
-    length: int = 0
+    seed: int | None = None  # None: another one for each request
+    length: int = 0  # tokens of an answer; 0: half the context
     parallel: int = 1  # answers at the same time
 
 
@@ -156,27 +149,21 @@ class StopServer(Tagged, frozen=True):
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """What is loaded. `context` is in tokens, 0 if unknown; `server` names another computer that has the model.
-
-    `reason`: why another engine than Headstart's own was chosen automatically. `notes`: sentences for the person.
-    `sampling`: what "automatic" means for this model; None if only a server knows. `head`: the EAGLE-3 head's name.
-    `parallel`: answers that are written at the same time; others wait for their turns. `arithmetic`: what the model
-    computes in; empty if unknown. `is_batch_invariant`: whether guesses leave its logits as they are to the bit.
-    """
+    """The loaded model."""
 
     model: str
     draft: str | None
     device: str
-    context: int
-    server: str = ""
+    context: int  # tokens; 0 if unknown
+    server: str = ""  # the computer that has the model
     engine: str = EngineKind.HEADSTART.value
-    reason: str = ""
-    notes: tuple[Translatable, ...] = ()
-    sampling: Sampling | None = None
-    head: str | None = None
-    parallel: int = 1
-    arithmetic: str = ""
-    is_batch_invariant: bool = False
+    reason: str = ""  # why another engine than Headstart's own was chosen automatically
+    notes: tuple[Translatable, ...] = ()  # sentences for you
+    sampling: Sampling | None = None  # what "automatic" means for this model; None if only a server knows
+    head: str | None = None  # name of the head that guesses
+    parallel: int = 1  # answers at the same time; other requests wait
+    arithmetic: str = ""  # what the model computes in; empty if unknown
+    is_batch_invariant: bool = False  # guesses leave its logits unchanged to the bit
 
     @property
     def has_draft(self) -> bool:
@@ -186,7 +173,7 @@ class ModelInfo:
 
 @dataclass(frozen=True)
 class Device:
-    """A device by OpenVINO's short name and by its own."""
+    """A device by OpenVINO's short name and by its full name."""
 
     name: str
     full_name: str
@@ -194,7 +181,7 @@ class Device:
 
 @dataclass(frozen=True)
 class Description:
-    """Devices that can run a model, memory in bytes, and versions by component."""
+    """The devices that can run a model, the memory in bytes, and versions by component."""
 
     devices: tuple[Device, ...]
     memory_total: int
@@ -210,10 +197,10 @@ class Ready(Tagged, frozen=True):
 
 
 class Loading(Tagged, frozen=True):
-    """Progress of a Load. `expected`: seconds that the whole load took last time, if known."""
+    """Progress of a Load."""
 
     phase: Phase
-    expected: float | None = None
+    expected: float | None = None  # seconds of the whole load last time, if known
 
 
 class Loaded(Tagged, frozen=True):
@@ -223,7 +210,7 @@ class Loaded(Tagged, frozen=True):
 
 
 class Prefilled(Tagged, frozen=True):
-    """The prompt is being read."""
+    """Progress of reading the prompt."""
 
     generation: int
     progress: Prefill
@@ -244,56 +231,56 @@ class Finished(Tagged, frozen=True):
 
 
 class Counted(Tagged, frozen=True):
-    """Answer to CountTokens, with the context they have to fit into."""
+    """The reply to CountTokens."""
 
     ticket: int
     tokens: int
-    context: int
+    context: int  # tokens that have to fit together
 
 
 class PromptRead(Tagged, frozen=True):
-    """All of the prompt of a ReadAhead is read, but for its last token."""
+    """The prompt of a ReadAhead is read, except for its last token."""
 
     ticket: int
 
 
 class TitleWritten(Tagged, frozen=True):
-    """`text`: None where something else was asked for; "" where the model found no end, or cannot write one."""
+    """The end of a WriteTitle."""
 
     ticket: int
-    text: str | None
+    text: str | None  # None: another order came first; "": the model found no end, or writes no titles
 
 
 class Described(Tagged, frozen=True):
-    """Answer to Describe."""
+    """The reply to Describe."""
 
     ticket: int
     description: Description
 
 
 class BenchStage(Tagged, frozen=True):
-    """A step of a benchmark that is not a heat, as a sentence."""
+    """A step of a benchmark other than a heat, as a sentence."""
 
     ticket: int
     sentence: str
 
 
 class BenchPlanned(Tagged, frozen=True):
-    """How many heats there will be."""
+    """The number of heats to come."""
 
     ticket: int
     heats: int
 
 
 class BenchHeat(Tagged, frozen=True):
-    """One contestant's answer to one prompt; `ms_per_token` is None where it was too short for a speed."""
+    """One contestant's answer to one prompt."""
 
     ticket: int
     prompt: str  # id
     kind: str  # its class
     contestant: str
     repeat: int
-    ms_per_token: float | None
+    ms_per_token: float | None  # None: too short for a speed
     tokens: int
 
 
@@ -305,34 +292,34 @@ class BenchSoFar(Tagged, frozen=True):
 
 
 class Benched(Tagged, frozen=True):
-    """The end of a benchmark: what `headstart bench --json` writes, or None if it was stopped."""
+    """The end of a benchmark."""
 
     ticket: int
-    result: Mapping[str, Any] | None
+    result: Mapping[str, Any] | None  # what `headstart bench --json` writes; None if it was stopped
 
 
 class Serving(Tagged, frozen=True):
-    """The server answers at `url`. `beyond`: other computers, too."""
+    """The server answers at `url`."""
 
     model: str
     url: str
-    beyond: bool = False
+    beyond: bool = False  # for other computers, too
 
 
 class Asked(Tagged, frozen=True):
-    """A request has arrived; `number` counts them."""
+    """A request has arrived at the server."""
 
-    number: int
+    number: int  # counts requests
     method: str
     path: str
 
 
 class Answered(Tagged, frozen=True):
-    """A request has ended. Status 0: its client disconnected before. Tokens are those of the answer, if any."""
+    """A request of the server has ended."""
 
     number: int
     seconds: float
-    status: int
+    status: int  # of HTTP; 0: the client disconnected before
     prompt_tokens: int | None = None
     output_tokens: int | None = None
 
@@ -352,14 +339,11 @@ class TurnEnded(Tagged, frozen=True):
 
 
 class Failed(Tagged, frozen=True):
-    """An order failed; the process goes on. `order` is its class name, "" if it was unreadable.
+    """An order failed; the process goes on."""
 
-    `kind` is the class name of the HeadstartError, `sentence` its text.
-    """
-
-    kind: str
+    kind: str  # class name of the HeadstartError
     sentence: Translatable
-    order: str = ""
+    order: str = ""  # class name of the order; empty if it was unreadable
     generation: int | None = None
     ticket: int | None = None
 
@@ -386,24 +370,24 @@ Report = (
 
 
 def encode(message: Order | Report) -> bytes:
-    """One line, newline included. ASCII only: half a surrogate pair in a text survives, too."""
+    """Return one line, newline included. ASCII escapes also keep a lone surrogate in a text."""
     return json.dumps({"v": VERSION, **to_data(message)}).encode("ascii") + b"\n"
 
 
 def decode_order(line: bytes) -> Order:
-    """The order of a line. Raises ProtocolError, ProtocolVersionError, or SettingsError for a value out of range."""
+    """Return the order in a line. Raises ProtocolError, ProtocolVersionError, or SettingsError for a bad value."""
     order: Order = _decode(line, Order)
     return order
 
 
 def decode_report(line: bytes) -> Report:
-    """The report of a line. Raises ProtocolError or ProtocolVersionError."""
+    """Return the report in a line. Raises ProtocolError or ProtocolVersionError."""
     report: Report = _decode(line, Report)
     return report
 
 
 def failure(error: HeadstartError, order: object = None) -> Failed:
-    """The report that `order` failed with `error`."""
+    """Return the report that `order` failed with `error`."""
     return Failed(
         kind=type(error).__name__,
         sentence=error.text,
@@ -414,14 +398,13 @@ def failure(error: HeadstartError, order: object = None) -> Failed:
 
 
 class LineSplitter:
-    """Cuts a stream of bytes into lines. Of a line longer than LONGEST_LINE it keeps one byte more than that."""
+    """Splits a stream of bytes into lines. A line longer than MAX_LINE is cut to one byte more than that."""
 
     def __init__(self) -> None:
-        """Nothing read yet."""
         self._rest = bytearray()
 
     def push(self, chunk: bytes) -> Iterator[bytes]:
-        """The lines that `chunk` completes, without their ends."""
+        """Yield the lines that `chunk` completes, without their ends."""
         *whole, rest = chunk.split(b"\n")
         for part in whole:
             self._keep(part)
@@ -430,17 +413,17 @@ class LineSplitter:
         self._keep(rest)
 
     def _keep(self, part: bytes) -> None:
-        self._rest += part[: LONGEST_LINE + 1 - len(self._rest)]
+        self._rest += part[: MAX_LINE + 1 - len(self._rest)]
 
 
 def _decode(line: bytes, kinds: Any) -> Any:
-    if len(line) > LONGEST_LINE:
+    if len(line) > MAX_LINE:
         raise ProtocolError(
             "The engine's line was longer than {mebibytes} MiB, so it cannot be a message of Headstart.",
-            mebibytes=LONGEST_LINE // 2**20,
+            mebibytes=MAX_LINE // 2**20,
         )
     try:
-        data = json.loads(line)  # msgspec's own reader has no half surrogate pairs, which texts may have
+        data = json.loads(line)  # msgspec's decoder refuses lone surrogates, which texts may have
     except (ValueError, RecursionError):
         raise ProtocolError("The engine's line is no message of Headstart: {excerpt}", excerpt=_excerpt(line)) from None
     if not isinstance(data, dict) or data.get("v") != VERSION:

@@ -1,4 +1,4 @@
-"""Text to tokens and back for one model folder."""
+"""The tokenizer and the chat template of a model folder."""
 
 import faulthandler
 import itertools
@@ -25,17 +25,17 @@ from headstart.engine.engine import (
     Step,
     Timing,
     Tool,
-    nothing,
+    no_stats,
     written_call,
 )
 from headstart.engine.runtime import openvino_genai
 from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError, SettingsError
 from headstart.library import vocabulary
 
-_RENDERING = threading.Lock()  # a process has one timer to guard templates by
-_LONGEST = 60.0  # seconds for one conversation; the longest that fit a context take less than one
-# A character that Unicode reserves for a program's own use; no text should have it, and no harm is done if one does.
-_SEAM = "\ufdd0"
+_RENDERING = threading.Lock()  # a process has only one such timer
+_MAX_RENDER_S = 60.0  # for one conversation; the longest ones that fit a context take less than a second
+# Unicode reserves this character for internal use. It does no harm if a text has it all the same.
+_NONCHARACTER = "\ufdd0"
 _WORD = re.compile(r"[\w\s▁]*")
 _PROBE = "headstart_probe"
 _ABOUT_TOOLS = """# Tools
@@ -56,80 +56,82 @@ _ABOUT_RESULTS = (
 )
 
 
-class Seams:
-    """Cuts every occurrence of some token texts after its first character.
+class SpecialTokenEscaper:
+    """Splits a text inside every occurrence of a special token's text, after the first character.
 
-    Encoded piece by piece, such a text cannot give these tokens, and the pieces still join to the same text.
-    A token text of one character cannot be cut and is left alone.
+    Encoded piece by piece, the text cannot give these tokens, and the pieces still join to the same text. A special
+    token of one character cannot be split and is left alone.
     """
 
     def __init__(self, tokens: Iterable[str]) -> None:
-        """`tokens` are the texts that must not be read as tokens."""
         self._tokens = frozenset(text for text in tokens if len(text) > 1)
         self._lengths = sorted({len(text) for text in self._tokens})
         self._beginnings = frozenset(text[0] for text in self._tokens)
 
-    def mark(self, text: str, seam: str) -> str:
-        """`text` with `seam` where it must be cut."""
-        # One by one, because an occurrence may begin inside another; some models have thousands of such tokens.
-        starts = [at for at, character in enumerate(text) if character in self._beginnings and self._at(text, at)]
+    def insert_separators(self, text: str, separator: str) -> str:
+        """Return `text` with `separator` wherever it must be split."""
+        # An occurrence may begin inside another, and some models have thousands of such tokens.
+        starts = [
+            at for at, character in enumerate(text) if character in self._beginnings and self._has_token_at(text, at)
+        ]
         edges = [0, *(at + 1 for at in starts), len(text)]
-        return seam.join(text[start:end] for start, end in itertools.pairwise(edges))
+        return separator.join(text[start:end] for start, end in itertools.pairwise(edges))
 
-    def cut(self, text: str) -> list[str]:
-        """The pieces of `text`, joined equal to it."""
-        seam = unused_seam([text])
-        return self.mark(text, seam).split(seam)
+    def split(self, text: str) -> list[str]:
+        separator = unused_separator([text])
+        return self.insert_separators(text, separator).split(separator)
 
-    def _at(self, text: str, start: int) -> bool:
+    def _has_token_at(self, text: str, start: int) -> bool:
         return any(text[start : start + length] in self._tokens for length in self._lengths)
 
 
 class ChatTemplate:
     """Renders messages so that control tokens come from the template alone.
 
-    The template runs in OpenVINO GenAI's own interpreter, which executes no Python and reads no files.
+    OpenVINO GenAI's own interpreter runs the template; it executes no Python and reads no files.
     """
 
-    def __init__(self, native: Any, name: str, typed: Seams, generated: Seams) -> None:
-        """`native` is a `openvino_genai.Tokenizer`, `name` what a user knows the model by.
+    def __init__(
+        self, native: Any, name: str, user_escaper: SpecialTokenEscaper, model_escaper: SpecialTokenEscaper
+    ) -> None:
+        """Prepare a template. `native` is an `openvino_genai.Tokenizer`; `name` is the model's name in errors.
 
-        `typed` cuts what people wrote, `generated` what the model wrote: its own visible markers, such as those around
-        its thoughts, are tokens again when its answer is read back.
+        `user_escaper` is for texts that people wrote, `model_escaper` for those of the model: its own visible
+        markers, such as those around its thoughts, become tokens again when its answer is read back.
         """
         self._native = native
         self._name = name
-        self._typed = typed
-        self._generated = generated
+        self._user_escaper = user_escaper
+        self._model_escaper = model_escaper
 
     def pieces(
         self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, add_generation_prompt: bool = True
     ) -> list[str]:
-        """The prompt, cut where a message contains the text of a control token: encode each piece by itself.
+        """Return the prompt, split where a message contains a control token's text. Encode each piece by itself.
 
-        Where an answer is the last message, the prompt ends with it, left open to be written on.
-        Raises ChatTemplateError when there is no template, or it has no place for one of the messages.
+        If the last message is an answer, the prompt ends inside it, so that it is continued. Raises
+        ChatTemplateError without a template, or if the template has no place for a message.
         """
-        begun = (
+        has_prefix = (
             add_generation_prompt and len(messages) > 1 and messages[-1].role == "assistant" and not messages[-1].calls
         )
-        if (tools or any(message.calls or message.role == "tool" for message in messages)) and not self._knows_tools:
+        if (tools or any(message.calls or message.role == "tool" for message in messages)) and not self._supports_tools:
             messages, tools = without_tools(messages, tools), ()
-        self._refuse_lost(messages)
+        self._check_roles(messages)
         turns, offered = [_as_data(message) for message in messages], [_as_openai(tool) for tool in tools]
-        seam = unused_seam([*_strings(turns), *_strings(offered)])
-        turns = [_marked(turn, self._cut(turn["role"]), seam) for turn in turns]
-        offered = _marked(offered, self._typed, seam)
-        closed = len(turns) - begun
+        separator = unused_separator([*_strings(turns), *_strings(offered)])
+        turns = [_escaped(turn, self._escaper(turn["role"]), separator) for turn in turns]
+        offered = _escaped(offered, self._user_escaper, separator)
+        closed = len(turns) - has_prefix
         prompt = self._render(turns[:closed], offered, add_generation_prompt=add_generation_prompt)
-        return (prompt + turns[-1]["content"] if begun else prompt).split(seam)
+        return (prompt + turns[-1]["content"] if has_prefix else prompt).split(separator)
 
-    def _cut(self, role: str) -> Seams:
-        return self._generated if role == "assistant" else self._typed
+    def _escaper(self, role: str) -> SpecialTokenEscaper:
+        return self._model_escaper if role == "assistant" else self._user_escaper
 
     @cached_property
-    def _knows_tools(self) -> bool:
-        """Whether it shows tools, their calls and their results, and the calls in the format that answers have."""
+    def _supports_tools(self) -> bool:
+        """Return whether it shows tools, their calls and results, and calls in the format that answers have."""
         call = Call(_PROBE, '{"a": "b"}')
         turns = [Message("user", "?"), Message("assistant", "", (call,)), Message("tool", f"{_PROBE} result")]
         try:
@@ -142,8 +144,11 @@ class ChatTemplate:
             return False
         return all(text in rendered for text in (written_call(call), f"{_PROBE} does", f"{_PROBE} result"))
 
-    def _refuse_lost(self, messages: Sequence[Message]) -> None:
-        """Many templates leave out what they have no rule for; a probe with known contents shows it."""
+    def _check_roles(self, messages: Sequence[Message]) -> None:
+        """Raise ChatTemplateError if the template drops a message.
+
+        Many templates leave out a message that they have no rule for; a probe with known contents shows it.
+        """
         if not self._native.chat_template:
             raise ChatTemplateError(
                 "{name} has no chat template, so it cannot hold a conversation; export the instruct or "
@@ -165,11 +170,11 @@ class ChatTemplate:
     def _render(
         self, history: list[dict[str, Any]], tools: list[dict[str, Any]], *, add_generation_prompt: bool
     ) -> str:
-        more = {"tools": tools} if tools else {}
+        extra = {"tools": tools} if tools else {}
         try:
-            with _in_time():
+            with _time_limit():
                 return str(
-                    self._native.apply_chat_template(history, add_generation_prompt=add_generation_prompt, **more)
+                    self._native.apply_chat_template(history, add_generation_prompt=add_generation_prompt, **extra)
                 )
         except RuntimeError as error:
             raise ChatTemplateError(
@@ -181,7 +186,7 @@ class ChatTemplate:
 
 
 def _as_data(message: Message) -> dict[str, Any]:
-    """A message as a template reads it."""
+    """Return a message as a template reads it."""
     data: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.calls:
         data["tool_calls"] = [
@@ -192,9 +197,9 @@ def _as_data(message: Message) -> dict[str, Any]:
 
 
 def without_tools(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Message]:
-    """The conversation for a template that knows no tools: they are named in the system prompt, as Hermes has it.
+    """Return the conversation for a template without tools: the system prompt lists them, as Hermes does.
 
-    Calls become part of their answer, and results what a user says.
+    Calls become a part of their answer, and results become a message of the user.
     """
     turns = list[Message]()
     for message in messages:
@@ -212,14 +217,13 @@ def without_tools(messages: Sequence[Message], tools: Sequence[Tool]) -> list[Me
 
 
 def _with_system(turns: Sequence[Message], about: str) -> list[Message]:
-    """The conversation, with more in its system prompt."""
+    """Return the conversation with `about` added to its system prompt."""
     if turns and turns[0].role == "system":
         return [Message("system", f"{turns[0].content}\n\n{about}"), *turns[1:]]
     return [Message("system", about), *turns]
 
 
 def _as_openai(tool: Tool) -> dict[str, Any]:
-    """A tool as templates expect it."""
     about = {"description": tool.description} if tool.description else {}
     parameters = json.loads(_well_formed(tool.parameters))
     return {"type": "function", "function": {"name": tool.name, **about, "parameters": parameters}}
@@ -229,21 +233,24 @@ def _json(data: object) -> str:
     return json.dumps(data, ensure_ascii=False)
 
 
-def _marked(data: Any, seams: Seams, seam: str) -> Any:
-    """JSON data with `seam` wherever a string in it must be cut."""
+def _escaped(data: Any, escaper: SpecialTokenEscaper, separator: str) -> Any:
+    """Return JSON data with `separator` wherever a string in it must be split."""
     match data:
         case str():
-            return seams.mark(_well_formed(data), seam)
+            return escaper.insert_separators(_well_formed(data), separator)
         case list():
-            return [_marked(each, seams, seam) for each in data]
+            return [_escaped(each, escaper, separator) for each in data]
         case dict():
-            return {seams.mark(_well_formed(key), seam): _marked(each, seams, seam) for key, each in data.items()}
+            return {
+                escaper.insert_separators(_well_formed(key), separator): _escaped(each, escaper, separator)
+                for key, each in data.items()
+            }
         case _:
             return data
 
 
 def _strings(data: Any) -> Iterator[str]:
-    """Every string in JSON data."""
+    """Yield every string in JSON data."""
     match data:
         case str():
             yield data
@@ -257,10 +264,10 @@ def _strings(data: Any) -> Iterator[str]:
 
 
 @contextmanager
-def _in_time() -> Iterator[None]:
-    """Native code cannot be interrupted: a template that does not end takes its process with it."""
+def _time_limit() -> Iterator[None]:
+    """End the process if a template does not end: native code cannot be interrupted."""
     with _RENDERING:
-        faulthandler.dump_traceback_later(_LONGEST, exit=True, file=2)
+        faulthandler.dump_traceback_later(_MAX_RENDER_S, exit=True, file=2)
         try:
             yield
         finally:
@@ -268,26 +275,26 @@ def _in_time() -> Iterator[None]:
 
 
 def _reason(error: RuntimeError) -> str:
-    """The template's own words out of GenAI's several lines."""
-    found = re.search(r"Minja's error: (.+?)(?: at row \d+|$)", str(error), re.MULTILINE)
-    return found.group(1) if found else str(error).strip().splitlines()[-1]
+    """Return the template's own message out of GenAI's several lines."""
+    match = re.search(r"Minja's error: (.+?)(?: at row \d+|$)", str(error), re.MULTILINE)
+    return match.group(1) if match else str(error).strip().splitlines()[-1]
 
 
 def markers(added: Iterable[str], special: Iterable[str]) -> frozenset[str]:
-    """The added tokens that a writer must not get by typing their text: all but plain words and white space.
+    """Return the added tokens that must not come from typed text: all except plain words and white space.
 
-    Some tokenizers keep runs of spaces or newlines as added tokens; these control nothing.
+    Some tokenizers have runs of spaces or newlines as added tokens; these control nothing.
     """
     return frozenset(special) | {text for text in added if not _WORD.fullmatch(text)}
 
 
-def unused_seam(texts: Sequence[str]) -> str:
-    """A string that occurs in none of the texts, nor across a border with itself."""
-    longest = max((len(run) for text in texts for run in re.findall(f"{_SEAM}+", text)), default=0)
-    return _SEAM * (longest + 1)
+def unused_separator(texts: Sequence[str]) -> str:
+    """Return a string that occurs in none of the texts, nor across a border with itself."""
+    longest = max((len(run) for text in texts for run in re.findall(f"{_NONCHARACTER}+", text)), default=0)
+    return _NONCHARACTER * (longest + 1)
 
 
-# Tokens before the text in front of a gap, before the text behind it, and before what fills it.
+# The tokens before the prefix, before the suffix and before the text that fills the gap.
 _INFILL = (
     ("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"),  # Qwen2.5-Coder
     ("<fim_prefix>", "<fim_suffix>", "<fim_middle>"),  # StarCoder, Granite
@@ -305,46 +312,48 @@ class Tokenizer:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Load and try. Raises BrokenModelError when a file is missing or damaged, or text does not survive."""
+        """Load and check the tokenizer. Raises BrokenModelError if a file is missing or damaged, or text is altered."""
         self.folder = folder
-        reading = vocabulary.reading(folder)
-        self._typed = Seams(markers(reading.added, reading.control))
-        self._composes = reading.composes
-        self._added = reading.added
+        tokens = vocabulary.reading(folder)
+        self._user_escaper = SpecialTokenEscaper(markers(tokens.added, tokens.control))
+        self._composes = tokens.composes
+        self._added_tokens = tokens.added
         self._native = _load(folder)
         self._starts_with_space = False
-        self._beginning: list[int] = []  # what the model expects before any text
+        self._beginning: list[int] = []  # tokens that the model expects before any text
         try:
-            self._try_out(folder)
+            self._check(folder)
         except RuntimeError as error:  # OpenVINO has no other kind
             raise _broken(folder, error) from None
-        self._template = ChatTemplate(self._native, folder.name, self._typed, Seams(reading.control))
+        self._template = ChatTemplate(
+            self._native, folder.name, self._user_escaper, SpecialTokenEscaper(tokens.control)
+        )
 
     def encode(self, text: str) -> list[int]:
-        """The tokens of a plain text; the name of a control token in it is text like any other."""
-        return self._encode_pieces(self._typed.cut(_well_formed(text)))
+        """Return the tokens of a plain text; the name of a control token in it is text like any other."""
+        return self._encode_pieces(self._user_escaper.split(_well_formed(text)))
 
     def prompt(
         self, messages: Sequence[Message], tools: Sequence[Tool] = (), *, add_generation_prompt: bool = True
     ) -> list[int]:
-        """The tokens of a conversation in the model's chat format, ready for the answer.
+        """Return the tokens of a conversation in the model's chat format, ready for the answer.
 
-        Raises ChatTemplateError when there is no template, or it has no place for one of the messages.
+        Raises ChatTemplateError without a template, or if the template has no place for a message.
         """
         plain = [replace(message, content=_well_formed(message.content)) for message in messages]
         return self._encode_pieces(self._template.pieces(plain, tools, add_generation_prompt=add_generation_prompt))
 
     def raw_prompt(self, text: str, *, add_special: bool = True) -> list[int]:
-        """The tokens of a text to be written on as it is, control tokens in it included.
+        """Return the tokens of a text to continue, in which control tokens count.
 
-        `add_special`: begun as the model expects.
+        `add_special` puts the tokens before it that the model expects at a beginning.
         """
         ids = self._parse(_well_formed(text))
         return ids if not add_special or ids[: len(self._beginning)] == self._beginning else [*self._beginning, *ids]
 
     def infill_prompt(self, prefix: str, suffix: str) -> list[int]:
-        """The tokens of a gap in a text, ready for what fills it. Raises SettingsError where the model has no marks."""
-        marks = next((marks for marks in _INFILL if self._added.issuperset(marks)), None)
+        """Return the tokens of a gap in a text. Raises SettingsError if the model has no tokens for gaps."""
+        marks = next((marks for marks in _INFILL if self._added_tokens.issuperset(marks)), None)
         if marks is None:
             raise SettingsError(
                 "This model has no tokens that mark a gap in a text: leave out the suffix, or use a model for code "
@@ -360,14 +369,14 @@ class Tokenizer:
     @cached_property
     def infill_ends(self) -> frozenset[int]:
         """Tokens that end what fills a gap: the marks, and those of other files."""
-        ends = self._added.intersection([*_INFILL_ENDS, *itertools.chain.from_iterable(_INFILL)])
+        ends = self._added_tokens.intersection([*_INFILL_ENDS, *itertools.chain.from_iterable(_INFILL)])
         return frozenset(token for text in ends for token in self._parse(text))
 
     def prompt_of(self, request: Request, room: int) -> list[int]:
-        """The tokens that a request asks to be continued.
+        """Return the prompt of a request as tokens.
 
-        Raises ContextOverflowError where `room` tokens hold no answer to them, SettingsError for tokens or a gap that
-        the model does not know, and what `prompt` raises.
+        Raises ContextOverflowError if it leaves no room for an answer in `room` tokens, SettingsError for
+        unknown tokens or a gap that the model cannot fill, and what `prompt` raises.
         """
         messages: Sequence[Message] = request.messages
         offered = request.tools.offered if request.tools else ()
@@ -392,28 +401,28 @@ class Tokenizer:
         return ids
 
     def decode(self, ids: Sequence[int], *, keep_special: bool = False) -> str:
-        """The text of some tokens, U+FFFD for bytes that are no character; special tokens only if asked for."""
+        """Return the text of tokens, with U+FFFD for bytes that are no character."""
         return str(self._native.decode(list(ids), skip_special_tokens=not keep_special))
 
     def decode_many(self, batch: list[list[int]]) -> list[str]:
-        """The texts of several token sequences, much faster than one by one."""
+        """Return the texts of several token sequences, much faster than one by one."""
         return list(self._native.decode(batch, skip_special_tokens=True))
 
     def _encode_pieces(self, pieces: Sequence[str]) -> list[int]:
-        """Pieces of one text, each encoded by itself; control tokens in a piece are read as such."""
+        """Encode each piece of one text by itself; control tokens in a piece count."""
         ids = self._parse(pieces[0])
         for piece in pieces[1:]:
             ids += self._parse_further(piece)
         return ids
 
     def _parse(self, text: str, *, as_document: bool = False) -> list[int]:
-        if self._composes:  # OpenVINO does so only where few marks stand on one letter
+        if self._composes:  # OpenVINO composes only letters with few marks
             text = unicodedata.normalize("NFC", text)
         ids: list[int] = self._native.encode(text, add_special_tokens=as_document).input_ids.data[0].tolist()
         return ids
 
     def _parse_further(self, text: str) -> list[int]:
-        """Tokens of a text that continues another: without the space some tokenizers put before a beginning."""
+        """Return the tokens of a text that continues another: without the space that some tokenizers prepend."""
         if not self._starts_with_space:
             return self._parse(text)
         for anchor in _ANCHORS:
@@ -422,7 +431,7 @@ class Tokenizer:
                 return ids[len(head) :]
         return self._parse(text)
 
-    def _try_out(self, folder: Path) -> None:
+    def _check(self, folder: Path) -> None:
         plain, whole = self._parse("a"), self._parse("a", as_document=True)
         self._starts_with_space = " " in self.decode(plain + plain)
         self._beginning = whole[: whole.index(plain[0])] if plain and plain[0] in whole else []
@@ -435,14 +444,14 @@ class Tokenizer:
 
 
 def tokens_of(request: Request, tokenizer: Tokenizer, context: int) -> Iterator[Step | Finish]:
-    """The events that a request for tokens alone is answered with. Raises what `prompt_of` raises."""
+    """Yield the events that answer a request for tokens alone. Raises what `prompt_of` raises."""
     ids = tokenizer.prompt_of(request, sys.maxsize)
     yield Step(tokenizer.decode(ids, keep_special=True), Round((), 0, 0, Origin.TARGET, Timing()))
-    yield Finish(FinishReason.STOP, replace(nothing(), context_length=context), tuple(ids))
+    yield Finish(FinishReason.STOP, replace(no_stats(), context_length=context), tuple(ids))
 
 
 def _load(folder: Path) -> Any:
-    # GenAI loads a folder without these and fails at the first use.
+    # GenAI loads a folder without these files and fails at the first use.
     missing = [name for name in _FILES if not (folder / name).is_file()]
     if missing:
         raise BrokenModelError(
@@ -462,5 +471,5 @@ def _broken(folder: Path, error: RuntimeError) -> BrokenModelError:
 
 
 def _well_formed(text: str) -> str:
-    """`text` with halves of surrogate pairs joined, or replaced where one stands alone: UTF-8 has none."""
+    """Return `text` with surrogate pairs joined and lone surrogates replaced: UTF-8 has none."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,4 +1,4 @@
-"""Conversion of the engine's values to JSON data and back, by their declared types."""
+"""Conversion of typed values to JSON data and back."""
 
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,14 @@ class Tagged(msgspec.Struct, frozen=True, tag=True, tag_field="is"):
 
 
 def to_data(value: Any) -> Any:
-    """`value` as what `json.dumps` takes."""
+    """Return `value` as data for `json.dumps`."""
     return msgspec.to_builtins(value, str_keys=True, enc_hook=_plain)
 
 
-def from_data(wanted: Any, data: Any) -> Any:
-    """`data` from JSON as the declared type; unknown keys are ignored. Raises ValueError."""
+def from_data(kind: Any, data: Any) -> Any:
+    """Return JSON data as a value of type `kind`. Ignores unknown keys. Raises ValueError."""
     try:
-        return msgspec.convert(data, wanted, str_keys=True, dec_hook=_value)
+        return msgspec.convert(data, kind, str_keys=True, dec_hook=_value)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from None
 
@@ -33,9 +33,9 @@ def _plain(value: Any) -> object:
     raise TypeError(f"{type(value).__name__} is no value of a message")
 
 
-def _value(wanted: type, data: Any) -> Any:
-    if wanted is Path:
+def _value(kind: type, data: Any) -> Any:
+    if kind is Path:
         return Path(data)
-    if wanted is Translatable:
+    if kind is Translatable:
         return Translatable.from_data(data)
-    raise TypeError(f"{wanted.__name__} is no value of a message")
+    raise TypeError(f"{kind.__name__} is no value of a message")

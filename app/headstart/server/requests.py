@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from headstart.engine.engine import MOST_LIKELIEST, Call, Message, Request, Sampling, Speculation, Tool, Tools
+from headstart.engine.engine import MAX_LIKELIEST, Call, Message, Request, Sampling, Speculation, Tool, Tools
 from headstart.parameters import Parameter, SamplingParams, declared
 from headstart.server.errors import RefusedError, invalid
 
@@ -58,7 +58,7 @@ _StopOnRepetition = Annotated[
 ]
 Parallel = Annotated[bool, Meta(description="Whether an answer may have more than one call. Default: it has one.")]
 Likeliest = Annotated[
-    int, Meta(ge=0, le=MOST_LIKELIEST, description="Likeliest tokens to return for each token of the answer.")
+    int, Meta(ge=0, le=MAX_LIKELIEST, description="Likeliest tokens to return for each token of the answer.")
 ]
 _REPEATS = (
     "The same request then gets the same answer, whatever was asked before and whatever is guessed, as with "

@@ -6,10 +6,10 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
-from headstart.engine.engine import Finish, FinishReason, LoadOptions, Request, Step, nothing
-from headstart.engine.process.client import Ended, EngineProcess, Told
-from headstart.engine.process.host import Turn
-from headstart.engine.process.watch import LOOK, Doing, Patience
+from headstart.engine.engine import Finish, FinishReason, LoadOptions, Request, Step, no_stats
+from headstart.engine.process.client import Ended, EngineProcess, ProcessEvent
+from headstart.engine.process.host import QueuedRequest
+from headstart.engine.process.watchdog import POLL_S, Activity, Timeouts
 from headstart.engine.protocol import (
     Bench,
     Benched,
@@ -66,12 +66,12 @@ from headstart.ui.formatting import sentences
 from headstart.ui.translation import translate_error
 
 _SHOWN_MS, _HIDDEN_MS = 33, 100  # ms between two `steps`
-# The failure of these orders is not shown: the answer, or loading the model, shows what is wrong.
+# Failures of these orders are not shown: the answer, or loading the model, will show the error.
 _SILENT = (CountTokens.__name__, ReadAhead.__name__, WriteTitle.__name__, RecallTuned.__name__, ForgetTuned.__name__)
 
 
 class EngineLink(QObject):
-    """The engine as the window sees it. One answer at a time; a process starts when there is something to do."""
+    """The engine as the window sees it: one answer at a time. A process starts when there is something to do."""
 
     loading = Signal(object)  # Loading, or None when the process starts
     loaded = Signal(object)  # ModelInfo
@@ -96,11 +96,11 @@ class EngineLink(QObject):
         command: Sequence[str] | None = None,
         journal: Journal | None = None,
         parent: QObject | None = None,
-        patience: Patience | None = None,
+        timeouts: Timeouts | None = None,
     ) -> None:
         """Start nothing yet. `command` replaces the engine's program in tests and in the self-check."""
         super().__init__(parent)
-        self._patience = patience
+        self._timeouts = timeouts
         self.journal = journal or Journal()
         self._command = tuple(command or program("--log", str(self.journal.path)))
         self._process: EngineProcess | None = None
@@ -125,7 +125,7 @@ class EngineLink(QObject):
         self._cancel_timer.timeout.connect(self._on_cancel_timeout)
         self._exit_timer = QTimer(self, singleShot=True)
         self._exit_timer.timeout.connect(self._on_exit_timeout)
-        self._watch_timer = QTimer(self, interval=int(LOOK * 1000))
+        self._watch_timer = QTimer(self, interval=int(POLL_S * 1000))
         self._watch_timer.timeout.connect(self._on_watch)
 
     @property
@@ -140,7 +140,7 @@ class EngineLink(QObject):
 
     @property
     def is_restarting(self) -> bool:
-        """True while the model of a dead engine is being loaded again."""
+        """Return whether the model of a dead engine is being loaded again."""
         return self._is_restarting
 
     @property
@@ -277,7 +277,7 @@ class EngineLink(QObject):
         self._number += 1
         report = partial(self._reported.emit, self._number)
         try:
-            self._process = EngineProcess(self._command, self.journal, report, self._patience)
+            self._process = EngineProcess(self._command, self.journal, report, self._timeouts)
         except EngineLostError as error:
             report(error)
         else:
@@ -352,7 +352,7 @@ class EngineLink(QObject):
         if not waiting and self._process:
             self._process.send(Cancel(generation))
         self._end_answer()
-        self.finished.emit(generation, Finish(FinishReason.CANCELLED, nothing(), ()))
+        self.finished.emit(generation, Finish(FinishReason.CANCELLED, no_stats(), ()))
 
     def _end_answer(self) -> None:
         self._flush()
@@ -367,7 +367,7 @@ class EngineLink(QObject):
             self.steps.emit(self._generation, steps)
 
     @Slot(int, object)
-    def _on_report(self, number: int, report: Told) -> None:
+    def _on_report(self, number: int, report: ProcessEvent) -> None:
         """Handle a report; those of all processes arrive here, from their threads."""
         if number != self._number:
             return
@@ -381,7 +381,7 @@ class EngineLink(QObject):
             self.journal.write(str(report))
             self._kill(translate_error(report), can_retry=not isinstance(report, ProtocolVersionError))
         else:
-            self._process.note(report)
+            self._process.note_report(report)
             if not (self._process.is_idle or self._watch_timer.isActive()):
                 self._watch_timer.start()
             if isinstance(report, Stepped) and report.generation == self._generation:
@@ -449,7 +449,7 @@ class EngineLink(QObject):
 
     def _handle_failure(self, report: Failed) -> None:
         is_out_of_memory = report.kind == OutOfMemoryError.__name__
-        if report.order == Turn.__name__:  # the program that asked the server has been told
+        if report.order == QueuedRequest.__name__:  # the program that asked the server has been told
             if is_out_of_memory:
                 self._kill(translate_error(report.sentence))
             return
@@ -486,9 +486,9 @@ class EngineLink(QObject):
     def _on_watch(self) -> None:
         """Kill a process that hangs."""
         assert self._process
-        silence = self._process.look()
-        if silence:  # a model that was being loaded would hang as long once more
-            self._kill(translate_error(silence.sentence), can_retry=silence.doing not in (Doing.START, Doing.LOAD))
+        hang = self._process.find_hang()
+        if hang:  # a model that was being loaded would hang as long once more
+            self._kill(translate_error(hang.sentence), can_retry=hang.activity not in (Activity.START, Activity.LOAD))
         elif self._process.is_idle:
             self._watch_timer.stop()
 
@@ -498,7 +498,7 @@ class EngineLink(QObject):
         if not self._is_killed:
             self._kill(self.tr("The engine does not end in time."))
             return
-        self._process.leave()
+        self._process.abandon()
         assert self._fault
         self._end(*self._fault)
 

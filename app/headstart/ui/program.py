@@ -13,7 +13,7 @@ from headstart import paths
 from headstart.chat.reader import Hit
 from headstart.chat.store import Store
 from headstart.engine.memory import free_memory
-from headstart.engine.process.watch import Patience
+from headstart.engine.process.watchdog import Timeouts
 from headstart.library import import_folder
 from headstart.settings import Settings
 from headstart.ui.chat.chat_controller import ChatController, PromptsController
@@ -90,7 +90,7 @@ class EngineChoice:
 
     command: tuple[str, ...] | None = None
     find: Find = installed_model
-    patience: Patience | None = None
+    timeouts: Timeouts | None = None
 
 
 class Program(QObject):
@@ -108,7 +108,7 @@ class Program(QObject):
         self.store = store
         self.appearance = Appearance(application, self.settings.now, self)
         self._engine = engine or EngineChoice()
-        self.link = EngineLink(self._engine.command, parent=self, patience=self._engine.patience)
+        self.link = EngineLink(self._engine.command, parent=self, timeouts=self._engine.timeouts)
         self.loader = ModelLoader(self.link, self._engine.find, self)
         self.tools = ToolsController(self.settings, self)
         self.chats = ChatsController(store, self.loader, self.settings.now, self.tools, self)

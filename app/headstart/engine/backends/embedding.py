@@ -1,4 +1,4 @@
-"""Models that turn texts into vectors, by OpenVINO: one text at a time, so that nothing is padded."""
+"""Models that turn texts into vectors, by OpenVINO. Texts are computed one at a time, without padding."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -8,23 +8,23 @@ import numpy as np
 
 from headstart.engine import devices, loading, memory
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Event, Finish, FinishReason, Prefill, Request, nothing
+from headstart.engine.engine import Event, Finish, FinishReason, Prefill, Request, no_stats
 from headstart.engine.load_options import ResolvedOptions
 from headstart.engine.runtime import core, openvino_genai
 from headstart.errors import BrokenModelError, ContextOverflowError, MakesVectorsError, SettingsError
 from headstart.library.manifest import Embedding, Manifest
 
-_IDS, _MASK = "input_ids", "attention_mask"  # of the inputs; any other is zero for a text without a pair
+_IDS, _MASK = "input_ids", "attention_mask"  # other inputs are zero for a text without a pair
 
 
 def load(resolved: ResolvedOptions) -> "EmbeddingEngine":
-    """Raises BrokenModelError, DeviceError or MemoryBudgetError."""
+    """Load an embedding model. Raises BrokenModelError, DeviceError and MemoryBudgetError."""
     target = resolved.target
     device = devices.require(resolved.options.device)
     memory.require(resolved)
     loading.verify_files(target, device)
     try:
-        # A processor with 16-bit numbers would round in them, and vectors be compared with others that were not.
+        # 16-bit arithmetic would round, and these vectors are compared with others that were not rounded.
         exact = {"INFERENCE_PRECISION_HINT": "f32"} if devices.kind(device) == "CPU" else {}
         compiled = core().compile_model(target.folder / "openvino_model.xml", device, exact)
         tokenizer = openvino_genai().Tokenizer(str(target.folder))
@@ -38,10 +38,9 @@ def load(resolved: ResolvedOptions) -> "EmbeddingEngine":
 
 
 class EmbeddingEngine:
-    """An Engine that answers requests with `inputs` alone."""
+    """An Engine that answers only requests with `inputs`."""
 
     def __init__(self, model: Manifest, compiled: Any, tokenizer: Any) -> None:
-        """`compiled` is OpenVINO's, `tokenizer` GenAI's."""
         assert model.embedding, "it was exported for this"
         self.model, self.context = model, model.context_length
         self._embedding: Embedding = model.embedding
@@ -49,7 +48,7 @@ class EmbeddingEngine:
         self._request, self._tokenizer = compiled.create_infer_request(), tokenizer
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
-        """See Engine.generate. Raises SettingsError for what is to be answered in words."""
+        """Yield the progress, then the vectors. Raises MakesVectorsError for a request without `inputs`."""
         if not request.inputs:
             raise MakesVectorsError(self.model.name)
         texts = [self._ids(text, place) for place, text in enumerate(request.inputs)]
@@ -57,26 +56,25 @@ class EmbeddingEngine:
         yield Prefill(0, total)
         for ids in texts:
             if cancel and cancel.is_set():
-                yield Finish(FinishReason.CANCELLED, nothing(), ())
+                yield Finish(FinishReason.CANCELLED, no_stats(), ())
                 return
             vectors.append(self._vector(ids).astype("<f4").tobytes())
             done += len(ids)
             yield Prefill(done, total)
-        stats = replace(nothing(), prompt_tokens=total, context_length=self.context)
+        stats = replace(no_stats(), prompt_tokens=total, context_length=self.context)
         yield Finish(FinishReason.STOP, stats, (), tuple(vectors))
 
     def count(self, request: Request | None, text: str) -> int:
-        """Tokens of a text. Raises SettingsError for a request."""
+        """Return the tokens of a text. Raises MakesVectorsError for a request."""
         if request:
             raise MakesVectorsError(self.model.name)
         return len(self._tokenizer.encode(text).input_ids.data[0])
 
     def close(self) -> None:
-        """See Engine.close."""
         self._request = None
 
     def _ids(self, text: str | Sequence[int], place: int) -> Sequence[int]:
-        """Raises SettingsError and ContextOverflowError."""
+        """Return the tokens of a text. Raises SettingsError and ContextOverflowError."""
         ids = self._tokenizer.encode(text).input_ids.data[0].tolist() if isinstance(text, str) else text
         if not ids or max(ids) >= self.model.tokenizer.vocabulary:
             raise SettingsError("Text {place} has no token that the model knows: correct it.", place=place)
@@ -92,7 +90,7 @@ class EmbeddingEngine:
     def _vector(self, ids: Sequence[int]) -> Any:
         row = np.array([ids], np.int64)
         fed = {name: row if name == _IDS else np.full_like(row, int(name == _MASK)) for name in self._names}
-        states = self._request.infer(fed)[0][0]  # a row for each token
+        states = self._request.infer(fed)[0][0]  # [tokens, width]
         match self._embedding.pooling:
             case "cls":
                 pooled = states[0]

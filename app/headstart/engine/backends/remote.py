@@ -54,21 +54,21 @@ from headstart.errors import (
 from headstart.parameters import declared
 
 _Body = dict[str, Any]
-_CONNECT = 10.0  # seconds to reach a server
-_SILENCE = 600.0  # seconds of silence while a server reads a long prompt
-_PAUSE = 120.0  # seconds of silence in the middle of an answer
-_DELAYS = (0.5, 1.0, 2.0)  # seconds before another try
-_PATIENCE = 60.0  # seconds that a busy server may ask to wait, all tries together
-_HERE = ("localhost", "127.0.0.1", "::1")  # never by way of a proxy
-_EXCERPT = 200  # characters of what a server said
+_CONNECT_S = 10.0  # seconds to reach a server
+_READ_S = 600.0  # seconds of silence while a server reads a long prompt
+_PAUSE_S = 120.0  # seconds of silence in the middle of an answer
+_RETRY_DELAYS_S = (0.5, 1.0, 2.0)  # before another try
+_MAX_WAIT_S = 60.0  # for all tries together, that a busy server may ask for
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")  # never reached through a proxy
+_MAX_EXCERPT = 200  # characters of a server's message
 _ROUND = Round((), 0, 0, Origin.UNKNOWN, Timing())  # a server reports neither tokens nor rounds
 _REASONS = {"length": FinishReason.LENGTH, "content_filter": FinishReason.CONTENT_FILTER}  # all others: STOP
 _SAMPLING = tuple(each.field for each in declared(Sampling))
-_LENGTH, _CONFIDENCE = "num_assistant_tokens", "assistant_confidence_threshold"
-_USUAL_LENGTH = 5  # draft tokens, as OpenVINO GenAI has it
-_MOST, _MOST_OF_OPENAI = "max_tokens", "max_completion_tokens"  # OpenAI's newer models know the second only
-# Fields that OpenAI's own service lacks, with the value that changes nothing. They are sent wherever they are accepted,
-# because servers have other defaults (a model's own repetition penalty, the forty likeliest tokens).
+_NUM_DRAFT, _CONFIDENCE = "num_assistant_tokens", "assistant_confidence_threshold"
+_USUAL_LENGTH = 5  # draft tokens; the default of OpenVINO GenAI
+_MAX_TOKENS, _MAX_COMPLETION_TOKENS = "max_tokens", "max_completion_tokens"  # newer models of OpenAI: the second
+# Fields that OpenAI's own service lacks, with their neutral value. They are sent unless a server refuses them, because
+# servers have other defaults (a model's own repetition penalty, the forty likeliest tokens).
 _NEUTRAL: _Body = {
     "top_k": 0,
     "min_p": 0.0,
@@ -79,7 +79,7 @@ _NEUTRAL: _Body = {
 
 
 def load(options: LoadOptions) -> "RemoteEngine":
-    """Check that the server has the model. Raises RemoteError, ModelNotFoundError, SettingsError."""
+    """Return a model of a server. Raises RemoteError, ModelNotFoundError and SettingsError."""
     assert options.remote, "the caller asks for a remote model"
     key = api_keys.find(options.remote.name)
     return RemoteEngine(options.remote, key.secret if key else None)
@@ -96,21 +96,25 @@ class RemoteModel(Struct, frozen=True):
 
     @property
     def context(self) -> int:
-        """Its length in tokens; 0 if unknown."""
-        told = (self.max_model_len, self.context_length, self.context_window, self.max_context_length)
-        return next((length for length in told if length and length > 0), 0)
+        """Length of the context in tokens; 0 if unknown."""
+        lengths = (self.max_model_len, self.context_length, self.context_window, self.max_context_length)
+        return next((length for length in lengths if length and length > 0), 0)
 
 
 class RemoteEngine:
     """A model of a server. A step is the text of one chunk; token ids are unknown."""
 
     def __init__(
-        self, remote: Remote, key: str | None = None, delays: tuple[float, ...] = _DELAYS, pause: float = _PAUSE
+        self,
+        remote: Remote,
+        key: str | None = None,
+        delays: tuple[float, ...] = _RETRY_DELAYS_S,
+        pause: float = _PAUSE_S,
     ) -> None:
-        """Raises as `load`. `delays`: seconds before another try; `pause`: the longest in mid-answer, in seconds."""
+        """Connect to a server. `delays` and `pause` are in seconds. Raises what `load` raises."""
         self.remote = remote
         self._delays, self._pause = delays, pause
-        self._complaints: list[str] = []  # of refusals that another body mended
+        self._refusals: list[str] = []  # messages of refusals that another body mended
         self._client = _client(remote, key)
         self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)  # any wait in it can be cancelled
         with ExitStack() as undoing:
@@ -119,7 +123,7 @@ class RemoteEngine:
             undoing.pop_all()
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
-        """See Engine.generate. Also raises RemoteError; the events before it are the part of the answer to keep."""
+        """Yield the events of an answer. Also raises RemoteError; the events before it remain valid."""
         if request.is_text or request.tokens_only or request.grammar or request.bias:
             raise SettingsError(
                 "{name} is only asked to answer conversations: for a text to be written on or a grammar "
@@ -127,7 +131,7 @@ class RemoteEngine:
                 name=self.remote.name,
             )
         cancel = cancel or CancelEvent()
-        answer, stops = _Answer(self.remote), StopStrings(request.stop)  # some servers send the stop string, too
+        answer, stops = _Answer(self.remote), StopStrings(request.stop)  # some servers send the stop string
         shown = 0  # characters
         with closing(self._stream(_body(request, self.model.name), answer, cancel)) as stream:
             for data in stream:
@@ -143,49 +147,49 @@ class RemoteEngine:
         rest = stops.flush()
         yield from _steps(rest, answer.scored(shown + len(rest)))
         if not (answer.has_ended or answer.reason or cancel.is_set()):
-            raise _break(self.remote)
+            raise _connection_broke(self.remote)
         if not cancel.is_set():
             yield from _steps(answer.calls(request.tools))
-        usual = FinishReason.CANCELLED if cancel.is_set() else FinishReason.STOP
-        yield Finish(answer.reason or usual, answer.stats(self.model.context), ())
+        default = FinishReason.CANCELLED if cancel.is_set() else FinishReason.STOP
+        yield Finish(answer.reason or default, answer.stats(self.model.context), ())
 
     def close(self) -> None:
-        """See Engine.close; harmless twice."""
+        """Close the connections. Closing again does nothing."""
         if not self._client.is_closed:
             self._runner.run(self._client.aclose())
-            self._runner.close()  # ends what still goes on
+            self._runner.close()  # cancels its tasks
 
     async def _choose(self) -> RemoteModel:
-        """The chosen model."""
+        """Return the requested model, or the server's only one."""
         response = await self._send("GET", "/models")
         if response.status_code not in (httpx.codes.OK, httpx.codes.NOT_FOUND):
             raise refusal(self.remote, response)
-        name, wanted = self.remote.name, self.remote.model
+        name, requested = self.remote.name, self.remote.model
         try:
             known = msgspec.convert(response.json(), _Models, strict=False).data
         except (ValueError, RecursionError, msgspec.ValidationError):
-            if wanted:  # a server without a list may have the model all the same
-                return RemoteModel(wanted)
+            if requested:  # a server without a list may still have the model
+                return RemoteModel(requested)
             raise RemoteError(
                 "{name} does not list its models at {url}/models; check the address (it often ends in "
                 "/v1), or name a model: remote:{name}/MODEL.",
                 name=name,
                 url=self.remote.url,
             ) from None
-        fitting = [model for model in known if wanted in (None, model.name)]
+        fitting = [model for model in known if requested in (None, model.name)]
         if len(fitting) == 1:
             return fitting[0]
         names = ", ".join(model.name for model in known) or "none"
-        if wanted:
+        if requested:
             raise ModelNotFoundError(
-                "{name} has no model {wanted!r}; it has {names}.", name=name, wanted=wanted, names=names
+                "{name} has no model {wanted!r}; it has {names}.", name=name, wanted=requested, names=names
             )
         raise ModelNotFoundError(
             "{name} has these models: {names}; name one of them: remote:{name}/MODEL.", name=name, names=names
         )
 
     def _stream(self, body: _Body, answer: "_Answer", cancel: CancelEvent) -> Generator[bytes | Prefill, None, None]:
-        """The data of an answer; if cancelled, ends early and closes the connection."""
+        """Yield the data of an answer. A cancelled answer ends early and closes the connection."""
         arriving, loop = self._receive(body, answer), self._runner.get_loop()
 
         async def following() -> bytes | Prefill | None:
@@ -195,7 +199,7 @@ class RemoteEngine:
                 try:
                     return await anext(arriving, None)
                 except asyncio.CancelledError:
-                    if not cancel.is_set():  # but Ctrl+C
+                    if not cancel.is_set():  # Ctrl+C
                         raise
                     return None
 
@@ -207,17 +211,17 @@ class RemoteEngine:
                 self._runner.run(arriving.aclose())
 
     async def _receive(self, body: _Body, answer: "_Answer") -> AsyncGenerator[bytes | Prefill, None]:
-        async for tried in self._post(body):
-            if isinstance(tried, Prefill):
-                yield tried
+        async for result in self._post(body):
+            if isinstance(result, Prefill):
+                yield result
                 continue
-            async with aclosing(tried) as response:
+            async with aclosing(result) as response:
                 if response.status_code != httpx.codes.OK:
                     raise refusal(self.remote, response)
                 async with aclosing(self._lines(response, answer)) as lines:
                     async for line in lines:
                         field, _, data = line.partition(b":")
-                        if field == b"data" and data.strip():  # not the comments that keep a connection alive
+                        if field == b"data" and data.strip():  # skip comments, which keep a connection alive
                             yield data.strip()
 
     async def _lines(self, response: httpx.Response, answer: "_Answer") -> AsyncGenerator[bytes, None]:
@@ -232,7 +236,7 @@ class RemoteEngine:
                 for line in lines.push(part):
                     yield line
         except httpx.RequestError:
-            raise _break(self.remote) from None
+            raise _connection_broke(self.remote) from None
         except TimeoutError:
             raise RemoteError(
                 "{name} has sent nothing for {seconds} s in the middle of the answer; what came of it is kept: "
@@ -242,57 +246,57 @@ class RemoteEngine:
             ) from None
 
     async def _post(self, body: _Body) -> AsyncGenerator[Prefill | httpx.Response, None]:
-        """If the server refuses a field that may be changed, the request is sent again in another way."""
-        for complaint in self._complaints:
-            body = _after_refusal(body, complaint) or body
+        """Send a request; send it again in another form if the server refuses a field that may change."""
+        for message in self._refusals:
+            body = _mended_body(body, message) or body
         while True:
-            other = None
-            async for tried in self._tries("POST", "/chat/completions", body):
-                if isinstance(tried, httpx.Response) and tried.status_code in (400, 422):
-                    other = _after_refusal(body, tried.text)
-                    self._complaints += [tried.text] * (other is not None)
-                if other is None:
-                    yield tried
-            if other is None:
+            mended = None
+            async for result in self._attempts("POST", "/chat/completions", body):
+                if isinstance(result, httpx.Response) and result.status_code in (400, 422):
+                    mended = _mended_body(body, result.text)
+                    self._refusals += [result.text] * (mended is not None)
+                if mended is None:
+                    yield result
+            if mended is None:
                 return
-            body = other
+            body = mended
 
     async def _send(self, method: str, path: str) -> httpx.Response:
-        async for tried in self._tries(method, path):
-            if isinstance(tried, httpx.Response):
-                return tried
+        async for result in self._attempts(method, path):
+            if isinstance(result, httpx.Response):
+                return result
         raise AssertionError("the last try is a response or raises")
 
-    async def _tries(
+    async def _attempts(
         self, method: str, path: str, body: _Body | None = None
     ) -> AsyncGenerator[Prefill | httpx.Response, None]:
-        """The reply, whose stream has not begun. Before it, a note of each time that a busy server asked to wait."""
-        patience = _PATIENCE
+        """Yield a note for each wait of a busy server, then the response, whose stream has not begun."""
+        wait_left = _MAX_WAIT_S
         for delay in (*self._delays, None):
             try:
                 response = await self._client.send(self._client.build_request(method, path, json=body), stream=True)
                 if method == "GET" or response.status_code != httpx.codes.OK:
                     await response.aread()
             except httpx.RequestError as error:
-                if delay is None or not _may_pass(error):
+                if delay is None or not _is_retryable_error(error):
                     raise _unreachable(self.remote, error) from None
                 wait = delay
             else:
-                named = _named_wait(response)
-                if delay is None or not _is_overburdened(response.status_code) or (named or 0) > patience:
+                named = _retry_after(response)
+                if delay is None or not _is_retryable_status(response.status_code) or (named or 0) > wait_left:
                     yield response
                     return
                 wait = delay if named is None else named
-                patience -= named or 0
+                wait_left -= named or 0
                 if named:
-                    yield Prefill(0, 0, _about_wait(self.remote, named))
+                    yield Prefill(0, 0, _wait_note(self.remote, named))
             await asyncio.sleep(wait)
 
 
 def refusal(remote: Remote, response: httpx.Response) -> HeadstartError:
-    """The error of a refused request; the response must have been read."""
+    """Return the error of a refused request. The response must have been read."""
     name, status = remote.name, response.status_code
-    words = _complaint_of(response)
+    words = _error_message(response)
     in_brackets, after_comma = (f" ({words})", f", {words}") if words else ("", "")
     named: dict[str, object] = {
         "name": name, "url": remote.url, "model": remote.model, "status": status, "words": words,
@@ -323,7 +327,7 @@ def refusal(remote: Remote, response: httpx.Response) -> HeadstartError:
                 "There is no such API at {url}{in_brackets}; check the address of {name}: it often ends in /v1.",
                 **named,
             )
-        case 429 if seconds := _named_wait(response):
+        case 429 if seconds := _retry_after(response):
             sentence = Translatable(
                 "{name} is busy{in_brackets} and asks you to wait {seconds} s; then try again.",
                 **named,
@@ -331,7 +335,7 @@ def refusal(remote: Remote, response: httpx.Response) -> HeadstartError:
             )
         case 429:
             sentence = Translatable("{name} is busy{in_brackets}; try again in a while.", **named)
-        case _ if _is_overburdened(status):
+        case _ if _is_retryable_status(status):
             sentence = Translatable(
                 "{name} failed (status {status}{after_comma}); try again, or look into that server's log.", **named
             )
@@ -349,7 +353,7 @@ def refusal(remote: Remote, response: httpx.Response) -> HeadstartError:
 
 
 def _client(remote: Remote, key: str | None) -> httpx.AsyncClient:
-    """Sends nothing yet. Trusts the system's certificates, which include a company's own authority."""
+    """Return a client that trusts the system's certificates, which include a company's own authority."""
     context = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if remote.certificate:
         try:
@@ -366,23 +370,23 @@ def _client(remote: Remote, key: str | None) -> httpx.AsyncClient:
     return httpx.AsyncClient(
         base_url=remote.url,
         headers=headers,
-        timeout=httpx.Timeout(_SILENCE, connect=_CONNECT),
+        timeout=httpx.Timeout(_READ_S, connect=_CONNECT_S),
         verify=context,
-        trust_env=httpx.URL(remote.url).host not in _HERE,
+        trust_env=httpx.URL(remote.url).host not in _LOOPBACK,
     )
 
 
 def _body(request: Request, model: str) -> _Body:
-    """The body of a request. What is left to the model is left to the server."""
+    """Return the body of a request. Parameters that are left to the model are left to the server."""
     sampling = request.sampling
     if not sampling.temperature and "temperature" not in sampling.automatic:
-        sampling = sampling.settled(Sampling())  # greedy is greedy there, too
+        sampling = sampling.settled(Sampling())  # greedy decoding needs no other parameter
     body: _Body = {
         "model": model,
         "messages": list(_messages(request.messages)),
         "stream": True,
         "stream_options": {"include_usage": True},
-        _MOST: request.max_new_tokens,
+        _MAX_TOKENS: request.max_new_tokens,
         **{name: getattr(sampling, name) for name in _SAMPLING if name not in sampling.automatic},
     }
     if "repetition_penalty" in body:
@@ -396,34 +400,36 @@ def _body(request: Request, model: str) -> _Body:
         body["response_format"] = {"type": "json_schema", "json_schema": form}
     if request.likeliest is not None:
         body |= {"logprobs": True, "top_logprobs": request.likeliest}
-    if request.messages[-1].role == "assistant":  # vLLM's way to have an answer written on; llama.cpp needs none
+    if request.messages[-1].role == "assistant":  # vLLM needs this to continue an answer; llama.cpp does not
         body |= {"continue_final_message": True, "add_generation_prompt": False}
-    if request.speculation.mode is not Mode.OFF:  # OpenVINO Model Server's names; others have nothing to set
-        fixed = {name: getattr(request.speculation, name) for name in (_LENGTH, _CONFIDENCE)}
+    if request.speculation.mode is not Mode.OFF:  # OpenVINO Model Server's names; other servers have none
+        fixed = {name: getattr(request.speculation, name) for name in (_NUM_DRAFT, _CONFIDENCE)}
         body |= {name: value for name, value in fixed.items() if value is not None}
     return body
 
 
 def _messages(messages: Iterable[Message]) -> Iterator[_Body]:
-    """The conversation. Results have the numbers of the calls, in whose order they stand."""
+    """Yield the conversation. Results get the ids of the calls, which they follow in order."""
     numbers, open_calls = 0, deque[str]()
     for message in messages:
-        told: _Body = {"role": message.role, "content": message.content}
+        entry: _Body = {"role": message.role, "content": message.content}
         if message.calls:
-            ids = [f"call{numbers + place:05}" for place in range(len(message.calls))]  # Mistral wants nine signs
+            ids = [
+                f"call{numbers + place:05}" for place in range(len(message.calls))
+            ]  # Mistral requires nine characters
             numbers, open_calls = numbers + len(ids), deque(ids)
             functions = ({"name": call.name, "arguments": call.arguments} for call in message.calls)
             calls = [
                 {"id": one, "type": "function", "function": each} for one, each in zip(ids, functions, strict=True)
             ]
-            told |= {"content": message.content or None, "tool_calls": calls}
+            entry |= {"content": message.content or None, "tool_calls": calls}
         if message.role == "tool":
-            told["tool_call_id"] = open_calls.popleft() if open_calls else ""
-        yield told
+            entry["tool_call_id"] = open_calls.popleft() if open_calls else ""
+        yield entry
 
 
 def _tools(tools: Tools) -> _Body:
-    """What the answer may call, and how."""
+    """Return the fields of the tools that an answer may call."""
     offered = [
         {
             "type": "function",
@@ -438,18 +444,18 @@ def _tools(tools: Tools) -> _Body:
     return {"tools": offered, "parallel_tool_calls": tools.parallel, **chosen}
 
 
-def _after_refusal(body: _Body, complaint: str) -> _Body | None:
-    """Another body after a refusal that names a field which may be changed; None if there is none.
+def _mended_body(body: _Body, message: str) -> _Body | None:
+    """Return another body after a refusal that names a field which may change, or None.
 
     A strict server may refuse unknown fields; OpenVINO Model Server needs the length of its draft.
     """
-    if _MOST_OF_OPENAI in complaint and _MOST in body:
-        return {_MOST_OF_OPENAI if name == _MOST else name: value for name, value in body.items()}
-    if _LENGTH in complaint and _LENGTH not in body and _CONFIDENCE not in body:
-        return body | {_LENGTH: _USUAL_LENGTH}
-    spared = [name for name, neutral in _NEUTRAL.items() if name in body and body[name] == neutral]
-    if any(name in complaint for name in spared):
-        return {name: value for name, value in body.items() if name not in spared}
+    if _MAX_COMPLETION_TOKENS in message and _MAX_TOKENS in body:
+        return {_MAX_COMPLETION_TOKENS if name == _MAX_TOKENS else name: value for name, value in body.items()}
+    if _NUM_DRAFT in message and _NUM_DRAFT not in body and _CONFIDENCE not in body:
+        return body | {_NUM_DRAFT: _USUAL_LENGTH}
+    droppable = [name for name, neutral in _NEUTRAL.items() if name in body and body[name] == neutral]
+    if any(name in message for name in droppable):
+        return {name: value for name, value in body.items() if name not in droppable}
     return None
 
 
@@ -480,10 +486,10 @@ class _Logprobs(Struct):
 
 class _Delta(Struct):
     content: str | None = None
-    refusal: str | None = None  # of OpenAI's models, in place of an answer
+    refusal: str | None = None  # OpenAI: in place of an answer
     tool_calls: list[_CallPart] | None = None
-    reasoning_content: str | None = None  # of llama.cpp, vLLM and others
-    reasoning: str | None = None  # of OpenRouter and others
+    reasoning_content: str | None = None  # llama.cpp, vLLM and others
+    reasoning: str | None = None  # OpenRouter and others
 
 
 class _Choice(Struct):
@@ -493,7 +499,7 @@ class _Choice(Struct):
 
 
 class _Details(Struct):
-    cached_tokens: int | None = None  # of the prompt, that the server need not read again
+    cached_tokens: int | None = None  # of the prompt
     accepted_prediction_tokens: int | None = None
     rejected_prediction_tokens: int | None = None
 
@@ -518,36 +524,36 @@ class _Chunk(Struct):
 
 
 class _Answer:
-    """An answer so far. Thinking that a server sends separately is put before the answer, in tags."""
+    """An answer so far. Thoughts that a server sends separately are put before the answer, in tags."""
 
     def __init__(self, remote: Remote) -> None:
         self.reason: FinishReason | None = None
-        self.has_ended = False  # the server said that nothing follows
+        self.has_ended = False  # the server announced the end
         self._remote = remote
         self._is_thinking = False
         self._usage, self._timings = _Usage(), _Timings()
         self._started = self._first = self._last = time.perf_counter()
         self._chunks = self._length = 0
         self._called: dict[int, list[str]] = {}  # by index: name, arguments
-        self._scored: list[Scored] = []  # not told yet
+        self._scored: list[Scored] = []  # not returned yet
 
     @property
     def has_begun(self) -> bool:
-        """Whether some of it came."""
+        """Return whether a part of the answer has come."""
         return bool(self._chunks or self._called)
 
     def read(self, data: bytes) -> str:
-        """The text of a chunk. Raises RemoteError."""
+        """Return the text of a chunk. Raises RemoteError."""
         if data == b"[DONE]":
             self.has_ended = True
             return ""
         try:
             chunk = msgspec.convert(json.loads(data), _Chunk, strict=False)
-            complaint = _complaint(chunk.error)
+            message = _message_in(chunk.error)
         except (ValueError, RecursionError, msgspec.ValidationError):
             raise self._broken_off("what came is not OpenAI's protocol") from None
         if chunk.error:
-            raise self._broken_off(complaint or "it gives no reason")
+            raise self._broken_off(message or "it gives no reason")
         self._usage, self._timings = chunk.usage or self._usage, chunk.timings or self._timings
         choice = chunk.choices[0] if chunk.choices else _Choice()
         if choice.finish_reason:
@@ -566,13 +572,13 @@ class _Answer:
         return text
 
     def scored(self, shown: int) -> tuple[Scored, ...]:
-        """The tokens that are new among those of the first `shown` characters."""
-        told = tuple(each for each in self._scored if each.start < shown)
-        del self._scored[: len(told)]
-        return told
+        """Return the new tokens among those of the first `shown` characters."""
+        scored = tuple(each for each in self._scored if each.start < shown)
+        del self._scored[: len(scored)]
+        return scored
 
     def calls(self, tools: Tools | None) -> str:
-        """What it calls, as a text in the format of calls. Raises RemoteError for what it may not call."""
+        """Return the tool calls as text. Raises RemoteError for a call of an unknown tool."""
         if not self._called:
             return ""
         names = {tool.name for tool in tools.callable} if tools else set[str]()
@@ -585,16 +591,16 @@ class _Answer:
                 name=self._remote.name,
                 tool=unknown,
             )
-        if self.reason is FinishReason.LENGTH:  # it ended within the last one
+        if self.reason is FinishReason.LENGTH:  # the last call may be incomplete
             calls = [call for call in calls if _is_object(call.arguments)]
         if not all(_is_object(call.arguments) for call in calls):
             raise self._broken_off("the arguments of a tool are not a JSON object")
         return "\n".join(written_call(call) for call in (calls if tools and tools.parallel else calls[:1]))
 
     def stats(self, context: int) -> Stats:
-        """The known figures. If a server counts no tokens, each chunk counts as one, which is the least.
+        """Return the known figures; `context` is the model's. Each chunk counts as a token if the server counts none.
 
-        `context` is the model's. Only the server could know the gain of speculation.
+        Only the server could know the gain of speculation.
         """
         prompt = self._usage.prompt_tokens or 0
         written = self._usage.completion_tokens or self._chunks
@@ -618,10 +624,10 @@ class _Answer:
             context_length=context,
         )
 
-    def _score(self, told: _Logprobs | None, text: str) -> None:
-        """Note how likely the tokens of a chunk were. Where one begins is only known of the first."""
+    def _score(self, logprobs: _Logprobs | None, text: str) -> None:
+        """Note the log-probabilities of a chunk's tokens. Only the start of its first token is known."""
         start = self._length
-        for each in (told.content if told else None) or ():
+        for each in (logprobs.content if logprobs else None) or ():
             likeliest = tuple(map(_likelihood, each.top_logprobs or ()))
             self._scored.append(Scored(_likelihood(each), start, likeliest))
             start = min(start + len(each.token), self._length + len(text))
@@ -646,8 +652,8 @@ def _steps(text: str, scored: tuple[Scored, ...] = ()) -> Iterator[Step]:
         yield Step(text, _ROUND, (Piece(text, Origin.UNKNOWN),) if text else (), scored)
 
 
-def _likelihood(told: _Logprob) -> Likelihood:
-    return Likelihood(tuple(told.token.encode() if told.bytes is None else told.bytes), told.logprob)
+def _likelihood(entry: _Logprob) -> Likelihood:
+    return Likelihood(tuple(entry.token.encode() if entry.bytes is None else entry.bytes), entry.logprob)
 
 
 def _is_object(arguments: str) -> bool:
@@ -657,7 +663,7 @@ def _is_object(arguments: str) -> bool:
         return False
 
 
-def _break(remote: Remote) -> RemoteError:
+def _connection_broke(remote: Remote) -> RemoteError:
     return RemoteError(
         "The connection to {name} broke in the middle of the answer; what came of it is kept: "
         "continue it, or ask again.",
@@ -699,15 +705,15 @@ def _unreachable(remote: Remote, error: httpx.RequestError) -> RemoteError:
     )
 
 
-def _may_pass(error: httpx.RequestError) -> bool:
-    """Whether the same may work in a moment: a server is starting, or has just closed the connection."""
+def _is_retryable_error(error: httpx.RequestError) -> bool:
+    """Return whether another try may work: a server is starting, or has just closed the connection."""
     if isinstance(error, httpx.ConnectError):
         return not any(isinstance(cause, ssl.SSLError | socket.gaierror) for cause in _causes(error))
     return isinstance(error, httpx.RemoteProtocolError | httpx.ReadError | httpx.WriteError)
 
 
-def _named_wait(response: httpx.Response) -> float | None:
-    """Seconds until a busy server wants to be asked again, if it says so: a number, or a date."""
+def _retry_after(response: httpx.Response) -> float | None:
+    """Return the seconds that a busy server asks to wait, given as a number or a date, or None."""
     named = response.headers.get("retry-after", "")
     if named.isdecimal():
         return min(float(named), 86400.0)
@@ -717,7 +723,7 @@ def _named_wait(response: httpx.Response) -> float | None:
         return None
 
 
-def _about_wait(remote: Remote, seconds: float) -> Translatable:
+def _wait_note(remote: Remote, seconds: float) -> Translatable:
     return Translatable(
         "{name} is busy and asks you to wait; it is asked again in {seconds} s.",
         name=remote.name,
@@ -725,8 +731,8 @@ def _about_wait(remote: Remote, seconds: float) -> Translatable:
     )
 
 
-def _is_overburdened(status: int) -> bool:
-    """Whether the same may be answered in a moment."""
+def _is_retryable_status(status: int) -> bool:
+    """Return whether the same request may be answered in a moment."""
     return status == httpx.codes.TOO_MANY_REQUESTS or status >= httpx.codes.INTERNAL_SERVER_ERROR
 
 
@@ -734,20 +740,20 @@ def _is_about_context(words: str) -> bool:
     return "context" in words and any(word in words for word in ("length", "exceed", "window", "size", "tokens"))
 
 
-def _complaint_of(response: httpx.Response) -> str:
+def _error_message(response: httpx.Response) -> str:
     try:
-        return _complaint(response.json())
+        return _message_in(response.json())
     except (ValueError, RecursionError):
         return ""
 
 
-def _complaint(data: Any) -> str:
-    """The server's own message, however it is wrapped; empty if there is none."""
+def _message_in(data: Any) -> str:
+    """Return the server's own message, however it is wrapped, or ""."""
     if isinstance(data, dict):
-        return next(filter(None, (_complaint(data.get(name)) for name in ("error", "message", "detail", "msg"))), "")
+        return next(filter(None, (_message_in(data.get(name)) for name in ("error", "message", "detail", "msg"))), "")
     if isinstance(data, list):
-        return "; ".join(filter(None, map(_complaint, data)))[:_EXCERPT]
-    return " ".join(data.split())[:_EXCERPT].rstrip(".") if isinstance(data, str) else ""
+        return "; ".join(filter(None, map(_message_in, data)))[:_MAX_EXCERPT]
+    return " ".join(data.split())[:_MAX_EXCERPT].rstrip(".") if isinstance(data, str) else ""
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

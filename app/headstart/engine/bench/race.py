@@ -46,7 +46,7 @@ def speculation(name: str) -> Speculation:
         AGAIN: Speculation(Mode.OFF),
         AUTO: Speculation(Mode.AUTO),
         DRAFT_ONLY: Speculation(drafter=Drafter.DRAFT),
-        EAGLE_ONLY: Speculation(drafter=Drafter.EAGLE),
+        EAGLE_ONLY: Speculation(drafter=Drafter.HEAD),
         NGRAM_ONLY: Speculation(drafter=Drafter.NGRAM),
     }
     kind, _, figure = name.partition(" ")

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from headstart.engine.bench.race import AGAIN, AUTO, DRAFT_ONLY, EAGLE_ONLY, NGRAM_ONLY, PLAIN, Heat, Run, fixed_length
 from headstart.engine.devices import Machine
+from headstart.engine.origins import ORIGINS, Origin
 
 _RESAMPLES = 2000
 _SEED = 20
@@ -379,13 +380,11 @@ class Advice:
     @property
     def words(self) -> str:
         """The text for the table: "draft, 5-8"."""
+        method = ORIGINS[Origin.NGRAM].name if self.method == NGRAM_ONLY else self.method
         if self.lengths is None:
-            return _TITLES[self.method]
+            return method
         least, most = self.lengths
-        return f"{_TITLES[self.method]}, {least}" if least == most else f"{_TITLES[self.method]}, {least}-{most}"
-
-
-_TITLES = {OFF: "off", DRAFT_ONLY: "draft", EAGLE_ONLY: "eagle", NGRAM_ONLY: "n-gram"}
+        return f"{method}, {least}" if least == most else f"{method}, {least}-{most}"
 
 
 def advice(result: BenchResult) -> tuple[Advice, ...]:

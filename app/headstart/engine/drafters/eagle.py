@@ -25,7 +25,7 @@ class EagleDrafter(ModelDrafter):
     _read: int = field(default=0, init=False)  # tokens of the text in the cache; behind them stand guesses
     _present: int = field(default=0, init=False)  # tokens of the text that could be there
 
-    name = Origin.EAGLE
+    name = Origin.HEAD
 
     def begin(self, sequence: Sequence) -> None:
         """Keep what the cache shares with a new prompt, if the hidden states go on from there."""

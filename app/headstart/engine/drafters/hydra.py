@@ -19,7 +19,7 @@ class HydraDrafter(ModelDrafter):
     target: PagedRunner = field(kw_only=True)
     _hidden: Hidden | None = field(default=None, init=False)  # of the token before the one that is read next
 
-    name = Origin.EAGLE
+    name = Origin.HEAD
 
     def begin(self, _sequence: Sequence) -> None:
         self.is_disabled = False

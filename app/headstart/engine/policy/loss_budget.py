@@ -100,7 +100,7 @@ class LossBudget:
         self.pace = Pace()  # without rounds that n-grams drafted
         self.accounts = defaultdict[str, DrafterBudget](lambda: DrafterBudget(_ALLOWANCE))
         self.accounts[Origin.DRAFT] = DrafterBudget(_DRAFT_ALLOWANCE)
-        self.accounts[Origin.EAGLE] = DrafterBudget(_HEAD_ALLOWANCE)
+        self.accounts[Origin.HEAD] = DrafterBudget(_HEAD_ALLOWANCE)
         self.accounts[Origin.NGRAM] = DrafterBudget(_NGRAM_ALLOWANCE)
         self._switched_for: str | None = None  # the drafter whose round left the target at another size
 

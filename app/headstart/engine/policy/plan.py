@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from headstart.engine.drafters.base import Draft
-from headstart.engine.engine import Drafter, Mode, Origin, Speculation
+from headstart.engine.engine import Drafter, Mode, Speculation
+from headstart.engine.origins import Origin
 from headstart.engine.policy.acceptance import Acceptance
 from headstart.engine.policy.cost_model import BULK, Costs
 from headstart.engine.policy.loss_budget import LossBudget
@@ -27,12 +28,6 @@ _HORIZON = 4  # candidates looked ahead while drafting
 _RATE_LIMIT = 1.15  # of the rate that the model of the text says can be reached
 _AMORTIZE_ROUNDS = 8  # rounds that share the cost of a catch-up
 _PATIENCE = 1 / 32  # tokens to write before a draft model reads a text, by the square of its price in plain steps
-_NAMES = {
-    Drafter.DRAFT: Origin.DRAFT,
-    Drafter.EAGLE: Origin.EAGLE,
-    Drafter.NGRAM: Origin.NGRAM,
-    Drafter.TABLE: Origin.TABLE,
-}
 
 
 @dataclass(frozen=True)
@@ -83,7 +78,7 @@ def _allowed(state: RoundState, drafter: Drafter) -> RoundState:
     """Keep only the drafter that `--drafter` allows."""
     if drafter is Drafter.ANY:
         return state
-    name = _NAMES[drafter]
+    name = Origin[drafter.name]
     free_drafts = {each: draft for each, draft in state.free_drafts.items() if each == name}
     uncached_tokens = {each: count for each, count in state.uncached_tokens.items() if each == name}
     return replace(state, free_drafts=free_drafts, uncached_tokens=uncached_tokens)
@@ -164,7 +159,7 @@ class _Planner:
         gain = drafting_gain(prices, 0, 1.0, first, ahead)
         is_used, is_long = model in budget.used, self.state.uncached_tokens[model] > BULK
         if is_used:  # a head has something to read in each of its rounds
-            gain -= prices.rate * catch_up_ms / (1 if model == Origin.EAGLE and not is_long else _AMORTIZE_ROUNDS)
+            gain -= prices.rate * catch_up_ms / (1 if model == Origin.HEAD and not is_long else _AMORTIZE_ROUNDS)
         elif budget.written < int(_PATIENCE * (catch_up_ms * plain_rate) ** 2):
             return DraftEstimate(prices)
         steps = catch_up_ms * plain_rate

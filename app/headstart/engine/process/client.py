@@ -16,7 +16,7 @@ from headstart import errors
 from headstart.engine.bench.result import BenchResult
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Event, LoadOptions, Request
-from headstart.engine.process.watch import LOOK, Patience, Silence, Watch
+from headstart.engine.process.watchdog import POLL_S, HangReport, Timeouts, Watchdog
 from headstart.engine.protocol import (
     Bench,
     Benched,
@@ -57,32 +57,40 @@ from headstart.engine.tuning.messages import Findings, Tune, TuneEnded, TuneRepo
 from headstart.errors import EngineLostError, HeadstartError, OutOfMemoryError
 
 _CHUNK = 65536  # bytes
-_ASIDE = 120.0  # seconds for orders that need no model: they are not watched, and a driver may hang
+_SIDE_ORDER_S = 120.0  # for orders without a model: the watchdog ignores them, and a driver may hang
 _R = TypeVar("_R", Loaded, Described, Benched, TuneEnded)
 
 
 @dataclass(frozen=True)
 class Ended:
-    """The process has ended; `code` is its exit code, or a signal below zero."""
+    """The process has ended."""
 
-    code: int
+    code: int  # exit code, or a signal below zero
 
 
-Told = Report | HeadstartError | Ended
-Inbox = queue.SimpleQueue[Told]
+ProcessEvent = Report | HeadstartError | Ended
+EventQueue = queue.SimpleQueue[ProcessEvent]
 
 
 class EngineProcess:
-    """Orders go in, reports come out; other output goes to the journal. Never blocks, and is never restarted."""
+    """A running process: orders go in, reports come out, other output goes to the journal.
+
+    It never blocks and is never restarted.
+    """
 
     def __init__(
-        self, command: Sequence[str], journal: Journal, tell: Callable[[Told], None], patience: Patience | None = None
+        self,
+        command: Sequence[str],
+        journal: Journal,
+        on_event: Callable[[ProcessEvent], None],
+        timeouts: Timeouts | None = None,
     ) -> None:
-        """Start it. Raises EngineLostError if there is no such program.
+        """Start the process. Raises EngineLostError if there is no such program.
 
-        `tell` is called on another thread, with a ProtocolError for a bad report, and last with Ended.
+        `on_event` is called on another thread: with each report, with a ProtocolError for a bad one, and last
+        with Ended.
         """
-        self._journal, self._tell, self._watch = journal, tell, Watch(patience)
+        self._journal, self._on_event, self._watchdog = journal, on_event, Watchdog(timeouts)
         self._orders: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
         try:
             self._process = subprocess.Popen(
@@ -104,39 +112,37 @@ class EngineProcess:
             thread.start()
 
     def send(self, order: Order) -> None:
-        """Send one order; nothing to a dead process, whose end is reported."""
-        self._watch.note_order(order)
+        """Send an order. A dead process ignores it; its end is reported."""
+        self._watchdog.note_order(order)
         self._orders.put(order)
 
     @property
     def is_idle(self) -> bool:
-        """Whether it has nothing to do."""
-        return self._watch.is_idle
+        return self._watchdog.is_idle
 
-    def note(self, report: Report) -> None:
-        """To be called with each report that was taken."""
-        self._watch.note_report(report)
+    def note_report(self, report: Report) -> None:
+        """Tell the watchdog about a report that was handled."""
+        self._watchdog.note_report(report)
 
-    def look(self) -> Silence | None:
-        """To be called every LOOK or so while it works; the Silence of a process that hangs."""
-        return self._watch.look(self._processor_seconds)
+    def find_hang(self) -> HangReport | None:
+        """Return a report if the process hangs; call it every POLL_S while the process works."""
+        return self._watchdog.find_hang(self._processor_seconds)
 
     def end(self) -> None:
         """Close its input, so that it ends."""
         self._orders.put(None)
 
     def kill(self) -> None:
-        """End it at once."""
         self._process.kill()
 
-    def leave(self) -> None:
-        """Report nothing more. A process that hangs in a driver may survive its kill; do not wait for it."""
-        self._tell = lambda _: None
+    def abandon(self) -> None:
+        """Report nothing more, and do not wait: a process that hangs in a driver may survive its kill."""
+        self._on_event = lambda _: None
         if self._process.poll() is None:
             self._journal.write(f"process {self.pid} does not end although it was killed; it is left alone")
 
     def close(self, grace: float = CLOSE_GRACE) -> None:
-        """Close its input, wait `grace` seconds, then kill."""
+        """Close its input, wait `grace` seconds, then kill it."""
         self.end()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(grace)
@@ -145,7 +151,7 @@ class EngineProcess:
             self._process.wait(KILL_GRACE)
             for thread in self._threads:
                 thread.join(KILL_GRACE)
-        self.leave()
+        self.abandon()
 
     def _processor_seconds(self) -> float:
         try:
@@ -175,53 +181,52 @@ class EngineProcess:
                     try:
                         report = decode_report(line)
                     except HeadstartError as error:
-                        self._tell(error)
+                        self._on_event(error)
                         continue
                     if isinstance(report, Logged):
                         self._journal.write(f"{report.level} {report.source}: {report.text}")
                     else:
-                        self._tell(report)
+                        self._on_event(report)
         ended = Ended(self._process.wait())
         self._orders.put(None)
-        self._threads[1].join(1.0)  # its last output is in the journal; do not wait for a child that inherited the pipe
-        self._tell(ended)
+        self._threads[1].join(1.0)  # for its last output; a child may have inherited the pipe
+        self._on_event(ended)
 
 
-class Post:
-    """What one process tells, sorted by the answers that are at work."""
+class ReportRouter:
+    """Sorts the events of one process by the answers at work."""
 
     def __init__(self) -> None:
-        """Nothing was told."""
-        self.answers: dict[int, Inbox] = {}  # by generation
-        self.rest = Inbox()  # what is of no answer
-        self.end: Ended | HeadstartError | None = None  # after it nothing can be trusted; everyone is told
+        self.answers: dict[int, EventQueue] = {}  # by generation
+        self.rest = EventQueue()  # events of no answer
+        self.end: Ended | HeadstartError | None = None  # sent to everyone: nothing after it can be trusted
 
-    def take(self, told: Told) -> None:
-        """Sort it; on the thread that reads."""
-        if isinstance(told, Ended | HeadstartError):
-            self.end = told
-            for inbox in (self.rest, *self.answers.copy().values()):
-                inbox.put(told)
+    def take(self, event: ProcessEvent) -> None:
+        """Sort an event, on the thread that reads."""
+        if isinstance(event, Ended | HeadstartError):
+            self.end = event
+            for events in (self.rest, *self.answers.copy().values()):
+                events.put(event)
         else:
-            self.answers.get(getattr(told, "generation", None) or 0, self.rest).put(told)
+            self.answers.get(getattr(event, "generation", None) or 0, self.rest).put(event)
 
 
 class EngineClient:
     """An Engine whose process is started when needed and replaced when it dies.
 
-    One call at a time, but for `generate`, which several threads may call where the model was loaded for that.
+    It takes one call at a time. Several threads may call `generate` if the model was loaded for parallel answers.
     """
 
     def __init__(
-        self, command: Sequence[str] | None = None, journal: Journal | None = None, patience: Patience | None = None
+        self, command: Sequence[str] | None = None, journal: Journal | None = None, timeouts: Timeouts | None = None
     ) -> None:
-        """`command` and `patience` are the usual ones, except in tests."""
-        self._patience = patience
+        """Start nothing yet. Tests replace `command` and `timeouts`."""
+        self._timeouts = timeouts
         self._journal = journal or Journal()
         self._command = command or program("--log", str(self._journal.path))
         self._budget = RestartBudget()
         self._process: EngineProcess | None = None
-        self._post = Post()
+        self._router = ReportRouter()
         self._starting, self._dropping = threading.Lock(), threading.Lock()
         self._options: LoadOptions | None = None
         self._facts: ModelInfo | None = None
@@ -229,36 +234,35 @@ class EngineClient:
 
     @property
     def pid(self) -> int | None:
-        """The process, if there is one."""
         return self._process.pid if self._process else None
 
     @property
     def facts(self) -> ModelInfo | None:
-        """What was loaded last."""
+        """The model that was loaded last."""
         return self._facts
 
-    def load(self, options: LoadOptions, tell: Callable[[Loading], None] | None = None) -> ModelInfo:
-        """Load a model in a new process, so that nothing remains of the last. Raises what loading raises."""
+    def load(self, options: LoadOptions, on_progress: Callable[[Loading], None] | None = None) -> ModelInfo:
+        """Load a model in a new process, so that nothing remains of the previous one. Raises what loading raises."""
         self.close()
         self._start()
-        self._facts = self._ask(Load(options), Loaded, tell).facts
+        self._facts = self._ask(Load(options), Loaded, on_progress).facts
         self._options = options
         self._budget.reset()
         return self._facts
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
-        """See Engine.generate. Also raises EngineLostError; the events before it are the part of the answer to keep."""
+        """Yield the events of an answer. Also raises EngineLostError; the events before it remain valid."""
         with self._starting:
             process, generation = self._alive(), next(self._numbers)
-            post, inbox = self._post, Inbox()
-        post.answers[generation] = inbox
-        if post.end:  # before it could be told here
-            inbox.put(post.end)
+            router, events = self._router, EventQueue()
+        router.answers[generation] = events
+        if router.end:  # it came before `events` was registered
+            events.put(router.end)
         process.send(Generate(generation, request))
-        ended = False
+        has_ended = False
         try:
-            for report in self._reports_of(generation, process, post, cancel or CancelEvent()):
-                ended = isinstance(report, Finished | Failed)
+            for report in self._reports_of(generation, process, router, cancel or CancelEvent()):
+                has_ended = isinstance(report, Finished | Failed)
                 match report:
                     case Prefilled():
                         yield report.progress
@@ -269,15 +273,15 @@ class EngineClient:
                     case Failed():
                         raise self._fault(report, process)
         finally:
-            if not ended and self._process is process:  # the caller left early
+            if not has_ended and self._process is process:  # the caller left early
                 stop = CancelEvent()
                 stop.set()
                 with contextlib.suppress(HeadstartError):
-                    list(self._reports_of(generation, process, post, stop, begun=True))
-            del post.answers[generation]
+                    list(self._reports_of(generation, process, router, stop, begun=True))
+            del router.answers[generation]
 
     def describe(self) -> Description:
-        """Devices, memory and versions of this machine."""
+        """Return the devices, memory and versions of this machine."""
         return self._ask(Describe(next(self._numbers)), Described).description
 
     def bench(
@@ -298,15 +302,15 @@ class EngineClient:
         return findings
 
     def close(self) -> None:
-        """See Engine.close: ends the process."""
+        """End the process."""
         self._drop(CLOSE_GRACE)
 
     def _reports_of(
-        self, generation: int, process: EngineProcess, post: Post, cancel: CancelEvent, *, begun: bool = False
+        self, generation: int, process: EngineProcess, router: ReportRouter, cancel: CancelEvent, *, begun: bool = False
     ) -> Iterator[Report]:
-        """The reports of one answer up to its end. Before it has `begun`, it may wait for others."""
+        """Yield the reports of one answer. Before it has `begun`, it may wait for other answers."""
         deadline = float("inf")
-        inbox = post.answers[generation]
+        events = router.answers[generation]
 
         def stop() -> None:
             nonlocal deadline
@@ -315,20 +319,20 @@ class EngineClient:
 
         with cancel.calling(stop):
             while True:
-                report = self._next(LOOK, process, inbox)
+                report = self._next(POLL_S, process, events)
                 if report:
                     begun = True
                     yield report
                     if isinstance(report, Finished | Failed):
                         return
-                if cancel.is_set() and not begun and len(post.answers) > 1:  # it ends at its turn
+                if cancel.is_set() and not begun and len(router.answers) > 1:  # it ends when its turn comes
                     deadline = time.monotonic() + CANCEL_GRACE
                 if time.monotonic() > deadline:
                     self._drop(0.0, process)
                     raise EngineLostError("The engine did not stop in time and was ended; it starts again when needed.")
 
     def _alive(self) -> EngineProcess:
-        """The process with the model; a dead one is replaced, within the budget of restarts."""
+        """Return the process with the model. Replace a dead one, within the budget of restarts."""
         if self._process:
             return self._process
         if self._options and not self._budget.take():
@@ -341,18 +345,18 @@ class EngineClient:
         return process
 
     def _start(self) -> EngineProcess:
-        post = self._post = Post()
-        process = self._process = EngineProcess(self._command, self._journal, post.take, self._patience)
-        if not isinstance(self._next(None, process, post.rest), Ready):
+        router = self._router = ReportRouter()
+        process = self._process = EngineProcess(self._command, self._journal, router.take, self._timeouts)
+        if not isinstance(self._next(None, process, router.rest), Ready):
             self._drop(0.0)
             raise EngineLostError("The engine does not start; see {path}.", path=self._journal.path)
         return process
 
-    def _ask(self, order: Order, wanted: type[_R], tell: Callable[[Any], None] | None = None) -> _R:
+    def _ask(self, order: Order, report_type: type[_R], on_progress: Callable[[Any], None] | None = None) -> _R:
         process = self._alive()
         process.send(order)
         while True:
-            match self._next(_ASIDE if wanted is Described else None, process, self._post.rest):
+            match self._next(_SIDE_ORDER_S if report_type is Described else None, process, self._router.rest):
                 case None:
                     self._drop(0.0)
                     raise EngineLostError(
@@ -360,31 +364,31 @@ class EngineClient:
                     )
                 case Failed() as report if report.order == type(order).__name__:
                     raise self._fault(report, process)
-                case report if isinstance(report, wanted):
+                case report if isinstance(report, report_type):
                     return report
-                case report if tell and isinstance(report, Loading | BenchReport | TuneReport):
-                    tell(report)
+                case report if on_progress and isinstance(report, Loading | BenchReport | TuneReport):
+                    on_progress(report)
 
-    def _next(self, timeout: float | None, process: EngineProcess, inbox: "Inbox") -> Report | None:
-        """The next report of a process; None if there is none in time."""
+    def _next(self, timeout: float | None, process: EngineProcess, events: EventQueue) -> Report | None:
+        """Return the next report of a process, or None after `timeout` seconds."""
         while True:
             try:
-                told = inbox.get(timeout=LOOK if timeout is None else timeout)
+                event = events.get(timeout=POLL_S if timeout is None else timeout)
                 break
             except queue.Empty:
-                silence = process.look()
-                if silence:
+                hang = process.find_hang()
+                if hang:
                     self._drop(0.0, process)
-                    raise EngineLostError(silence.sentence) from None
+                    raise EngineLostError(hang.sentence) from None
                 if timeout is not None:
                     return None
-        if not isinstance(told, Ended | HeadstartError):
-            process.note(told)
-            return told
+        if not isinstance(event, Ended | HeadstartError):
+            process.note_report(event)
+            return event
         self._drop(0.0, process)  # it is dead, or its output cannot be trusted
-        if isinstance(told, HeadstartError):
-            raise told
-        how = ending(told.code)
+        if isinstance(event, HeadstartError):
+            raise event
+        how = ending(event.code)
         if how == OUT_OF_MEMORY:
             raise EngineLostError(
                 "The engine stopped unexpectedly ({ending}, as the system does when memory runs out); it "
@@ -397,12 +401,12 @@ class EngineClient:
 
     def _fault(self, report: Failed, process: EngineProcess) -> HeadstartError:
         error: HeadstartError = getattr(errors, report.kind)(report.sentence)
-        if isinstance(error, OutOfMemoryError):  # a process that ran out of memory is not reliable, and returns none
+        if isinstance(error, OutOfMemoryError):  # the process is not reliable any more, and frees no memory
             self._drop(CLOSE_GRACE, process)
         return error
 
     def _drop(self, grace: float, process: EngineProcess | None = None) -> None:
-        """End the process, unless it is another one than `process` by now."""
+        """End the process, unless it has been replaced by another one than `process`."""
         with self._dropping:
             if process is not None and process is not self._process:
                 return

@@ -1,8 +1,8 @@
 """The engine's process: orders on standard input, reports on standard output.
 
-Three threads: one reads (and so can cancel), one loads and answers, one counts tokens while an answer is written. Where
-several answers are written at the same time, each has a thread. The local server has threads of its own; its answers
-wait in the same queue as the orders.
+One thread reads orders, so that a cancel is seen at once. One loads and answers. One counts tokens meanwhile. Several
+answers at the same time have a thread each. The local server has threads of its own; its requests wait in the same
+queue as the orders.
 """
 
 import argparse
@@ -68,23 +68,22 @@ _T = TypeVar("_T")
 _REPORTS: Mapping[type[Event], Callable[[int, Any], Report]] = {Prefill: Prefilled, Step: Stepped, Finish: Finished}
 _log = logging.getLogger(__name__)
 _CHUNK = 65536  # bytes
-_SIGN = 0.5  # seconds between two signs of life of an answer for the server
-_END = object()
-_IDLE = 5.0  # seconds without an order, after which the process may measure
+_SIGN_OF_LIFE_S = 0.5  # between two reports of an answer for the server
+_END_OF_PROMPT = object()
+_IDLE_S = 5.0  # without an order, before the process measures the model
 
 
-class Turn:
-    """One answer: asked for on a thread of the server, written on that of the process."""
+class QueuedRequest:
+    """A request of the local server: queued on the server's thread, answered on the thread of the model."""
 
     def __init__(self, request: Request, cancel: CancelEvent) -> None:
-        """Nothing is written yet."""
         self._request, self._cancel = request, cancel
         self._events: queue.SimpleQueue[Event | HeadstartError | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._begun = self._withdrawn = False
 
     def events(self) -> Iterator[Event]:
-        """The events of the answer; none if it was cancelled before its turn. Raises what the engine raised."""
+        """Yield the events of the answer; none if it was cancelled while it waited. Raises what the engine raises."""
         with self._cancel.calling(self._withdraw):
             while (event := self._events.get()) is not None:
                 if isinstance(event, HeadstartError):
@@ -92,7 +91,7 @@ class Turn:
                 yield event
 
     def write(self, engine: Engine) -> Iterator[Event]:
-        """Write it, and yield its events; `end` must follow."""
+        """Write the answer and yield its events; the caller must call `end` afterwards."""
         with self._lock:
             self._begun = not self._withdrawn
         if self._begun:
@@ -101,7 +100,7 @@ class Turn:
                 yield event
 
     def end(self, error: HeadstartError | None = None) -> None:
-        """The answer is complete, or has failed."""
+        """Complete the answer, or fail it with `error`."""
         self._events.put(error)
 
     def _withdraw(self) -> None:
@@ -111,78 +110,72 @@ class Turn:
             self._events.put(None)
 
 
-class Shared:
-    """The loaded model for the server, one answer at a time, so that orders have their turn between two answers."""
+class SharedEngine:
+    """The loaded model as the server sees it: its requests wait in line with the orders."""
 
-    def __init__(self, enqueue: Callable[[Turn], None]) -> None:
-        """`enqueue` puts a turn behind what waits already."""
+    def __init__(self, enqueue: Callable[[QueuedRequest], None]) -> None:
         self._enqueue = enqueue
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
-        """See Engine.generate."""
-        turn = Turn(request, cancel or CancelEvent())
-        self._enqueue(turn)
-        yield from turn.events()
+        queued = QueuedRequest(request, cancel or CancelEvent())
+        self._enqueue(queued)
+        yield from queued.events()
 
 
-class Places:
-    """Engines over one model, for answers at the same time. The first has all drafters, and is taken if it is free."""
+class EnginePool:
+    """Engines over one model, for answers at the same time. The first one has all drafters and is preferred."""
 
     def __init__(self, engines: Sequence[Engine] = ()) -> None:
-        """All are free."""
         self._all = tuple(engines)
         self._free = set(range(len(engines)))
         self._changed = threading.Condition()
 
     @property
-    def are_several(self) -> bool:
-        """Whether answers can be written at the same time."""
+    def has_several(self) -> bool:
         return len(self._all) > 1
 
     @property
-    def are_free(self) -> bool:
-        """Whether nothing is being written."""
+    def is_free(self) -> bool:
+        """Return whether no answer is being written."""
         return len(self._free) == len(self._all)
 
-    def take(self) -> int:
-        """The number of one, as soon as one is free."""
+    def acquire(self) -> int:
+        """Wait for a free engine and return its number."""
         with self._changed:
             self._changed.wait_for(lambda: self._free)
-            place = min(self._free)
-            self._free.remove(place)
-            return place
+            number = min(self._free)
+            self._free.remove(number)
+            return number
 
-    def engine(self, place: int) -> Engine:
-        """That of a number."""
-        return self._all[place]
+    def engine(self, number: int) -> Engine:
+        return self._all[number]
 
-    def give_back(self, place: int) -> bool:
-        """It is free again; whether now all are."""
+    def release(self, number: int) -> bool:
+        """Free an engine; return whether all are free now."""
         with self._changed:
-            self._free.add(place)
+            self._free.add(number)
             self._changed.notify_all()
-            return self.are_free
+            return self.is_free
 
-    def wait(self) -> None:
-        """Until all are free."""
+    def wait_until_free(self) -> None:
         with self._changed:
-            self._changed.wait_for(lambda: self.are_free)
+            self._changed.wait_for(lambda: self.is_free)
 
 
-class Rest:
-    """The last of several answers is written: there may be time for other things."""
+class IdleMarker:
+    """Wakes the queue when the last of several answers has ended."""
 
 
 class RunningServer(Protocol):
-    """The local server, which sends its reports itself."""
+    """The local server, which sends its own reports."""
 
     def stop(self) -> None:
-        """End it, and wait for that."""
+        """End the server and wait until it has ended."""
         ...
 
 
-Serve = Callable[[StartServer, Shared, ModelInfo, Callable[[ServerReport], None]], RunningServer]
-Work = Order | Turn | Rest
+Serve = Callable[[StartServer, SharedEngine, ModelInfo, Callable[[ServerReport], None]], RunningServer]
+Work = Order | QueuedRequest | IdleMarker
 Verbs = Mapping[type[Work], Callable[[Any], None]]
 
 
@@ -190,20 +183,23 @@ class Host:
     """Carries out orders one after the other. A new verb is a message in `protocol` and a line in `_verbs`."""
 
     def __init__(self, models: ModelSource, send: Send, log: str, serve: Serve | None = None) -> None:
-        """`log` is the file that errors name to the user; `serve` starts a local server."""
+        """Create a host that is not serving yet.
+
+        `send` takes every report. `log` is the file that errors name to you; `serve` starts the local server.
+        """
         self._models = models
         self._send = send
         self._log = log
         self._serve = serve
         self._server: RunningServer | None = None
-        self._sign_of_life = 0.0
+        self._last_sign = 0.0
         self._opened: LoadedEngine | None = None
-        self._places = Places()
-        self._turns = 0  # of the server, at work
-        self._turn_changes = threading.Lock()
-        self._cancels: dict[int, CancelEvent] = {}  # made by the reader: a cancel may come before the work begins
+        self._pool = EnginePool()
+        self._num_queued = 0  # requests of the server at work
+        self._queued_lock = threading.Lock()
+        self._cancels: dict[int, CancelEvent] = {}  # the reader adds them: a cancel may come before the work begins
         self._work: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
-        self._asides: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
+        self._side_orders: queue.SimpleQueue[Work | None] = queue.SimpleQueue()
         self._verbs: Verbs = {
             Load: self._load,
             Generate: self._generate,
@@ -218,12 +214,12 @@ class Host:
             ForgetTuned: self._forget,
             StartServer: self._start_server,
             StopServer: self._stop_server,
-            Turn: self._write,
-            Rest: lambda _: None,
+            QueuedRequest: self._write_queued,
+            IdleMarker: lambda _: None,
         }
 
     def receive(self, line: bytes) -> None:
-        """Take one line from the other side; on the reader's thread."""
+        """Take one line from the other side, on the reader's thread."""
         try:
             order = decode_order(line)
         except HeadstartError as error:
@@ -233,7 +229,7 @@ class Host:
             case Cancel(number):
                 self._cancels.get(number, CancelEvent()).set()
             case CountTokens() | Describe() | RecallTuned() | ForgetTuned() | StartServer() | StopServer():
-                self._asides.put(order)
+                self._side_orders.put(order)
             case Generate(number) | Bench(number) | Tune(number):
                 self._cancels[number] = CancelEvent()
                 self._work.put(order)
@@ -241,54 +237,56 @@ class Host:
                 self._work.put(order)
 
     def serve(self) -> None:
-        """Work until `close`, or for as long as the process lives."""
-        threading.Thread(target=self._loop, args=(self._asides,), daemon=True, name="asides").start()
+        """Work until `close`."""
+        threading.Thread(target=self._loop, args=(self._side_orders,), daemon=True, name="asides").start()
         self._send(Ready(os.getpid(), __version__))
         self._loop(self._work)
 
     def close(self) -> None:
-        """Stop all work, and let `serve` return."""
-        for cancel in tuple(self._cancels.values()):  # of which the other thread takes some away
+        """Cancel all work and let `serve` return."""
+        for cancel in tuple(self._cancels.values()):  # copied: other threads remove some
             cancel.set()
         self._stop_server()
         self._work.put(None)
-        self._asides.put(None)
+        self._side_orders.put(None)
 
     def _loop(self, orders: queue.SimpleQueue[Work | None]) -> None:
         while order := self._next(orders):
-            if orders is self._work and self._places.are_several:
-                if isinstance(order, Generate | Turn):
-                    place = self._places.take()
-                    threading.Thread(target=self._write_beside, args=(order, place), daemon=True, name="answer").start()
+            if orders is self._work and self._pool.has_several:
+                if isinstance(order, Generate | QueuedRequest):
+                    number = self._pool.acquire()
+                    threading.Thread(
+                        target=self._write_in_thread, args=(order, number), daemon=True, name="answer"
+                    ).start()
                     continue
-                if not isinstance(order, ReadAhead | WriteTitle | Rest):  # which keep nobody waiting
-                    self._places.wait()
+                if not isinstance(order, ReadAhead | WriteTitle | IdleMarker):  # nobody waits for these
+                    self._pool.wait_until_free()
             self._carry_out(order)
 
-    def _write_beside(self, order: Generate | Turn, place: int) -> None:
-        """An answer at the same time as others."""
+    def _write_in_thread(self, order: Generate | QueuedRequest, number: int) -> None:
+        """Write an answer beside others."""
         try:
-            write = self._generate if isinstance(order, Generate) else self._write
-            self._carry_out(order, partial(write, engine=self._places.engine(place)))
+            write = self._generate if isinstance(order, Generate) else self._write_queued
+            self._carry_out(order, partial(write, engine=self._pool.engine(number)))
         finally:
-            if self._places.give_back(place):
-                self._work.put(Rest())
+            if self._pool.release(number):
+                self._work.put(IdleMarker())
 
     def _carry_out(self, order: Work, verb: Callable[[Any], None] | None = None) -> None:
-        """`verb`: another one than the usual."""
+        """Run an order, by `verb` instead of its usual one if given; report what it raises."""
         try:
             (verb or self._verbs[type(order)])(order)
         except HeadstartError as error:
-            told = memory.instead_of(error, loading=isinstance(order, Load)) or error
-            self._send(failure(told, order))
+            fault = memory.instead_of(error, loading=isinstance(order, Load)) or error
+            self._send(failure(fault, order))
         except Exception as error:  # noqa: BLE001 - a bug is reported, and the process goes on
             _log.exception("%s failed", type(order).__name__)
-            told = memory.instead_of(error, loading=isinstance(order, Load)) or self._bug()
-            self._send(failure(told, order))
+            fault = memory.instead_of(error, loading=isinstance(order, Load)) or self._internal_error()
+            self._send(failure(fault, order))
 
     def _next(self, orders: queue.SimpleQueue[Work | None]) -> Work | None:
-        """The next order; None to end. Until it comes, what was read is written to disk, and the model is measured."""
-        if orders is self._asides or not self._opened or not self._places.are_free:
+        """Return the next order, or None to end. Store prompts and measure the model while there is none."""
+        if orders is self._side_orders or not self._opened or not self._pool.is_free:
             return orders.get()
         try:
             while orders.empty() and self._opened.store_one():
@@ -296,7 +294,7 @@ class Host:
         except Exception:  # noqa: BLE001 - without it prompts are only read again
             _log.exception("what was read cannot be kept")
         try:
-            return orders.get(timeout=_IDLE)
+            return orders.get(timeout=_IDLE_S)
         except queue.Empty:
             with self._opened.idle():
                 return orders.get()
@@ -304,7 +302,7 @@ class Host:
     def _load(self, order: Load) -> None:
         self._free()
         self._opened = self._models.open(order.options, self._send)
-        self._places = Places([self._opened.engine, *self._opened.others])
+        self._pool = EnginePool([self._opened.engine, *self._opened.others])
         self._send(Loaded(self._opened.facts))
 
     def _generate(self, order: Generate, engine: Engine | None = None) -> None:
@@ -315,31 +313,31 @@ class Host:
             del self._cancels[order.generation]
 
     def _read_ahead(self, order: ReadAhead) -> None:
-        """A fault is not told: the same request will meet it again."""
+        """Read a prompt. Errors are not reported: the request itself will meet them again."""
         with suppress(HeadstartError):
             if self._has_read(order.request):
                 self._send(PromptRead(order.ticket))
 
     def _has_read(self, request: Request) -> bool:
-        """Read the prompt; False where this engine cannot do so bit by bit, or where something else is asked for."""
-        if self._opened is None or self._opened.read_ahead is None or not self._places.are_free:
+        """Read the prompt; return False if the engine cannot do so in steps or another order came first."""
+        if self._opened is None or self._opened.read_ahead is None or not self._pool.is_free:
             return False
         steps = self._opened.read_ahead(request)
         while self._work.empty():
-            if next(steps, _END) is _END:
+            if next(steps, _END_OF_PROMPT) is _END_OF_PROMPT:
                 return True
         return False
 
     def _write_title(self, order: WriteTitle) -> None:
-        """A fault is not told: nobody waits for this."""
+        """Write a title. Errors are not reported: nobody waits for it."""
         text: str | None = ""
         with suppress(HeadstartError):
             if self._opened and self._opened.read_ahead:
-                text = self._written_meanwhile(order.request) if self._has_read(order.request) else None
+                text = self._write_while_idle(order.request) if self._has_read(order.request) else None
         self._send(TitleWritten(order.ticket, text))
 
-    def _written_meanwhile(self, request: Request) -> str | None:
-        """The answer, "" if it has no end; None where something else is asked for before that."""
+    def _write_while_idle(self, request: Request) -> str | None:
+        """Return the answer, "" if it has no natural end, or None if another order came first."""
         cancel, parts, reason = CancelEvent(), list[str](), None
         for event in self._model().engine.generate(request, cancel):
             if isinstance(event, Step):
@@ -352,43 +350,47 @@ class Host:
             return None
         return "".join(parts) if reason is FinishReason.STOP else ""
 
-    def _write(self, turn: Turn, engine: Engine | None = None) -> None:
-        """Errors go to the client; to the user of this process only if it is not reliable any more."""
-        self._change_turns(1)
+    def _write_queued(self, queued: QueuedRequest, engine: Engine | None = None) -> None:
+        """Answer a request of the server.
+
+        Its client gets the errors. They are reported to this process's user only if the process is not reliable
+        any more.
+        """
+        self._count_queued(1)
         try:
-            for event in turn.write(engine or self._model().engine):
+            for event in queued.write(engine or self._model().engine):
                 self._give_sign(event)
         except Exception as error:
-            told = memory.instead_of(error, loading=False) or error
-            turn.end(told if isinstance(told, HeadstartError) else self._bug())
-            if not isinstance(told, HeadstartError) or isinstance(told, OutOfMemoryError):
+            fault = memory.instead_of(error, loading=False) or error
+            queued.end(fault if isinstance(fault, HeadstartError) else self._internal_error())
+            if not isinstance(fault, HeadstartError) or isinstance(fault, OutOfMemoryError):
                 raise
         else:
-            turn.end()
+            queued.end()
         finally:
-            self._change_turns(-1)
+            self._count_queued(-1)
 
-    def _change_turns(self, more: int) -> None:
-        """Tell of it in the same order."""
-        with self._turn_changes:
-            self._turns += more
+    def _count_queued(self, more: int) -> None:
+        """Update the number of the server's answers at work, and report it in the same order."""
+        with self._queued_lock:
+            self._num_queued += more
             if more > 0:
                 self._send(TurnTaken(Prefill(0, 0)))
-            elif not self._turns:
+            elif not self._num_queued:
                 self._send(TurnEnded())
 
     def _give_sign(self, event: Event) -> None:
         if isinstance(event, Prefill):
             self._send(TurnTaken(event))
-        elif isinstance(event, Step) and time.monotonic() - self._sign_of_life >= _SIGN:
-            self._sign_of_life = time.monotonic()
+        elif isinstance(event, Step) and time.monotonic() - self._last_sign >= _SIGN_OF_LIFE_S:
+            self._last_sign = time.monotonic()
             self._send(TurnTaken())
 
     def _start_server(self, order: StartServer) -> None:
         assert self._serve, "this process has no local server"
         facts = self._model().facts
         self._stop_server()
-        self._server = self._serve(order, Shared(self._work.put), facts, self._send)
+        self._server = self._serve(order, SharedEngine(self._work.put), facts, self._send)
 
     def _stop_server(self, order: StopServer | None = None) -> None:
         server, self._server = self._server, None
@@ -409,12 +411,12 @@ class Host:
         self._send(Described(order.ticket, self._models.describe()))
 
     def _bench(self, order: Bench) -> None:
-        result = self._unless_stopped(order.ticket, lambda stop: self._model().bench(order, self._send, stop))
+        result = self._run_job(order.ticket, lambda stop: self._model().bench(order, self._send, stop))
         self._send(Benched(order.ticket, result))
 
     def _tune(self, order: Tune) -> None:
         self._free()
-        findings = self._unless_stopped(order.ticket, lambda stop: self._models.tune(order, self._send, stop))
+        findings = self._run_job(order.ticket, lambda stop: self._models.tune(order, self._send, stop))
         self._send(TuneEnded(order.ticket, findings))
 
     def _recall(self, order: RecallTuned) -> None:
@@ -424,7 +426,7 @@ class Host:
         self._models.forget(order.load)
         self._send(TunedKnown(order.ticket, None))
 
-    def _unless_stopped(self, ticket: int, work: Callable[[CancelEvent], _T]) -> _T | None:
+    def _run_job(self, ticket: int, work: Callable[[CancelEvent], _T]) -> _T | None:
         try:
             return work(self._cancels[ticket])
         except RaceCancelled:
@@ -433,7 +435,7 @@ class Host:
             del self._cancels[ticket]
 
     def _free(self) -> None:
-        opened, self._opened, self._places = self._opened, None, Places()
+        opened, self._opened, self._pool = self._opened, None, EnginePool()
         if opened:
             opened.engine.close()
 
@@ -442,7 +444,7 @@ class Host:
             raise ModelNotFoundError("No model is loaded; choose one first.")
         return self._opened
 
-    def _bug(self) -> EngineLostError:
+    def _internal_error(self) -> EngineLostError:
         return EngineLostError("The engine failed. Details are in the log: {path}", path=self._log)
 
 
@@ -450,23 +452,21 @@ class Sender:
     """Writes reports as whole lines, from any thread; ends the process if the pipe is closed."""
 
     def __init__(self, out: BinaryIO) -> None:
-        """`out` is the pipe to the other side."""
         self._out = out
         self._lock = threading.Lock()
 
     def __call__(self, report: Report) -> None:
-        """Send one report."""
         line = encode(report)
         with self._lock:
             try:
                 self._out.write(line)
                 self._out.flush()
-            except OSError:  # the pipe is broken: the other side has gone
+            except OSError:  # the other side has ended
                 os._exit(0)
 
 
 class _SendingLog(logging.Handler):
-    """Log records as reports, which reach the log file of the other side as whole lines."""
+    """Sends log records as reports, so that they reach the other side's log file as whole lines."""
 
     def __init__(self, send: Send) -> None:
         super().__init__(logging.INFO)
@@ -477,26 +477,29 @@ class _SendingLog(logging.Handler):
 
 
 def main(argv: Sequence[str] | None = None, models: ModelSource | None = None, serve: Serve | None = None) -> None:
-    """Run the process; it ends when standard input does. `models`: others than this computer's; `serve`: see Host."""
+    """Run the process until standard input ends.
+
+    `models` replaces those of this computer; `serve` starts the local server.
+    """
     parser = argparse.ArgumentParser(prog="headstart-engine", description=__doc__, allow_abbrev=False)
     parser.add_argument("--validate", action="store_true", help="try how a model computes, for another process")
     parser.add_argument("--check-kernels", action="store_true", help="try the matrix products, for another process")
     parser.add_argument("--log", default="", help="the file of standard error, which errors name")
     arguments = parser.parse_args(argv)
-    if arguments.check_kernels:  # what `selftest.proven` starts this program for
+    if arguments.check_kernels:  # for `selftest.proven`
         from headstart.engine.kernels import selftest  # noqa: PLC0415 - numpy, which few processes need at once
 
         sys.exit(selftest.check() or None)
     orders, reports = _take_the_pipes()
-    if arguments.validate:  # what `validation.Trial` starts this program for
+    if arguments.validate:  # for `validation.Trial`
         from headstart.engine import validation  # noqa: PLC0415 - numpy and more, which the engine loads with a model
         from headstart.engine.loading import builder  # noqa: PLC0415
 
-        with os.fdopen(orders, "rb") as asked, os.fdopen(reports, "wb") as told:
-            validation.answer(asked, told, builder)
+        with os.fdopen(orders, "rb") as orders_pipe, os.fdopen(reports, "wb") as fault:
+            validation.answer(orders_pipe, fault, builder)
         return
-    faulthandler.enable()  # where it was when native code crashed; goes to standard error
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is meant for the other side, which then cancels
+    faulthandler.enable()  # writes the stack to standard error if native code crashes
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the other side handles Ctrl+C and cancels
     send = Sender(os.fdopen(reports, "wb"))
     logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[_SendingLog(send)])
     host = Host(models or LocalModels(), send, arguments.log, serve)
@@ -505,7 +508,7 @@ def main(argv: Sequence[str] | None = None, models: ModelSource | None = None, s
 
 
 def _take_the_pipes() -> tuple[int, int]:
-    """Own descriptors for orders and reports, which no other code, native code included, can read or write."""
+    """Return descriptors for orders and reports that no other code, native code included, can use."""
     orders, reports = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -520,4 +523,4 @@ def _read(orders: int, host: Host) -> None:
     while chunk := os.read(orders, _CHUNK):
         for line in lines.push(chunk):
             host.receive(line)
-    os._exit(0)  # the other side has ended: never outlive it, whatever the other threads do
+    os._exit(0)  # the other side has ended: never outlive it

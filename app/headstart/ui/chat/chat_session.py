@@ -21,8 +21,9 @@ from headstart.chat.conversation import (
 )
 from headstart.chat.store import UNSENT, Store, new_id
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Call, Finish, FinishReason, Keep, Prefill, Request, Step, joined
+from headstart.engine.engine import Call, Finish, FinishReason, Keep, Prefill, Request, Step
 from headstart.engine.protocol import Failed, Load
+from headstart.engine.stats import merge_stats
 from headstart.errors import EngineBusyError, HeadstartError, HistoryError
 from headstart.settings import Settings
 from headstart.tools.loop import REFUSED, Result, ToolLoop, offering, unknown
@@ -394,7 +395,7 @@ class ChatSession(QObject):
             rest, call = self.live.loop.end()
             if rest:
                 self._append((rest,))
-            stats = live_answer.stored_stats(joined(finish.stats, self.live.earlier), finish.reason)
+            stats = live_answer.stored_stats(merge_stats(finish.stats, self.live.earlier), finish.reason)
             if call and not stopped:
                 self.live.earlier = stats
                 self._ask_for_approval(call)

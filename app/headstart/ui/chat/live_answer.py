@@ -1,36 +1,37 @@
 """An answer that is being written, and the report on the statistics of one that has ended."""
 
-import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import overload
+from typing import Any, overload
 
 from headstart.chat.conversation import Message, Run, extended
-from headstart.engine.engine import FinishReason, Origin, Stats, Step, number
+from headstart.engine.engine import FinishReason, Stats, Step
+from headstart.engine.origins import ORIGINS
+from headstart.engine.stats import NoGain, figures, number, rows, speedup
 from headstart.settings import Settings
 from headstart.tools.loop import ToolLoop
 from headstart.ui.chat.message import OriginRun, RoundNote
 from headstart.ui.formatting import decimal, listed, whole
-from headstart.ui.translation import translate
+from headstart.ui.translation import translate, translate_error
 
 StoredStats = Mapping[str, object]  # plain JSON data, as the history stores it
 FINISH, NOTICE, ROUNDS = "finish_reason", "notice", "round_list"
 REPEATS = "repeats"  # how many times some of the text stands in a row
-_DERIVED = ("tokens_per_second", "acceptance_rate", "mean_accepted_length", "speedup")
 
 
 def stored_stats(stats: Stats, reason: FinishReason) -> dict[str, object]:
     """Return statistics, and the figures derived from them, as plain data."""
-    fields = {field.name: getattr(stats, field.name) for field in dataclasses.fields(stats)}
-    derived = {name: getattr(stats, name) for name in _DERIVED}
-    plain = {name: dict(value) if isinstance(value, Mapping) else value for name, value in fields.items()}
-    return {**plain, **derived, FINISH: reason.value}
+    return {**figures(stats), FINISH: reason.value}
 
 
 def summary(stats: StoredStats) -> str:
     """Return the speed and the gain of guessing ahead in one line; empty if nothing was measured."""
-    return listed(part for part in (_speed(stats), gain(stats)) if part) if number(stats, "output_tokens") else ""
+    if not number(stats, "output_tokens"):
+        return ""
+    speed = rows(stats).get("speed")
+    words = translate("AnswerReport", "{} tokens/s").format(decimal(speed, 1)) if speed else ""
+    return listed(part for part in (words, gain(stats)) if part)
 
 
 def report(stats: StoredStats) -> str:
@@ -41,14 +42,10 @@ def report(stats: StoredStats) -> str:
 
 def gain(stats: StoredStats) -> str:
     """Return the rounded gain of guessing ahead; empty if it is unknown or the answer repeats itself."""
-    speedup = number(stats, "speedup")
-    if _is_unknown(stats) or number(stats, REPEATS):  # fast repetition is no gain
-        return ""
-    if not number(stats, "drafted"):
-        return translate("AnswerReport", "nothing guessed ahead")
-    if speedup is None:
-        return ""
-    rounded, factor = round(speedup, 1), factor_text(speedup)
+    times = speedup(stats)
+    if isinstance(times, NoGain):
+        return translate("AnswerReport", "nothing guessed ahead") if times is NoGain.NO_GUESSES else ""
+    rounded, factor = round(times, 1), factor_text(times)
     if rounded == 1.0:
         return translate("AnswerReport", "as fast as without guessing")
     if rounded > 1.0:
@@ -98,112 +95,82 @@ def notice(stats: StoredStats) -> str:
 
 def details(stats: StoredStats) -> str:
     """Return the lines on speedup, accepted guesses, wait, origins of tokens, time, time saved and context."""
-    parts = (_exact_gain, _acceptance, _length, _wait, _origins, _time, _saved, _prompt, _context)
-    return "\n".join(text for part in parts if (text := part(stats)))
+    known = rows(stats)
+    return "\n".join(text for name, word in _WORDS.items() if name in known and (text := word(known[name])))
 
 
-def _is_unknown(stats: StoredStats) -> bool:
-    """Return whether another program wrote the answer without figures on its guesses."""
-    counts = stats.get("by_origin")
-    return isinstance(counts, Mapping) and Origin.UNKNOWN.value in counts
-
-
-def _speed(stats: StoredStats) -> str:
-    speed = number(stats, "tokens_per_second")
-    return translate("AnswerReport", "{} tokens/s").format(decimal(speed, 1)) if speed else ""
-
-
-def _exact_gain(stats: StoredStats) -> str:
-    speedup = number(stats, "speedup")
-    if speedup is None or not gain(stats) or not number(stats, "drafted"):
+def _exact_gain(times: float | NoGain) -> str:
+    if isinstance(times, NoGain):
         return ""
-    return translate("AnswerReport", "{}× as fast as without guessing, on this computer").format(decimal(speedup, 2))
+    return translate("AnswerReport", "{}× as fast as without guessing, on this computer").format(decimal(times, 2))
 
 
-def _wait(stats: StoredStats) -> str:
-    wait = number(stats, "ttft_ms")
-    return translate("AnswerReport", "First token after {}").format(_seconds(wait)) if wait else ""
-
-
-def _acceptance(stats: StoredStats) -> str:
-    rate = number(stats, "acceptance_rate")
-    if rate is None:
-        return ""
-    accepted, drafted = stats.get("accepted"), stats.get("drafted")
+def _acceptance(counts: tuple[float, int, int]) -> str:
+    rate, accepted, drafted = counts
     return translate("AnswerReport", "{rate} % of the guesses accepted ({accepted} of {drafted})").format(
         rate=round(rate * 100), accepted=accepted, drafted=drafted
     )
 
 
-def _length(stats: StoredStats) -> str:
-    length = number(stats, "mean_accepted_length")
-    return (
-        translate("AnswerReport", "{} tokens per step").format(decimal(length, 2))
-        if length and number(stats, "drafted")
-        else ""
-    )
+def _length(tokens: float) -> str:
+    return translate("AnswerReport", "{} tokens per step").format(decimal(tokens, 2))
 
 
-def _origins(stats: StoredStats) -> str:
-    counts = stats.get("by_origin")
-    if not isinstance(counts, Mapping) or not counts:
-        return ""
-    names = {
-        "draft": translate("AnswerReport", "draft model"),
-        "eagle": translate("AnswerReport", "draft head"),
-        "n-gram": translate("AnswerReport", "earlier text"),
-        "table": translate("AnswerReport", "usual words"),
-        "target": translate("AnswerReport", "the model itself"),
-    }
-    parts = [f"{names[name]} {counts[name]}" for name in names if name in counts]
-    if not parts:
-        return ""
+def _wait(milliseconds: float) -> str:
+    return translate("AnswerReport", "First token after {}").format(_seconds(milliseconds))
+
+
+def _origins(counts: Mapping[str, int]) -> str:
+    parts = [f"{translate_error(ORIGINS[origin].label)} {tokens}" for origin, tokens in counts.items()]
     return translate("AnswerReport", "Tokens from: {}").format(listed(parts))
 
 
-def _time(stats: StoredStats) -> str:
-    spent = stats.get("by_part")
-    if not isinstance(spent, Mapping) or not spent:
-        return ""
+def _time(parts: Mapping[str, float]) -> str:
     names = {
         "draft": translate("AnswerReport", "guessing"),
         "verify": translate("AnswerReport", "checking"),
         "other": translate("AnswerReport", "other"),
     }
-    parts = [f"{names.get(name, name)} {_seconds(milliseconds)}" for name, milliseconds in spent.items()]
-    return translate("AnswerReport", "Time: {}").format(listed(parts))
+    words = [f"{names.get(name, name)} {_seconds(milliseconds)}" for name, milliseconds in parts.items()]
+    return translate("AnswerReport", "Time: {}").format(listed(words))
 
 
-def _saved(stats: StoredStats) -> str:
-    saved_ms = number(stats, "ledger_ms")
-    if not saved_ms or not number(stats, "drafted"):
-        return ""
+def _saved(milliseconds: float) -> str:
     words = (
         translate("AnswerReport", "Time saved (estimate): {}")
-        if saved_ms > 0
+        if milliseconds > 0
         else translate("AnswerReport", "Time lost (estimate): {}")
     )
-    return words.format(_seconds(abs(saved_ms)))
+    return words.format(_seconds(abs(milliseconds)))
+
+
+def _prompt(tokens: tuple[int, int]) -> str:
+    read, known = map(whole, tokens)
+    return translate("AnswerReport", "Prompt: {tokens} tokens, {known} of them read before").format(
+        tokens=read, known=known
+    )
+
+
+def _context(tokens: tuple[int, int]) -> str:
+    used, room = map(whole, tokens)
+    return translate("AnswerReport", "Context: {used} of {room} tokens").format(used=used, room=room)
+
+
+_WORDS: Mapping[str, Callable[[Any], str]] = {
+    "speedup": _exact_gain,
+    "acceptance": _acceptance,
+    "tokens per round": _length,
+    "first token": _wait,
+    "origins": _origins,
+    "parts": _time,
+    "saved": _saved,
+    "prompt": _prompt,
+    "context": _context,
+}
 
 
 def _seconds(milliseconds: float) -> str:
     return translate("AnswerReport", "{} s").format(decimal(milliseconds / 1000, 2 if milliseconds < 1000 else 1))
-
-
-def _prompt(stats: StoredStats) -> str:
-    tokens, reused = number(stats, "prompt_tokens"), number(stats, "reused_tokens")
-    if not tokens or not reused:
-        return ""
-    return translate("AnswerReport", "Prompt: {tokens} tokens, {known} of them read before").format(
-        tokens=whole(tokens), known=whole(reused)
-    )
-
-
-def _context(stats: StoredStats) -> str:
-    used, length = number(stats, "context_used"), number(stats, "context_length")
-    if used is None or not length:  # a server may not report them
-        return ""
-    return translate("AnswerReport", "Context: {used} of {room} tokens").format(used=whole(used), room=whole(length))
 
 
 @dataclass

@@ -24,6 +24,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFileDialog, QFrame, QMenu, QMessageBox, QTextBrowser, QToolTip, QWidget
 
 from headstart.chat.documents import write_export
+from headstart.engine.origins import ORIGINS
 from headstart.errors import ExchangeError
 from headstart.ui.chat.message import OriginRun, Origins
 from headstart.ui.markdown import markdown
@@ -317,23 +318,22 @@ class TextView(QTextBrowser):
                 yield a + shift, b + shift, origin
 
     def _origin_text(self, run: OriginRun) -> str:
-        names = {
-            "draft": self.tr("Draft model"),
-            "eagle": self.tr("draft head"),
-            "n-gram": self.tr("Earlier text"),
-            "table": self.tr("Usual words"),
-            "target": self.tr("The model itself"),
-            "unknown": self.tr("Who guessed this is not reported"),
-        }
-        name = names.get(run.origin, run.origin)
+        name = _capitalised(run.origin)
         note = run.round
         if note is None:
             return name
         if not note.drafted:
             return self.tr("{origin}. Nothing was guessed in this step.").format(origin=name)
         return self.tr("{origin}. This step: {drafter} guessed {drafted}, {accepted} accepted.").format(
-            origin=name, drafter=names.get(note.drafter, note.drafter), drafted=note.drafted, accepted=note.accepted
+            origin=name, drafter=_capitalised(note.drafter), drafted=note.drafted, accepted=note.accepted
         )
+
+
+def _capitalised(origin: str) -> str:
+    """Return the words for an origin at the beginning of a sentence; an unknown one keeps its name."""
+    look = ORIGINS.get(origin)
+    label = translate_error(look.label) if look else origin
+    return label[:1].upper() + label[1:]
 
 
 def _copy(text: str) -> None:

@@ -608,18 +608,6 @@
         <translation>每步 {} 个 token</translation>
     </message>
     <message>
-        <source>draft model</source>
-        <translation>草稿模型</translation>
-    </message>
-    <message>
-        <source>earlier text</source>
-        <translation>前文</translation>
-    </message>
-    <message>
-        <source>the model itself</source>
-        <translation>模型自己</translation>
-    </message>
-    <message>
         <source>Tokens from: {}</source>
         <translation>token 来源：{}</translation>
     </message>
@@ -642,14 +630,6 @@
     <message>
         <source>{} s</source>
         <translation>{} 秒</translation>
-    </message>
-    <message>
-        <source>draft head</source>
-        <translation>草稿头</translation>
-    </message>
-    <message>
-        <source>usual words</source>
-        <translation>常用词</translation>
     </message>
     <message>
         <source>other</source>
@@ -2470,6 +2450,30 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>这些权重不能压缩为 {weights}（{error}）；请尝试其他权重格式或分组大小。</translation>
     </message>
     <message>
+        <source>draft head</source>
+        <translation>草稿头</translation>
+    </message>
+    <message>
+        <source>draft model</source>
+        <translation>草稿模型</translation>
+    </message>
+    <message>
+        <source>earlier text</source>
+        <translation>前文</translation>
+    </message>
+    <message>
+        <source>the model itself</source>
+        <translation>模型自己</translation>
+    </message>
+    <message>
+        <source>usual words</source>
+        <translation>常用词</translation>
+    </message>
+    <message>
+        <source>who guessed this is not reported</source>
+        <translation>回答者没有说明这是由谁猜测的</translation>
+    </message>
+    <message>
         <source>{adapter} is an adapter of a kind that cannot be merged ({what}); take a plain LoRA adapter.</source>
         <translation>{adapter} 是一种无法合并的适配器（{what}）；请使用普通的 LoRA 适配器。</translation>
     </message>
@@ -3697,28 +3701,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>猜测来源</translation>
     </message>
     <message>
-        <source>draft head</source>
-        <translation>草稿头</translation>
-    </message>
-    <message>
-        <source>earlier text</source>
-        <translation>前文</translation>
-    </message>
-    <message>
         <source>unmarked: the model itself</source>
         <translation>无标记：模型自己</translation>
     </message>
     <message>
         <source>The model checked every token. Colours show who guessed it: the draft model (a small model), the draft head (a small addition to the model), earlier text that is repeated, or a table of what usually follows what. Nobody guessed what has no colour: the model wrote it itself.</source>
         <translation>每个 token 都经过模型检查。颜色表示它由谁猜出：草稿模型（一个小模型）、草稿头（模型的小型附加部分）、重复出现的前文，或统计常见后续的词表。没有颜色的部分没有被猜出，由模型自己生成。</translation>
-    </message>
-    <message>
-        <source>draft model</source>
-        <translation>草稿模型</translation>
-    </message>
-    <message>
-        <source>usual words</source>
-        <translation>常用词</translation>
     </message>
 </context>
 <context>
@@ -6185,36 +6173,12 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>将代码另存为文件</translation>
     </message>
     <message>
-        <source>Draft model</source>
-        <translation>草稿模型</translation>
-    </message>
-    <message>
-        <source>draft head</source>
-        <translation>草稿头</translation>
-    </message>
-    <message>
-        <source>Earlier text</source>
-        <translation>前文</translation>
-    </message>
-    <message>
-        <source>Usual words</source>
-        <translation>常用词</translation>
-    </message>
-    <message>
-        <source>The model itself</source>
-        <translation>模型自己</translation>
-    </message>
-    <message>
         <source>{origin}. Nothing was guessed in this step.</source>
         <translation>{origin}。这一步没有猜测。</translation>
     </message>
     <message>
         <source>{origin}. This step: {drafter} guessed {drafted}, {accepted} accepted.</source>
         <translation>{origin}。这一步：{drafter}猜测 {drafted} 个，接受 {accepted} 个。</translation>
-    </message>
-    <message>
-        <source>Who guessed this is not reported</source>
-        <translation>回答者没有说明这是由谁猜测的</translation>
     </message>
 </context>
 <context>

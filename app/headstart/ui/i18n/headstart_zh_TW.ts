@@ -608,18 +608,6 @@
         <translation>每步 {} 個 token</translation>
     </message>
     <message>
-        <source>draft model</source>
-        <translation>草稿模型</translation>
-    </message>
-    <message>
-        <source>earlier text</source>
-        <translation>前文</translation>
-    </message>
-    <message>
-        <source>the model itself</source>
-        <translation>模型自己</translation>
-    </message>
-    <message>
         <source>Tokens from: {}</source>
         <translation>token 來源：{}</translation>
     </message>
@@ -642,14 +630,6 @@
     <message>
         <source>{} s</source>
         <translation>{} 秒</translation>
-    </message>
-    <message>
-        <source>draft head</source>
-        <translation>草稿頭</translation>
-    </message>
-    <message>
-        <source>usual words</source>
-        <translation>常用詞</translation>
     </message>
     <message>
         <source>other</source>
@@ -2470,6 +2450,30 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>這些權重不能壓縮為 {weights}（{error}）；請嘗試其他權重格式或分組大小。</translation>
     </message>
     <message>
+        <source>draft head</source>
+        <translation>草稿頭</translation>
+    </message>
+    <message>
+        <source>draft model</source>
+        <translation>草稿模型</translation>
+    </message>
+    <message>
+        <source>earlier text</source>
+        <translation>前文</translation>
+    </message>
+    <message>
+        <source>the model itself</source>
+        <translation>模型自己</translation>
+    </message>
+    <message>
+        <source>usual words</source>
+        <translation>常用詞</translation>
+    </message>
+    <message>
+        <source>who guessed this is not reported</source>
+        <translation>回答者沒有說明這是由誰猜測的</translation>
+    </message>
+    <message>
         <source>{adapter} is an adapter of a kind that cannot be merged ({what}); take a plain LoRA adapter.</source>
         <translation>{adapter} 是一種無法合併的適配器（{what}）；請使用普通的 LoRA 適配器。</translation>
     </message>
@@ -3697,28 +3701,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>猜測來源</translation>
     </message>
     <message>
-        <source>draft head</source>
-        <translation>草稿頭</translation>
-    </message>
-    <message>
-        <source>earlier text</source>
-        <translation>前文</translation>
-    </message>
-    <message>
         <source>unmarked: the model itself</source>
         <translation>無標記：模型自己</translation>
     </message>
     <message>
         <source>The model checked every token. Colours show who guessed it: the draft model (a small model), the draft head (a small addition to the model), earlier text that is repeated, or a table of what usually follows what. Nobody guessed what has no colour: the model wrote it itself.</source>
         <translation>每個 token 都經過模型檢查。顏色表示它由誰猜出：草稿模型（一個小模型）、草稿頭（模型的小型附加部分）、重複出現的前文，或統計常見後續的詞表。沒有顏色的部分沒有被猜出，由模型自己產生。</translation>
-    </message>
-    <message>
-        <source>draft model</source>
-        <translation>草稿模型</translation>
-    </message>
-    <message>
-        <source>usual words</source>
-        <translation>常用詞</translation>
     </message>
 </context>
 <context>
@@ -6185,36 +6173,12 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>將程式碼另存為檔案</translation>
     </message>
     <message>
-        <source>Draft model</source>
-        <translation>草稿模型</translation>
-    </message>
-    <message>
-        <source>draft head</source>
-        <translation>草稿頭</translation>
-    </message>
-    <message>
-        <source>Earlier text</source>
-        <translation>前文</translation>
-    </message>
-    <message>
-        <source>Usual words</source>
-        <translation>常用詞</translation>
-    </message>
-    <message>
-        <source>The model itself</source>
-        <translation>模型自己</translation>
-    </message>
-    <message>
         <source>{origin}. Nothing was guessed in this step.</source>
         <translation>{origin}。這一步沒有猜測。</translation>
     </message>
     <message>
         <source>{origin}. This step: {drafter} guessed {drafted}, {accepted} accepted.</source>
         <translation>{origin}。這一步：{drafter}猜測 {drafted} 個，接受 {accepted} 個。</translation>
-    </message>
-    <message>
-        <source>Who guessed this is not reported</source>
-        <translation>回答者沒有說明這是由誰猜測的</translation>
     </message>
 </context>
 <context>

@@ -6,6 +6,8 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QTextCursor, QTextDocument
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 
+from headstart.engine.origins import MARKED, ORIGINS, Origin
+from headstart.ui.translation import translate_error
 from headstart.ui.widgets.layouts import Flow
 from headstart.ui.widgets.stylesheet import set_style_class
 from headstart.ui.widgets.theme import LARGE, SMALL, origin_format
@@ -53,11 +55,8 @@ class Legend(QWidget):
         set_style_class(lead, "muted")
         lead.setContentsMargins(0, _MARGIN, 0, _MARGIN)
         self._swatches = (
-            Swatch(self.tr("draft model"), "draft", self),
-            Swatch(self.tr("draft head"), "eagle", self),
-            Swatch(self.tr("earlier text"), "n-gram", self),
-            Swatch(self.tr("usual words"), "table", self),
-            Swatch(self.tr("unmarked: the model itself"), "target", self),
+            *(Swatch(translate_error(ORIGINS[origin].label), origin, self) for origin in MARKED),
+            Swatch(self.tr("unmarked: the model itself"), Origin.TARGET, self),
         )
         inner = QWidget(self)
         flow = Flow(inner, SMALL)
@@ -77,7 +76,7 @@ class Legend(QWidget):
     def show_origins(self, origins: Collection[str]) -> None:
         """Show the swatches of these origins, of earlier text (which every model can use) and of the model itself."""
         for swatch in self._swatches:
-            swatch.setVisible(swatch.origin in {*origins, "n-gram", "target"})
+            swatch.setVisible(swatch.origin in {*origins, Origin.NGRAM, Origin.TARGET})
 
     def add_origins(self, origins: Collection[str]) -> None:
         """Show the swatches of further origins."""

@@ -9,6 +9,7 @@ from PySide6.QtCore import QLocale, QObject, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontInfo, QGuiApplication, QPalette, QTextCharFormat
 from PySide6.QtWidgets import QApplication
 
+from headstart.engine.origins import MARKED, ORIGINS, Colours, OriginLook
 from headstart.settings import Settings
 
 # Spacings in device-independent pixels.
@@ -94,24 +95,17 @@ class Theme:
     drawings: str = ""  # folder of the resources with marks for controls, in high contrast
 
 
-_MarkColours = tuple[str, str]  # ground and underline
+def _origins(theme: str) -> Mapping[str, OriginMark]:
+    return MappingProxyType({origin: _mark(ORIGINS[origin], theme) for origin in MARKED})
 
 
-def _origins(
-    draft: _MarkColours, eagle: _MarkColours, ngram: _MarkColours, table: _MarkColours
-) -> Mapping[str, OriginMark]:
-    return MappingProxyType(
-        {
-            "draft": OriginMark(*draft, Underline.DotLine),
-            "eagle": OriginMark(*eagle, Underline.SingleUnderline),
-            "n-gram": OriginMark(*ngram, Underline.DashUnderline),
-            "table": OriginMark(*table, Underline.DashDotLine),
-        }
-    )
+def _mark(look: OriginLook, theme: str) -> OriginMark:
+    colours: Colours = getattr(look, theme)
+    return OriginMark(colours.background, colours.line, QTextCharFormat.UnderlineStyle[look.underline])
 
 
-def _series(draft: str, eagle: str, ngram: str, table: str, target: str, other: str) -> Mapping[str, str]:
-    guessed = {"draft": draft, "eagle": eagle, "n-gram": ngram, "table": table}
+def _series(theme: str, target: str, other: str) -> Mapping[str, str]:
+    guessed = {origin: mark.line for origin, mark in _origins(theme).items()}
     return MappingProxyType({**guessed, "target": target, "verify": target, "other": other, "plain": other})
 
 
@@ -141,8 +135,8 @@ LIGHT = Theme(
     quote_bar="#c3cad3",
     match="#ffeaa0",
     match_current="#ffc15e",
-    origins=_origins(("#dff5e5", "#2f9152"), ("#ddf3f5", "#0f7c88"), ("#fdf0d5", "#b7791f"), ("#efebfc", "#6f52c9")),
-    series=_series("#2f9152", "#0f7c88", "#b7791f", "#6f52c9", "#3b6fd1", "#7d8590"),
+    origins=_origins("light"),
+    series=_series("light", "#3b6fd1", "#7d8590"),
     code=_code("#5b6570", "#a3195b", "#7b3fb0", "#0a5a78", "#0b51a8", "#6036b5", "#8a4300", "#146038", "#a01f17"),
 )
 
@@ -168,8 +162,8 @@ DARK = Theme(
     quote_bar="#4a525e",
     match="#5c4a12",
     match_current="#7d5106",
-    origins=_origins(("#183626", "#4cae74"), ("#0f3238", "#3fb6c4"), ("#3a2c10", "#d39a3c"), ("#2b2545", "#a893f0")),
-    series=_series("#4cae74", "#3fb6c4", "#d39a3c", "#a893f0", "#6f9df0", "#8b95a3"),
+    origins=_origins("dark"),
+    series=_series("dark", "#6f9df0", "#8b95a3"),
     code=_code("#9aa5b1", "#ff9ab8", "#d3b0ff", "#9ed8f0", "#8fc4ff", "#d3b0ff", "#ffb877", "#86dba3", "#ffa198"),
 )
 
@@ -193,8 +187,8 @@ CONTRAST_LIGHT = replace(
     quote_bar="#404040",
     match="#ffe680",
     match_current="#ffb733",
-    origins=_origins(("#dcf5e3", "#17602f"), ("#d8f1f4", "#0b5963"), ("#fdf0d5", "#7d5000"), ("#efebfc", "#4f34a0")),
-    series=_series("#1d6e38", "#0b5963", "#8a5a00", "#5a3db0", "#1d51b0", "#595f67"),
+    origins=_origins("contrast_light"),
+    series=_series("contrast_light", "#1d51b0", "#595f67"),
     code=_code("#404750", "#8a1049", "#5f2e8a", "#084a63", "#08448f", "#4f2a9c", "#6e3500", "#0f4f2e", "#8b1a14"),
 )
 
@@ -221,8 +215,8 @@ CONTRAST_DARK = replace(
     quote_bar="#c0c0c0",
     match="#4a3a00",
     match_current="#694400",
-    origins=_origins(("#06331a", "#6fd08c"), ("#052f36", "#74d5e2"), ("#382800", "#eebf6d"), ("#2a1f52", "#c3b4ff")),
-    series=_series("#6fd08c", "#74d5e2", "#eebf6d", "#c3b4ff", "#8cb6ff", "#b4bcc6"),
+    origins=_origins("contrast_dark"),
+    series=_series("contrast_dark", "#8cb6ff", "#b4bcc6"),
     code=_code("#c0c8d0", "#ffabc4", "#d3b0ff", "#9ed8f0", "#8fc4ff", "#d3b0ff", "#ffb877", "#86dba3", "#ffa198"),
 )
 THEMES = (LIGHT, DARK, CONTRAST_LIGHT, CONTRAST_DARK)

@@ -27,7 +27,7 @@ _ENDS = {"STOP": FinishReason.STOP, "LENGTH": FinishReason.LENGTH}
 
 
 class Way(StrEnum):
-    """How a pipeline guesses; each pipeline is built for one way."""
+    """A way to guess; each pipeline is built for one."""
 
     PLAIN = "plain"
     DRAFT = "draft"
@@ -37,26 +37,26 @@ class Way(StrEnum):
 
 @dataclass(frozen=True)
 class Batch:
-    """Tokens that came at once; `milliseconds` since the ones before. Empty while the prompt is read."""
+    """Tokens that came at once. Empty while the prompt is read."""
 
     tokens: tuple[int, ...]
-    milliseconds: float
+    milliseconds: float  # since the batch before
     end: FinishReason | None = None
 
 
 class SteppedWriter:
     """Writes one answer at a time; GenAI's prefix cache serves the next prompt."""
 
-    rounds_told = True  # a batch is a round: what was accepted, then the target's own token
+    has_rounds = True  # a batch is a round: the accepted tokens, then the target's own
     _REMEDY = Translatable("ask again, or use --engine headstart")
 
     def __init__(self, pipeline: Any) -> None:
-        """`pipeline` is an `openvino_genai.ContinuousBatchingPipeline`."""
+        """Wrap an `openvino_genai.ContinuousBatchingPipeline`."""
         self._pipeline = pipeline
         self._keys = itertools.count()
 
     def write(self, prompt: tuple[int, ...], config: Any, cancel: CancelEvent) -> Iterator[Batch]:
-        """The batches of the answer; the last one has an end. Each step reads a piece of the prompt, or makes a round.
+        """Yield the batches of an answer; the last one has an end. A step reads a piece of the prompt or is a round.
 
         Closing the iterator ends the answer, too. Raises EngineLostError; the writer is unusable then.
         """
@@ -76,7 +76,7 @@ class SteppedWriter:
             if end is None:
                 handle.cancel()
                 with failing(self._REMEDY):
-                    self._pipeline.step()  # lets go of it
+                    self._pipeline.step()  # releases it
         if end is None:
             yield Batch((), 0.0, FinishReason.CANCELLED)
 
@@ -84,14 +84,14 @@ class SteppedWriter:
 class StreamedWriter:
     """Writes one answer at a time in a thread of its own; can be stopped at each token."""
 
-    rounds_told = False  # what comes at once need not be a round
+    has_rounds = False  # a batch need not be a round
 
     def __init__(self, pipeline: Any) -> None:
-        """`pipeline` is an `openvino_genai.LLMPipeline`."""
+        """Wrap an `openvino_genai.LLMPipeline`."""
         self._pipeline = pipeline
 
     def write(self, prompt: tuple[int, ...], config: Any, cancel: CancelEvent) -> Iterator[Batch]:
-        """See SteppedWriter.write. Reading the prompt cannot be stopped: GenAI calls nobody until it is done."""
+        """Yield the batches of an answer. Reading the prompt cannot be stopped: GenAI calls back only after it."""
         arrived: queue.SimpleQueue[tuple[int, ...] | FinishReason | RuntimeError] = queue.SimpleQueue()
         stop = threading.Event()
 
@@ -113,17 +113,17 @@ class StreamedWriter:
         last = time.perf_counter()
         try:
             with cancel.calling(lambda: arrived.put(FinishReason.CANCELLED)):
-                while isinstance(came := arrived.get(), tuple) and not cancel.is_set():
+                while isinstance(item := arrived.get(), tuple) and not cancel.is_set():
                     now = time.perf_counter()
-                    yield Batch(came, (now - last) * 1000.0)
+                    yield Batch(item, (now - last) * 1000.0)
                     last = now
         finally:
             stop.set()
             thread.join()
         with failing(Translatable("ask again, or use --device CPU")):
-            if isinstance(came, RuntimeError):
-                raise came
-        yield Batch((), 0.0, FinishReason.CANCELLED if isinstance(came, tuple) else came)
+            if isinstance(item, RuntimeError):
+                raise item
+        yield Batch((), 0.0, FinishReason.CANCELLED if isinstance(item, tuple) else item)
 
 
 Writer = SteppedWriter | StreamedWriter
@@ -131,18 +131,15 @@ Writer = SteppedWriter | StreamedWriter
 
 @dataclass(frozen=True)
 class Blueprint:
-    """The ingredients of a pipeline. Each model has OpenVINO properties for its device.
-
-    `room`: tokens of this text and of earlier ones whose keys and values are kept; 0: as many as one text needs.
-    """
+    """The ingredients of a pipeline. Each model has OpenVINO properties for its device."""
 
     options: LoadOptions
     target: dict[str, Any]
     draft: dict[str, Any]
-    room: int = 0
+    room: int = 0  # tokens of this text and of earlier ones in the KV cache; 0: as many as one text needs
 
     def build(self, way: Way) -> Writer:
-        """A pipeline that guesses in one way. Raises DeviceError."""
+        """Return a pipeline that guesses in one way. Raises DeviceError."""
         options = self.options
         chosen = self.target | ({"prompt_lookup": True} if way is Way.LOOKUP else {})
         try:
@@ -165,11 +162,11 @@ class Blueprint:
             ) from None
 
 
-def blueprint(options: LoadOptions, models: Sequence[VerifiedModel], room: int = 0) -> Blueprint:
+def make_blueprint(options: LoadOptions, models: Sequence[VerifiedModel], room: int = 0) -> Blueprint:
     """Return the blueprint with the fastest known arithmetic. `models`: the target, then the draft."""
     target = _properties(models[0], options.kv_precision)
     target |= options.properties
-    if len(models) == 1 or models[1].manifest.is_eagle:  # a head reads what the target computes, in the same cache
+    if len(models) == 1 or models[1].manifest.is_eagle:  # a head shares the target's hidden states and cache
         return Blueprint(options, target, target, room)
     draft = _properties(models[1], options.kv_precision)
     return Blueprint(options, target, draft | dict(options.draft_properties), room)
@@ -179,20 +176,20 @@ def _stepped(options: LoadOptions, chosen: dict[str, Any], room: int) -> Any:
     """Return a pipeline that is driven step by step. `room` is that of its Blueprint."""
     genai = openvino_genai()
     scheduler = genai.SchedulerConfig()
-    scheduler.enable_prefix_caching = True  # a conversation begins as it did before
+    scheduler.enable_prefix_caching = True  # conversations grow at the end
     scheduler.max_num_seqs = 1
-    # Left to itself it makes room for one text, and a second chat takes the place of the first.
+    # By default it makes room for one text, and a second chat evicts the first.
     scheduler.num_kv_blocks = devices.genai_blocks(room, options.device)
     return genai.ContinuousBatchingPipeline(str(options.target), scheduler, options.device, chosen)
 
 
 def configuration(sampling: Sampling, tokens: int, stop_ids: frozenset[int], guessing: Mapping[str, int]) -> Any:
-    """A new GenerationConfig with all declared parameters: the model's own would bring its sampling and penalties."""
+    """Return a GenerationConfig with every declared parameter, so that no value of the model's own remains."""
     values = {each.field: getattr(sampling, each.field) for each in declared(Sampling)}
     seed, temperature = values.pop("seed"), values.pop("temperature")
     values["top_k"] = sampling.top_k or _ALL
     if temperature > 0.0:
-        values |= {"do_sample": True, "temperature": temperature, "rng_seed": seed}  # each answer draws by itself
+        values |= {"do_sample": True, "temperature": temperature, "rng_seed": seed}  # each answer has its own generator
     return openvino_genai().GenerationConfig(
         max_new_tokens=tokens, ignore_eos=False, stop_token_ids=set(stop_ids), **values, **guessing
     )
@@ -214,7 +211,7 @@ def _received(handle: Any, milliseconds: float) -> Batch:
 
 @contextmanager
 def failing(remedy: Translatable) -> Iterator[None]:
-    """Turns a failure of GenAI during an answer into EngineLostError."""
+    """Turn a failure of GenAI during an answer into EngineLostError."""
     try:
         yield
     except RuntimeError as error:
@@ -224,7 +221,7 @@ def failing(remedy: Translatable) -> Iterator[None]:
 
 
 def reason(error: RuntimeError) -> str:
-    """The last line of OpenVINO's several."""
+    """Return the last line of OpenVINO's message."""
     return str(error).strip().splitlines()[-1].rstrip(".")
 
 
@@ -239,7 +236,7 @@ def _tensor(ids: tuple[int, ...]) -> Any:
 
 
 def _streamer(take: Callable[[tuple[int, ...]], bool]) -> Any:
-    """GenAI needs an object of its own class, which exists only once it is loaded. `take`: whether to go on."""
+    """Return an object of GenAI's own class, which exists only once GenAI is loaded. `take` says whether to go on."""
     genai = openvino_genai()
 
     class Streamer(genai.StreamerBase):  # type: ignore[misc,name-defined]
@@ -247,7 +244,6 @@ def _streamer(take: Callable[[tuple[int, ...]], bool]) -> Any:
             tokens = (token,) if isinstance(token, int) else tuple(token)
             return genai.StreamingStatus.RUNNING if take(tokens) else genai.StreamingStatus.CANCEL
 
-        def end(self) -> None:
-            """Nothing is held back."""
+        def end(self) -> None: ...
 
     return Streamer()

@@ -21,14 +21,14 @@ from headstart.engine.engine import (
     Tally,
     Timing,
 )
-from headstart.engine.process.watch import _PASS, LOOK, Doing, Patience, Silence, Watch
+from headstart.engine.process.watchdog import _PASS_TOKENS, POLL_S, Activity, HangReport, Timeouts, Watchdog
 from headstart.engine.runners.runner import PREFILL_CHUNK
 from headstart.errors import Translatable
 
 QUESTION = protocol.Generate(1, Request((Message("user", "hello"),)))
 STEP = protocol.Stepped(1, Step("a", Round((), 0, 0, Origin.TARGET, Timing())))
 END = protocol.Finished(1, Finish(FinishReason.STOP, Tally().stats(plain_ms=None, ledger_ms=0.0, context_length=0), ()))
-P = Patience()
+P = Timeouts()
 TOY = protocol.ModelInfo("toy", None, "CPU", 8192)
 ORDERS = get_args(protocol.Order)
 
@@ -39,101 +39,101 @@ class Engine:
     def __init__(self, *messages: Any, share: float = 0.0, facts: protocol.ModelInfo = TOY) -> None:
         self.now = self.used = 0.0
         self.share = share
-        self.watch = Watch(P, lambda: self.now)
+        self.watchdog = Watchdog(P, lambda: self.now)
         self.note(protocol.Ready(1, "1"), protocol.Load(LoadOptions(Path("nowhere"))), protocol.Loaded(facts))
         self.note(*messages)
 
     def note(self, *messages: Any) -> None:
         for message in messages:
-            (self.watch.note_order if isinstance(message, ORDERS) else self.watch.note_report)(message)
+            (self.watchdog.note_order if isinstance(message, ORDERS) else self.watchdog.note_report)(message)
 
-    def silent(self, seconds: float = 10**5) -> Silence | None:
+    def silent(self, seconds: float = 10**5) -> HangReport | None:
         """Return the verdicts of so many silent seconds."""
         ends = self.now + seconds
         while self.now < ends:
-            self.now += LOOK
-            self.used += LOOK * self.share
-            if found := self.watch.look(lambda: self.used):
-                return found
+            self.now += POLL_S
+            self.used += POLL_S * self.share
+            if hang := self.watchdog.find_hang(lambda: self.used):
+                return hang
         return None
 
 
 def test_idle_engine_may_be_silent() -> None:
     engine = Engine(protocol.CountTokens(1), protocol.Cancel(1))
-    assert engine.watch.is_idle
+    assert engine.watchdog.is_idle
     assert engine.silent() is None
 
 
 def test_silent_round_is_a_hang() -> None:
     engine = Engine(QUESTION, STEP)
     assert engine.silent(P.round) is None
-    found = engine.silent(2 * LOOK)
-    assert found == Silence(Doing.WRITE, P.round + LOOK)
-    assert found.sentence.startswith("The engine gave no sign for 61 seconds while writing the answer, so it was ended")
+    hang = engine.silent(2 * POLL_S)
+    assert hang == HangReport(Activity.WRITE, P.round + POLL_S)
+    assert hang.sentence.startswith("The engine gave no sign for 61 seconds while writing the answer, so it was ended")
 
 
 def test_report_restarts_the_wait() -> None:
     engine = Engine(QUESTION)
     for _ in range(5):
         engine.note(STEP)
-        assert engine.silent(P.round - LOOK) is None
+        assert engine.silent(P.round - POLL_S) is None
     engine.note(END)
     assert engine.silent() is None
 
 
 def test_counted_tokens_do_not_restart_the_wait() -> None:
     engine = Engine(QUESTION)
-    engine.silent(P.round - LOOK)
+    engine.silent(P.round - POLL_S)
     engine.note(protocol.Counted(1, 2, 3), protocol.Failed("SettingsError", Translatable("No."), order="CountTokens"))
-    found = engine.silent()
-    assert found
-    assert found.seconds == pytest.approx(P.round + LOOK)
+    hang = engine.silent()
+    assert hang
+    assert hang.seconds == pytest.approx(P.round + POLL_S)
 
 
 def test_answer_of_the_local_server_is_work() -> None:
     engine = Engine(protocol.TurnTaken(Prefill(0, 100)))
-    assert not engine.watch.is_idle
+    assert not engine.watchdog.is_idle
     engine.note(QUESTION)  # which waits for its turn
     for _ in range(5):
         assert engine.silent(P.round) is None
         engine.note(protocol.TurnTaken())
-    assert engine.silent(P.round + 2 * LOOK)
+    assert engine.silent(P.round + 2 * POLL_S)
     engine.note(protocol.TurnEnded())
     assert engine.silent(P.round) is None
     engine.note(END)
-    assert engine.watch.is_idle
+    assert engine.watchdog.is_idle
 
 
 @pytest.mark.parametrize(
     ("facts", "reports", "seconds"),
     [
-        (TOY, (protocol.Prefilled(1, Prefill(0, 4000)),), P.round + P.token * _PASS),
+        (TOY, (protocol.Prefilled(1, Prefill(0, 4000)),), P.round + P.token * _PASS_TOKENS),
         (replace(TOY, engine="genai"), (protocol.Prefilled(1, Prefill(0, 4000)),), P.round + P.token * 4000),
         (replace(TOY, draft="draft"), (protocol.Prefilled(1, Prefill(0, 400)), STEP), P.round + P.token * 400),
     ],
 )
 def test_long_prompt_has_more_time(facts: protocol.ModelInfo, reports: tuple[object, ...], seconds: float) -> None:
-    found = Engine(QUESTION, *reports, facts=facts).silent(10**6)
-    assert found
-    assert found.seconds == pytest.approx(seconds + LOOK, abs=LOOK)
-    assert _PASS >= PREFILL_CHUNK
+    hang = Engine(QUESTION, *reports, facts=facts).silent(10**6)
+    assert hang
+    assert hang.seconds == pytest.approx(seconds + POLL_S, abs=POLL_S)
+    assert _PASS_TOKENS >= PREFILL_CHUNK
 
 
 def test_computing_process_is_slow_before_it_hangs() -> None:
-    assert Engine(QUESTION, share=0.5).silent() == Silence(Doing.READ, P.computing * P.round + LOOK)
+    assert Engine(QUESTION, share=0.5).silent() == HangReport(Activity.READ, P.computing * P.round + POLL_S)
 
 
 def test_kinds_of_work_have_their_timeouts(tmp_path: Path) -> None:
     with (tmp_path / "model.bin").open("wb") as stream:
         stream.truncate(10**9)
     for folder, allowed in ((tmp_path, P.load + P.gigabyte), (tmp_path / "none", P.load)):
-        assert Engine(protocol.Load(LoadOptions(folder))).silent() == Silence(Doing.LOAD, allowed + LOOK)
+        assert Engine(protocol.Load(LoadOptions(folder))).silent() == HangReport(Activity.LOAD, allowed + POLL_S)
     race = protocol.Bench(1, protocol.BenchSize(1, 2, 1, with_peer=False))
-    assert Engine(race).silent() == Silence(Doing.MEASURE, P.measuring + LOOK)
+    assert Engine(race).silent() == HangReport(Activity.MEASURE, P.measuring + POLL_S)
     starting = Engine()
-    starting.watch = Watch(P, lambda: starting.now)
+    starting.watchdog = Watchdog(P, lambda: starting.now)
     starting.note(QUESTION)
-    assert starting.silent() == Silence(Doing.START, P.start + LOOK)
+    assert starting.silent() == HangReport(Activity.START, P.start + POLL_S)
 
 
 def test_remote_engine_has_its_own_timeouts() -> None:
@@ -147,7 +147,7 @@ def test_sleep_and_clock_changes_are_no_hang() -> None:
     engine = Engine(QUESTION, STEP)
     for _ in range(10):
         engine.now += 8 * 3600.0  # this side stood still as well
-        assert engine.silent(LOOK) is None
+        assert engine.silent(POLL_S) is None
     engine.now -= 5.0
     assert engine.silent(P.round / 2) is None
     assert engine.silent(P.round)
@@ -156,4 +156,4 @@ def test_sleep_and_clock_changes_are_no_hang() -> None:
 def test_failed_order_is_not_waited_for() -> None:
     lost = protocol.Failed("EngineLostError", Translatable("No."), order="Generate", generation=1)
     for failure in (lost, protocol.Failed("ProtocolError", Translatable("Unreadable."))):
-        assert Engine(QUESTION, failure).watch.is_idle
+        assert Engine(QUESTION, failure).watchdog.is_idle
