@@ -95,7 +95,7 @@ def test_saved_first_question_is_the_chat_to_reopen(
 
     monkeypatch.setattr(app.store, "begin", kill)
     ask(qtbot, app, "second")
-    assert found == [(app.chat_controller.session.chat.id, ("second",))]
+    assert found == [(app.chat_controller.session.chat.id, ("second", ""))]
 
 
 @pytest.fixture
