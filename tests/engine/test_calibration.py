@@ -121,6 +121,15 @@ class TestCurve:
         assert curve.ms(1, 4000) == pytest.approx(71.0 * 1.48, rel=0.05)
         assert curve.ms(1, 100) == pytest.approx(71.0 * 1.012, rel=0.05)
 
+    def test_curve_learns_after_thousands_of_passes(self) -> None:
+        curve, rng = Curve(TARGET_MS, switch_ms=0.0), random.Random(1)
+        for steepness, passes in ((1.0, 6000), (3.0, 300)):
+            for _ in range(passes):
+                tokens = rng.choice((1, 1, 2, 4, 8))
+                ms = TARGET_MS[1] + steepness * (TARGET_MS[tokens] - TARGET_MS[1])
+                curve.observe(tokens, 200, ms * rng.gauss(1, 0.03))
+        assert curve.ms(8) == pytest.approx(71.0 + 3 * 21.0, rel=0.1)
+
     def test_curve_separates_a_run_of_passes(self) -> None:
         curve = Curve({1: 20.0, 8: 34.0})
         for _ in range(30):

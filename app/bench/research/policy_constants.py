@@ -29,7 +29,6 @@ from headstart.engine.policy import acceptance, cost_model, loss_budget, plan, p
 MODULES = (acceptance, cost_model, loss_budget, plan, policy)
 DATA = _ROOT / "tests" / "engine" / "data"
 HAND = "chosen by hand"
-FORM = "a form, not a fit"
 SEEDS = (1, 2, 3)
 SCATTER = 0.03  # of a pass
 Value = float | tuple[float, ...]
@@ -69,44 +68,41 @@ class Constant:
 _MEASURED = "measured: 1.5B INT8 on an AMX Xeon, November 2026"
 _LOSS = "the loss that is bounded for any text"
 CONSTANTS = (
-    Constant(acceptance, "_POSITIONS", FORM, "count"),
     Constant(acceptance, "_MEMORY", kind="memory"),
     Constant(acceptance, "_RELAX"),
-    Constant(acceptance, "_CLIP"),
-    Constant(acceptance, "_USUAL"),
-    Constant(acceptance, "_USUAL_WORTH"),
-    Constant(acceptance, "_SEEN_MEMORY", kind="memory"),
+    Constant(acceptance, "_MAX_LOGIT"),
+    Constant(acceptance, "_LOGIT_PRIOR"),
+    Constant(acceptance, "_LOGIT_PRIOR_COUNT"),
+    Constant(acceptance, "_LOGIT_MEMORY", kind="memory"),
     Constant(acceptance, "_PRIOR"),
     Constant(acceptance, "_DEVIATIONS"),
-    Constant(acceptance, "_FIRST", kind="chance"),
-    Constant(acceptance, "_CARRIED", kind="chance"),
+    Constant(acceptance, "_FIRST_CHANCES", kind="chance"),
+    Constant(acceptance, "_FAR_CHANCE", kind="chance"),
     Constant(acceptance, "_APPROACH", kind="memory"),
-    Constant(acceptance, "_STRENGTH"),
-    Constant(acceptance, "_COUNTS_MEMORY", kind="memory"),
+    Constant(acceptance, "_PRIOR_COUNT"),
     Constant(cost_model, "_NOISE"),
     Constant(cost_model, "_SWITCH", "measured: 0.1 for 1.5B, 0.3 for 0.5B, 0.5 for 135M"),
     Constant(cost_model, "_INCREMENT", _MEASURED),
     Constant(cost_model, "_DRAFT_STEP", "measured: 0.26 and 0.34 for 0.5B beside 1.5B"),
     Constant(cost_model, "_CONTEXT"),
-    Constant(cost_model, "_MEASURED_DOUBTS"),
+    Constant(cost_model, "_MEASURED_DEVIATIONS"),
     Constant(cost_model, "_COMMON_DRIFT"),
-    Constant(cost_model, "_DRIFTS"),
+    Constant(cost_model, "_DRIFT"),
     Constant(cost_model, "_CLIP"),
     Constant(loss_budget, "_RETRY"),
     Constant(loss_budget, "_FIRST_PAUSE", kind="count"),
-    Constant(loss_budget, "_LONGEST_PAUSE", kind="count"),
-    Constant(loss_budget, "_LONGER", kind="count"),
+    Constant(loss_budget, "_MAX_PAUSE", kind="count"),
+    Constant(loss_budget, "_PAUSE_GROWTH", kind="count"),
     Constant(loss_budget, "_PACE_MEMORY", kind="memory"),
     Constant(loss_budget, "_PACE_PRIOR"),
     Constant(loss_budget, "_DRAFT_ALLOWANCE", _LOSS),
-    Constant(loss_budget, "_HEAD_ALLOWANCE", "no recording has an EAGLE-3 head"),
     Constant(loss_budget, "_NGRAM_ALLOWANCE", _LOSS),
-    Constant(plan, "LONGEST", "with the target's own token a pass over 16", "count"),
+    Constant(plan, "MAX_CANDIDATES", "with the target's own token a pass over 16", "count"),
     Constant(plan, "_HORIZON", "tests/engine/test_stopping.py: within 1 % of the best policy", "count"),
-    Constant(plan, "_RATE_LIMIT"),
+    Constant(plan, "_MAX_RATE"),
     Constant(plan, "_AMORTIZE_ROUNDS"),
-    Constant(plan, "_PATIENCE"),
-    Constant(policy, "_USUAL_LENGTHS", "a log-normal spread around 200"),
+    Constant(plan, "_PREFILL_DELAY"),
+    Constant(policy, "_PRIOR_LENGTHS", "a log-normal spread around 200"),
 )
 
 
@@ -158,6 +154,7 @@ def _plays() -> list[Play]:
     code, prose, hopeless = simulation.CODE, simulation.PROSE, simulation.HOPELESS
     made_up = [_made_up([(code, 300)]), _made_up([(prose, 300)]), _made_up([(prose, 300)], copies=70)]
     made_up += [_made_up([(hopeless, 200)]), _made_up([(hopeless, 150), (code, 200)])]
+    made_up += [_made_up([(hopeless, 1000), (code, 1000)])]  # long enough for all pauses
     return made_up + [_recorded(each) for file in sorted(DATA.glob("*.jsonl")) for each in read_recordings(file)]
 
 

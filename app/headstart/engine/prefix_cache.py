@@ -54,7 +54,7 @@ class Part:
 
     @property
     def is_for_disk(self) -> bool:
-        """Whether it belongs on disk."""
+        """Return whether it belongs on disk."""
         return bool(self.owner) and not self.is_ahead
 
     @cached_property
@@ -479,12 +479,12 @@ def _unlink(path: Path) -> None:
 
 
 def _covers(other: Part, part: Part) -> bool:
-    """Whether `other` makes `part` unnecessary. Equal parts become one, on disk if either belongs there."""
+    """Return whether `other` makes `part` unnecessary. Equal parts become one, on disk if either belongs there."""
     return other.tokens == part.tokens or (_begins(part, other) and other.is_for_disk >= part.is_for_disk)
 
 
 def _begins(part: Part, other: Part) -> bool:
-    """Whether `other` begins with the tokens of `part`."""
+    """Return whether `other` begins with the tokens of `part`."""
     return other.tokens[: len(part.tokens)] == part.tokens
 
 

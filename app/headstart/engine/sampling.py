@@ -70,7 +70,7 @@ class Candidates:
     minimum: float  # min-p keeps a token that weighs at least this
 
     def survives(self, place: int) -> bool:
-        """Whether a token survives. The first of equally likely tokens comes first. Raises _InDoubtError."""
+        """Return whether a token survives. The first of equally likely tokens comes first. Raises _InDoubtError."""
         if self.weights[place] < self.minimum or self.nucleus == math.inf:
             return bool(self.weights[place] >= self.minimum)
         logit, ties = self.row[place], np.count_nonzero(self.row[:place] == self.row[place])
@@ -120,7 +120,7 @@ class Sampler:
 
     @property
     def is_greedy(self) -> bool:
-        """Whether the most probable token is chosen, without noise."""
+        """Return whether the most probable token is chosen, without noise."""
         return self._sampling.temperature == 0.0
 
     def commit(self, token: int) -> None:

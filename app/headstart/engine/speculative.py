@@ -131,7 +131,7 @@ class Decoder:
         return chosen
 
     def _is_tolerated(self, sequence: Sequence, draft: Draft, row: Row, chosen: list[int]) -> bool:
-        """Whether p_target / p_draft of another token reaches the user's threshold. This alters the text."""
+        """Return whether p_target / p_draft of another token reaches the user's threshold. This alters the text."""
         threshold = sequence.job.speculation.acceptance_threshold
         if threshold >= 1.0:
             return False

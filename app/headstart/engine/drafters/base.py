@@ -67,7 +67,7 @@ class Drafter(Protocol):
         ...
 
     def can_draft(self, sequence: Sequence) -> bool:
-        """Whether it can draft at the end of the text."""
+        """Return whether it can draft at the end of the text."""
         ...
 
     def uncached_tokens(self, sequence: Sequence) -> int:

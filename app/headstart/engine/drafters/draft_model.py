@@ -113,7 +113,7 @@ class DraftModel(ModelDrafter):
         self._look_at(context)
 
     def can_draft(self, sequence: Sequence) -> bool:
-        """Whether it is not disabled and a round fits its context."""
+        """Return whether it is not disabled and a round fits its context."""
         length = len(sequence.context) - self._skipped
         return not self.is_disabled and sequence.max_candidates > 0 and length + MAX_DRAFTED <= self.runner.context
 

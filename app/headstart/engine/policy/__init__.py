@@ -1,1 +1,1 @@
-"""How far to guess, learned from what guesses cost and how many held."""
+"""The policy: who drafts and how far, learned from the prices and the acceptance of drafts."""

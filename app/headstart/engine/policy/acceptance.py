@@ -19,10 +19,10 @@ from headstart.engine.policy.stopping import Spread
 
 _MEMORY = 0.995  # share of the past that each label leaves
 _RELAX = 0.005  # share of the way back to the prior, per token without a label
-_CLIP = 5.0  # largest logit, of a confidence of 0.993
-_USUAL = (2.2, 3.0)  # prior mean and variance of z before a candidate is drafted: optimistic
-_USUAL_WORTH = 1.0  # candidates that this prior counts for
-_SEEN_MEMORY = 0.95  # share of earlier confidences that a candidate leaves, or a token without drafting
+_MAX_LOGIT = 5.0  # largest logit, of a confidence of 0.993
+_LOGIT_PRIOR = (2.2, 3.0)  # prior mean and variance of z before a candidate is drafted: optimistic
+_LOGIT_PRIOR_COUNT = 1.0  # candidates that this prior counts for
+_LOGIT_MEMORY = 0.95  # share of earlier confidences that a candidate leaves, or a token without drafting
 _PRIOR = (0.9, 0.3)  # w and b
 _DEVIATIONS = (0.3, 1.0)
 
@@ -49,7 +49,7 @@ class DraftCalibration:
             z = _logit(confidence)
             news = (1.0, z, z * z)
             which = min(place, 1)
-            self._seen[which] = [_SEEN_MEMORY * old + new for old, new in zip(self._seen[which], news, strict=True)]
+            self._seen[which] = [_LOGIT_MEMORY * old + new for old, new in zip(self._seen[which], news, strict=True)]
 
     def predict(self, confidence: float) -> float:
         """Return the chance in (0, 1) that a candidate is accepted if all before it are."""
@@ -65,7 +65,7 @@ class DraftCalibration:
     def relax(self, tokens: int) -> None:
         """Drift towards the prior over `tokens` tokens without a label, so that the draft is tried again."""
         self._estimate.means += (1 - (1 - _RELAX) ** tokens) * (_PRIOR - self._estimate.means)
-        kept = _SEEN_MEMORY**tokens
+        kept = _LOGIT_MEMORY**tokens
         self._seen = [[kept * old for old in seen] for seen in self._seen]
 
     def to_json(self) -> list[float]:
@@ -81,24 +81,22 @@ class DraftCalibration:
 
     def _unseen(self, place: int) -> Spread:
         count, total, squares = self._seen[place]
-        usual, spread = _USUAL
-        count += _USUAL_WORTH
-        mean = (total + _USUAL_WORTH * usual) / count
-        variance = (squares + _USUAL_WORTH * (spread + usual * usual)) / count - mean * mean
+        usual, spread = _LOGIT_PRIOR
+        count += _LOGIT_PRIOR_COUNT
+        mean = (total + _LOGIT_PRIOR_COUNT * usual) / count
+        variance = (squares + _LOGIT_PRIOR_COUNT * (spread + usual * usual)) / count - mean * mean
         w, b = self._estimate.means.tolist()
         expected, reach = w * mean + b, w * math.sqrt(3 * max(variance, 0.0))
         return (1 / 6, _sigmoid(expected - reach)), (2 / 3, _sigmoid(expected)), (1 / 6, _sigmoid(expected + reach))
 
 
-_MATCHES = (3, 4, 6, 8)  # match lengths at which a next bucket begins
-_FIRST = (0.2, 0.35, 0.5, 0.65, 0.8)  # prior chance of the first position, by bucket
-_CARRIED = 0.92  # prior chance of a far position: a copy that holds so far mostly goes on
+_MATCH_BUCKETS = (3, 4, 6, 8)  # match lengths at which a next bucket begins
+_FIRST_CHANCES = (0.2, 0.35, 0.5, 0.65, 0.8)  # prior chance of the first position, by bucket
+_FAR_CHANCE = 0.92  # prior chance of a far position: a copy that holds so far mostly goes on
 _APPROACH = 0.6  # share of the distance to it that each position leaves
-_POSITIONS = 8  # later positions count as the last of these
-_CHANCES = 8  # buckets of the chances that a table gives
-_DOUBTED = 0.6  # prior: share of a table's chance that holds for a new text
-_STRENGTH = 2.0  # labels that a prior counts for
-_COUNTS_MEMORY = 0.995  # share of the counts that each label leaves
+_CHANCE_BUCKETS = 8  # buckets of the chances that a table gives
+_TABLE_TRUST = 0.6  # prior: share of a table's chance that holds for a new text
+_PRIOR_COUNT = 2.0  # labels that a prior counts for
 
 
 class FreeCalibration:
@@ -115,7 +113,7 @@ class FreeCalibration:
         """Learn from the first `labels` tokens, of which `held` are right."""
         for place, (kind, _) in enumerate(_kinds(draft)[:labels]):
             hits, seen = self._counts.get(kind, (0.0, 0.0))
-            self._counts[kind] = _COUNTS_MEMORY * hits + (place < held), _COUNTS_MEMORY * seen + 1.0
+            self._counts[kind] = _MEMORY * hits + (place < held), _MEMORY * seen + 1.0
 
     def to_json(self) -> dict[str, Any]:
         """Return what is kept between runs."""
@@ -130,16 +128,21 @@ class FreeCalibration:
 
     def _chance(self, kind: str, prior: float) -> float:
         hits, seen = self._counts.get(kind, (0.0, 0.0))
-        return (hits + _STRENGTH * prior) / (seen + _STRENGTH)
+        return (hits + _PRIOR_COUNT * prior) / (seen + _PRIOR_COUNT)
 
 
 def _kinds(draft: Draft) -> list[tuple[str, float]]:
     """Return the kind that each token is counted as, and the prior chance of that kind."""
-    looked_up = [(f"chance {min(int(each * _CHANCES), _CHANCES - 1)}", _DOUBTED * each) for each in draft.confidences]
-    bucket = sum(draft.match_length >= edge for edge in _MATCHES)
-    places = [min(place, _POSITIONS - 1) for place in range(len(draft.copied))]
-    first = _FIRST[bucket]
-    copied = [(f"match {bucket} {at}", _CARRIED - (_CARRIED - first) * _APPROACH**at) for at in places]
+    looked_up = [
+        (f"chance {min(int(each * _CHANCE_BUCKETS), _CHANCE_BUCKETS - 1)}", _TABLE_TRUST * each)
+        for each in draft.confidences
+    ]
+    bucket = sum(draft.match_length >= edge for edge in _MATCH_BUCKETS)
+    first = _FIRST_CHANCES[bucket]
+    copied = [
+        (f"match {bucket} {place}", _FAR_CHANCE - (_FAR_CHANCE - first) * _APPROACH**place)
+        for place in range(len(draft.copied))
+    ]
     return looked_up + copied
 
 
@@ -203,7 +206,7 @@ def _tail(draft: Draft, drafted: int, count: int) -> Draft:
 
 
 def _logit(confidence: float) -> float:
-    return max(-_CLIP, min(_CLIP, math.log(max(confidence, 1e-9) / max(1 - confidence, 1e-9))))
+    return max(-_MAX_LOGIT, min(_MAX_LOGIT, math.log(max(confidence, 1e-9) / max(1 - confidence, 1e-9))))
 
 
 def _sigmoid(x: float) -> float:

@@ -48,17 +48,15 @@ class Estimate:
 class Tracked(Estimate):
     """An estimate of non-negative parameters that drift; single observations may be far off."""
 
-    def __init__(
-        self, means: Sequence[float], deviations: Sequence[float], common: float, drift: Sequence[float]
-    ) -> None:
-        """`common`: relative change of all parameters together per observation; `drift`: change of each alone."""
+    def __init__(self, means: Sequence[float], deviations: Sequence[float]) -> None:
+        """`deviations`: standard deviations of the parameters."""
         super().__init__(means, deviations)
-        self._common, self._drift = common, np.diag(np.square(drift))
+        self._drift = _DRIFT**2 * np.eye(len(means))
         self._largest = np.full(len(means), math.inf)
 
     def observe(self, features: Sequence[float], value: float, noise: float) -> None:
         """Learn from `value`, with the standard deviation `noise` of its own. Outliers are pulled in."""
-        self._covariance += np.outer(self.means, self.means) * self._common**2 + self._drift
+        self._covariance += _COMMON_DRIFT**2 * np.outer(self.means, self.means) + self._drift
         limit = _CLIP * math.sqrt(noise * noise + self.variance(features))
         self.correct(features, min(limit, max(-limit, value - self.predict(features))), noise * noise)
         np.maximum(self.means, 0.0, out=self.means)
@@ -82,11 +80,10 @@ _DRAFT_STEP = 0.3  # a step of a draft model: 0.26 and 0.34 measured for 0.5B be
 _CONTEXT = 0.05  # a thousand tokens of context
 _MEANS = (1.0, 1.0, _CONTEXT, _SWITCH)  # scale and steepness of the table, slope, switch
 
-# Standard deviations of these, by where the table comes from, and their change from pass to pass.
-_MEASURED_DOUBTS = (0.2, 0.15, 0.05, 0.1)
-_SHIPPED_DOUBTS = (0.3, 0.4, 0.05, 0.3)
-_COMMON_DRIFT = 0.01  # relative, of all together
-_DRIFTS = (0.003, 0.003, 0.0005, 0.003)  # of each alone
+# Standard deviations of these, by where the table comes from.
+_MEASURED_DEVIATIONS = (0.2, 0.15, 0.05, 0.1)
+_SHIPPED_DEVIATIONS = (0.3, 0.4, 0.05, 0.3)
+_COMMON_DRIFT, _DRIFT = 0.01, 0.003  # from pass to pass: relative change of all together, change of each alone
 
 
 class Curve:
@@ -105,7 +102,7 @@ class Curve:
         assert all(size >= 1 and ms > 0.0 for size, ms in table.items()), "a cost table holds positive figures"
         self._table = _rising(table)
         self._points = _interpolate(self._table)
-        self._tracked = _tracked(_MEASURED_DOUBTS)
+        self._tracked = Tracked(_MEANS, _MEASURED_DEVIATIONS)
         if switch_ms is not None:
             self._tracked.means[_SWITCHING] = max(switch_ms, 0.0) / self._points[1]
 
@@ -130,7 +127,7 @@ class Curve:
     def shipped(cls, first_ms: float) -> "Curve":
         """Return the priors for a machine on which only a pass over one token was timed."""
         curve = cls({tokens: first_ms * share for tokens, share in _SHIPPED.items()})
-        curve._tracked = _tracked(_SHIPPED_DOUBTS)
+        curve._tracked = Tracked(_MEANS, _SHIPPED_DEVIATIONS)
         return curve
 
     def observe(self, tokens: int, context: int, ms: float, further: int = 0, size: int = 1, switches: int = 0) -> None:
@@ -259,7 +256,7 @@ def _usual_pass(draft: Curve) -> int:
 
 
 def is_figure(value: object, least: float, most: float = 1e9) -> bool:
-    """Whether a value read from JSON is a number within bounds."""
+    """Return whether a value read from JSON is a number within bounds."""
     return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
 
 
@@ -282,10 +279,6 @@ def _rising(table: Mapping[int, float]) -> dict[int, float]:
             mean = (later * len(after) + earlier * len(before)) / (len(after) + len(before))
             pools.append((mean, before + after))
     return {size: mean for mean, sizes in pools for size in sizes}
-
-
-def _tracked(doubts: Sequence[float]) -> Tracked:
-    return Tracked(_MEANS, doubts, _COMMON_DRIFT, _DRIFTS)
 
 
 def _interpolate(table: Mapping[int, float]) -> list[float]:

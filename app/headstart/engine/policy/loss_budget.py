@@ -18,8 +18,8 @@ from headstart.engine.policy.cost_model import BULK, Costs, LastPass
 from headstart.engine.policy.rounds import Outcome
 
 _RETRY = 1.0  # plain steps that may be lost after each pause
-_FIRST_PAUSE, _LONGEST_PAUSE = 16, 256  # tokens
-_LONGER = 4  # times the pause before it
+_FIRST_PAUSE, _MAX_PAUSE = 16, 256  # tokens
+_PAUSE_GROWTH = 4  # times the pause before it
 # Plain steps that each may lose at first; the last: others. A head guesses for much less than a draft model.
 _DRAFT_ALLOWANCE, _HEAD_ALLOWANCE, _NGRAM_ALLOWANCE, _ALLOWANCE = 2.0, 1.1, 1.1, 0.5
 _MIN_MS = 1e-6
@@ -68,7 +68,7 @@ class DrafterBudget:
 
     def _pause_if_spent(self) -> None:
         if not self.is_paused and self.credit <= 0.0:
-            self._left, self._pause = self._pause, min(_LONGER * self._pause, _LONGEST_PAUSE)
+            self._left, self._pause = self._pause, min(_PAUSE_GROWTH * self._pause, _MAX_PAUSE)
             self.pauses += 1
 
 

@@ -23,11 +23,11 @@ from headstart.engine.policy.stopping import (
 )
 from headstart.engine.runners.runner import Branch
 
-LONGEST = 15  # candidates in one round; with the target's own token a pass over 16
+MAX_CANDIDATES = 15  # candidates in one round; with the target's own token a pass over 16
 _HORIZON = 4  # candidates looked ahead while drafting
-_RATE_LIMIT = 1.15  # of the rate that the model of the text says can be reached
+_MAX_RATE = 1.15  # of the rate that the model of the text says can be reached
 _AMORTIZE_ROUNDS = 8  # rounds that share the cost of a catch-up
-_PATIENCE = 1 / 32  # tokens to write before a draft model reads a text, by the square of its price in plain steps
+_PREFILL_DELAY = 1 / 32  # tokens to write before a draft model reads a text, by the square of its price in plain steps
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,9 @@ def plan_round(state: RoundState, policy: PolicyState) -> DraftPlan:
     """Choose the drafter of a round and its limit."""
     speculation = policy.speculation
     state = _allowed(state, speculation.drafter)
-    limit = speculation.num_assistant_tokens or LONGEST
+    limit = speculation.num_assistant_tokens or MAX_CANDIDATES
     if speculation.mode is Mode.AUTO:
-        limit = min(limit, LONGEST)
+        limit = min(limit, MAX_CANDIDATES)
     limit = min(limit, state.remaining - 1)
     if speculation.mode is Mode.OFF or limit < 1:
         return DraftPlan(state)
@@ -155,12 +155,12 @@ class _Planner:
         first, further = self.policy.acceptance.models[model].outlook
         ahead = [mean(further)] * (len(verify) - 2)
         reachable = best_rate(Prices(verify, step_ms, plain_rate), [mean(first), *ahead])
-        prices = Prices(verify, step_ms, budget.pace.within(plain_rate, reachable, _RATE_LIMIT * reachable))
+        prices = Prices(verify, step_ms, budget.pace.within(plain_rate, reachable, _MAX_RATE * reachable))
         gain = drafting_gain(prices, 0, 1.0, first, ahead)
         is_used, is_long = model in budget.used, self.state.uncached_tokens[model] > BULK
         if is_used:  # a head has something to read in each of its rounds
             gain -= prices.rate * catch_up_ms / (1 if model == Origin.HEAD and not is_long else _AMORTIZE_ROUNDS)
-        elif budget.written < int(_PATIENCE * (catch_up_ms * plain_rate) ** 2):
+        elif budget.written < int(_PREFILL_DELAY * (catch_up_ms * plain_rate) ** 2):
             return DraftEstimate(prices)
         steps = catch_up_ms * plain_rate
         has_credit = is_used and account.balance > steps
@@ -169,7 +169,7 @@ class _Planner:
         return DraftEstimate(prices, gain, reachable)
 
     def is_worth_prefilling(self, steps: float, speedup: float) -> bool:
-        """Whether to read a long text now rather than later or never. It takes `steps` plain steps.
+        """Return whether to read a long text now rather than later or never. It takes `steps` plain steps.
 
         The answer may be as long as any of the last ones that is longer than what is written, else as long again. The
         measure is the mean logarithm of its time: twice the time is as bad for a short answer as for a long one.
@@ -211,7 +211,7 @@ class DraftSession:
         self._chances: list[float] = []  # of the candidates that a model drafted
 
     def should_continue(self, draft: Draft) -> bool:
-        """Whether the model drafts one more token. The draft may end with n-grams, which do not count."""
+        """Return whether the model drafts one more token. The draft may end with n-grams, which do not count."""
         drafted = len(draft.confidences)
         if drafted >= self.plan.limit or self._is_below_threshold(draft):
             return False

@@ -13,7 +13,7 @@ from headstart.engine.policy.rounds import DraftPlan, Outcome, RoundState, Selec
 from headstart.engine.runners.runner import Joined
 
 # Tokens of the last answers; these stand for them until as many were seen. A log-normal spread around 200.
-_USUAL_LENGTHS = (747, 435, 299, 216, 158, 112, 73, 31, 54, 92, 134, 185, 254, 357, 549, 1288)
+_PRIOR_LENGTHS = (747, 435, 299, 216, 158, 112, 73, 31, 54, 92, 134, 185, 254, 357, 549, 1288)
 
 Observer = Callable[[Outcome], None]
 
@@ -25,7 +25,7 @@ class Policy:
         self.costs = costs
         self.acceptance = acceptance or Acceptance()
         self.observers: list[Observer] = []  # called after each round
-        self._lengths = deque[float](_USUAL_LENGTHS, maxlen=len(_USUAL_LENGTHS))
+        self._lengths = deque[float](_PRIOR_LENGTHS, maxlen=len(_PRIOR_LENGTHS))
         self._budget = LossBudget()
         self.begin_answer(Speculation())
 

@@ -39,7 +39,7 @@ class DraftPlan:
 
     @property
     def is_drafted(self) -> bool:
-        """Whether a model drafts."""
+        """Return whether a model drafts."""
         return self.drafter in self.state.uncached_tokens
 
     @property
@@ -97,7 +97,7 @@ class Outcome:
 
     @cached_property
     def is_branch_taken(self) -> bool:
-        """Whether the last accepted token is a branch."""
+        """Return whether the last accepted token is a branch."""
         return self.selection.checked.branch_taken(self.chosen) is not None
 
     @property
@@ -107,7 +107,7 @@ class Outcome:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the pass was that of a plain step."""
+        """Return whether the pass was that of a plain step."""
         return self.size == 1
 
     @property
